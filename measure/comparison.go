@@ -4,7 +4,6 @@ import (
 	"encoding"
 	"fmt"
 
-	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -31,9 +30,9 @@ type Comparison interface {
 // Samples are read in a random order that is divided into blocks of successive samples and, for the
 // jackknife, into groups of blocks.
 type Grid struct {
-	A, B   []onnx.Layer // name, operator, depth, shape and axes of the activations
-	Pairs  [][2]int     // indices into A and B
-	Layout Layout       // how the samples are ordered, blocked and grouped
+	A, B   []tensor.Layer // name, operator, depth, shape and axes of the activations
+	Pairs  [][2]int       // indices into A and B
+	Layout Layout         // how the samples are ordered, blocked and grouped
 	// Self reports whether both sides are the same model on the same inputs. Layers of equal names
 	// then have the same values, and their tensors in a batch share memory.
 	Self bool

@@ -39,7 +39,6 @@ import (
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/model/output"
-	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 	"github.com/noether-ml/noether/transform"
 )
@@ -106,8 +105,8 @@ type Needs struct {
 // A Site specifies what an accumulator measures: a layer of a model on some data under some
 // transformation.
 type Site struct {
-	Layer  onnx.Layer // name, operator, depth, shape and axes of the activations
-	Layout Layout     // how the samples are ordered, blocked and grouped
+	Layer  tensor.Layer // name, operator, depth, shape and axes of the activations
+	Layout Layout       // how the samples are ordered, blocked and grouped
 	// Classes holds the names of the model's classes, or their numbers if they have no names. A
 	// prediction has len(Classes) values. Nil: the model has no class scores.
 	Classes []string

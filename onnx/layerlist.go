@@ -1,22 +1,25 @@
 package onnx
 
-import "github.com/noether-ml/noether/onnx/pb"
+import (
+	"github.com/noether-ml/noether/onnx/pb"
+	"github.com/noether-ml/noether/tensor"
+)
 
 // Layers returns the float32 tensors that depend on the values of an input of the graph, in the
 // order of computation. Tensors that depend only on an input's shape, and those inside subgraphs,
 // are left out. The fields Shape and Axes are not set: a runtime returns shapes, and package infer
 // returns axes (what each axis stands for, such as batch or channel).
-func (m *Model) Layers() []Layer {
+func (m *Model) Layers() []tensor.Layer {
 	types := m.ElementTypes()
 	depth := m.depths()
-	var layers []Layer
+	var layers []tensor.Layer
 	for _, n := range m.proto.Graph.Node {
 		for _, out := range n.Output {
 			d, ok := depth[out]
 			if !ok || types[out] != Float {
 				continue
 			}
-			layers = append(layers, Layer{Name: out, Op: n.GetOpType(), Node: n.GetName(), Depth: d})
+			layers = append(layers, tensor.Layer{Name: out, Op: n.GetOpType(), Node: n.GetName(), Depth: d})
 		}
 	}
 	return layers
@@ -60,7 +63,7 @@ func ReadsShapeOnly(n *pb.NodeProto) bool {
 }
 
 // Names returns the names of layers, in order.
-func Names(layers []Layer) []string {
+func Names(layers []tensor.Layer) []string {
 	names := make([]string, len(layers))
 	for i, l := range layers {
 		names[i] = l.Name

@@ -7,6 +7,7 @@ import (
 
 	"github.com/noether-ml/noether/internal/spelling"
 	"github.com/noether-ml/noether/onnx/pb"
+	"github.com/noether-ml/noether/tensor"
 )
 
 // Select returns the layers that match any of the patterns, in the order of computation. A pattern
@@ -20,7 +21,7 @@ import (
 //	a name        the tensor of this name; * stands for any characters (also "/"), ? for one
 //
 // A pattern that matches nothing is an error that suggests similar names.
-func (m *Model) Select(patterns ...string) ([]Layer, error) {
+func (m *Model) Select(patterns ...string) ([]tensor.Layer, error) {
 	layers := m.Layers()
 	chosen := map[string]bool{}
 	for _, pattern := range patterns {
@@ -32,10 +33,10 @@ func (m *Model) Select(patterns ...string) ([]Layer, error) {
 			chosen[name] = true
 		}
 	}
-	return slices.DeleteFunc(layers, func(l Layer) bool { return !chosen[l.Name] }), nil
+	return slices.DeleteFunc(layers, func(l tensor.Layer) bool { return !chosen[l.Name] }), nil
 }
 
-func (m *Model) match(layers []Layer, pattern string) ([]string, error) {
+func (m *Model) match(layers []tensor.Layer, pattern string) ([]string, error) {
 	switch op, isOp := strings.CutPrefix(pattern, "op:"); {
 	case pattern == "all" && len(layers) == 0:
 		return nil, fmt.Errorf("the model has no layer: no float32 tensor depends on its input")
@@ -48,11 +49,11 @@ func (m *Model) match(layers []Layer, pattern string) ([]string, error) {
 	case pattern == "output":
 		return m.outputLayers(layers)
 	case isOp:
-		match := func(l Layer) bool { return strings.EqualFold(l.Op, op) }
-		return matching(layers, match, pattern, "op:", func(l Layer) string { return l.Op })
+		match := func(l tensor.Layer) bool { return strings.EqualFold(l.Op, op) }
+		return matching(layers, match, pattern, "op:", func(l tensor.Layer) string { return l.Op })
 	}
-	match := func(l Layer) bool { return l.Name == pattern || glob(pattern, l.Name) }
-	names, err := matching(layers, match, pattern, "", func(l Layer) string { return l.Name })
+	match := func(l tensor.Layer) bool { return l.Name == pattern || glob(pattern, l.Name) }
+	names, err := matching(layers, match, pattern, "", func(l tensor.Layer) string { return l.Name })
 	if known := []string{"all", "residual", "penultimate", "output"}; err != nil && spelling.Distance(pattern, spelling.Nearest(pattern, known, 1)[0]) <= 2 {
 		return nil, fmt.Errorf("no layer matches %q: did you mean %q?", pattern, spelling.Nearest(pattern, known, 1)[0])
 	}
@@ -62,7 +63,7 @@ func (m *Model) match(layers []Layer, pattern string) ([]string, error) {
 // matching returns the names of the layers that match. If none does, the error suggests similar
 // patterns: prefix followed by the words of layers (names or operators, as word returns them) that
 // are most similar to the pattern.
-func matching(layers []Layer, match func(Layer) bool, pattern, prefix string, word func(Layer) string) ([]string, error) {
+func matching(layers []tensor.Layer, match func(tensor.Layer) bool, pattern, prefix string, word func(tensor.Layer) string) ([]string, error) {
 	var names, words []string
 	for _, l := range layers {
 		words = append(words, word(l))
@@ -77,10 +78,10 @@ func matching(layers []Layer, match func(Layer) bool, pattern, prefix string, wo
 }
 
 // outputLayers returns the names of the layers that are outputs of the model.
-func (m *Model) outputLayers(layers []Layer) ([]string, error) {
+func (m *Model) outputLayers(layers []tensor.Layer) ([]string, error) {
 	var names []string
 	for _, out := range m.proto.Graph.Output {
-		if slices.ContainsFunc(layers, func(l Layer) bool { return l.Name == out.GetName() }) {
+		if slices.ContainsFunc(layers, func(l tensor.Layer) bool { return l.Name == out.GetName() }) {
 			names = append(names, out.GetName())
 		}
 	}
@@ -104,7 +105,7 @@ func (m *Model) WithClassifier(output string) (*Model, error) {
 
 // penultimate returns the input of the classifier that ends in the output that WithClassifier
 // stated. By default it returns that of the first output that has a classifier.
-func (m *Model) penultimate(layers []Layer) ([]string, error) {
+func (m *Model) penultimate(layers []tensor.Layer) ([]string, error) {
 	outputs, err := m.outputLayers(layers)
 	if m.classifierOutput != "" {
 		outputs = []string{m.classifierOutput}
@@ -122,7 +123,7 @@ func (m *Model) penultimate(layers []Layer) ([]string, error) {
 // readByClassifier returns the input of the last operator with weights (Gemm, MatMul, Conv,
 // ConvTranspose) before an output, or "" if there is none. Between the two there are only operators
 // with one input that depends on the data, such as reshapes, pools and activations.
-func (m *Model) readByClassifier(layers []Layer, name string) string {
+func (m *Model) readByClassifier(layers []tensor.Layer, name string) string {
 	depth := m.depths()
 	producers := map[string]*pb.NodeProto{}
 	for _, n := range m.proto.Graph.Node {
@@ -136,7 +137,7 @@ func (m *Model) readByClassifier(layers []Layer, name string) string {
 			break
 		}
 		name = data[0]
-		if weighted(n) && slices.ContainsFunc(layers, func(l Layer) bool { return l.Name == name }) {
+		if weighted(n) && slices.ContainsFunc(layers, func(l tensor.Layer) bool { return l.Name == name }) {
 			return name
 		}
 	}

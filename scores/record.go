@@ -94,9 +94,9 @@ type OperationRecord struct {
 type LayerRecord struct {
 	Name  string `json:"name"`
 	Op    string `json:"op"`
-	Depth int    `json:"depth"` // operations on the longest path from an input; see onnx.Layer
+	Depth int    `json:"depth"` // operations on the longest path from an input; see tensor.Layer
 	Shape []int  `json:"shape"` // of one sample
-	Axes  string `json:"axes"`  // one letter for each axis, with the batch axis; see onnx.Axes
+	Axes  string `json:"axes"`  // one letter for each axis, with the batch axis; see tensor.Axes
 	// Branch is true for a layer inside a branch that a shortcut bypasses.
 	Branch bool `json:"branch,omitempty"`
 }

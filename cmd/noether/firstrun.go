@@ -9,7 +9,7 @@ import (
 	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/internal/study"
 	"github.com/noether-ml/noether/internal/study/spec"
-	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
 )
 
 const (
@@ -49,7 +49,7 @@ func limitFirstRun(ctx context.Context, engine *engineFlags, g *spec.TemplateInf
 // transformations in a study that noether init writes). A view of a layer with c channels and d
 // positions takes, for each sample, five products of a c x d matrix with its transpose. These are
 // symmetric, so each takes c d² operations. The scores of a view take about 100 d³.
-func seisPositions(layers []onnx.Layer, samples int) int {
+func seisPositions(layers []tensor.Layer, samples int) int {
 	const views, products, scoring = 8, 5, 100
 	operations, largest := 0.0, 0
 	for _, l := range layers {
@@ -68,7 +68,7 @@ func seisPositions(layers []onnx.Layer, samples int) int {
 
 // extentOf returns the numbers of channels and of positions (rows x columns, or tokens) of one
 // sample of a layer. Its Axes, such as NCHW, begin with the batch, which its Shape lacks.
-func extentOf(l onnx.Layer) (channels, positions int) {
+func extentOf(l tensor.Layer) (channels, positions int) {
 	channels, positions = 1, 1
 	if len(l.Shape) != len(l.Axes)-1 {
 		return channels, positions

@@ -7,7 +7,7 @@ import (
 
 	"github.com/noether-ml/noether/internal/study"
 	"github.com/noether-ml/noether/internal/study/spec"
-	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
 )
 
 // TestSamplesWithin checks the number of samples to which noether init limits a study so that its
@@ -46,24 +46,24 @@ func TestSamplesWithin(t *testing.T) {
 // positions.
 func TestSEISPositions(t *testing.T) {
 	t.Parallel()
-	wide := onnx.Layer{Shape: []int{512, 28, 28}, Axes: "NCHW"}
-	narrow := onnx.Layer{Shape: []int{24, 28, 28}, Axes: "NCHW"}
-	tokens := onnx.Layer{Shape: []int{196, 768}, Axes: "NTC"}
-	deep := onnx.Layer{Shape: []int{7, 7, 2048}, Axes: "NHWC"}
-	unknown := onnx.Layer{Axes: "NCHW"}
+	wide := tensor.Layer{Shape: []int{512, 28, 28}, Axes: "NCHW"}
+	narrow := tensor.Layer{Shape: []int{24, 28, 28}, Axes: "NCHW"}
+	tokens := tensor.Layer{Shape: []int{196, 768}, Axes: "NTC"}
+	deep := tensor.Layer{Shape: []int{7, 7, 2048}, Axes: "NHWC"}
+	unknown := tensor.Layer{Axes: "NCHW"}
 	for _, c := range []struct {
 		name    string
-		layers  []onnx.Layer
+		layers  []tensor.Layer
 		samples int
 		want    int // 0: the default
 	}{
-		{"wide maps", []onnx.Layer{wide}, 200, 256},
-		{"few samples", []onnx.Layer{wide}, 20, 0},
-		{"one narrow map", []onnx.Layer{narrow}, 200, 0},
-		{"two narrow maps", []onnx.Layer{narrow, narrow}, 200, 256},
-		{"many tokens", []onnx.Layer{tokens, tokens, tokens, tokens}, 400, 0},
-		{"small maps", []onnx.Layer{deep, deep}, 1000, 0},
-		{"unknown shape", []onnx.Layer{unknown}, 1000, 0},
+		{"wide maps", []tensor.Layer{wide}, 200, 256},
+		{"few samples", []tensor.Layer{wide}, 20, 0},
+		{"one narrow map", []tensor.Layer{narrow}, 200, 0},
+		{"two narrow maps", []tensor.Layer{narrow, narrow}, 200, 256},
+		{"many tokens", []tensor.Layer{tokens, tokens, tokens, tokens}, 400, 0},
+		{"small maps", []tensor.Layer{deep, deep}, 1000, 0},
+		{"unknown shape", []tensor.Layer{unknown}, 1000, 0},
 	} {
 		if got := seisPositions(c.layers, c.samples); got != c.want {
 			t.Errorf("%s: %d, want %d", c.name, got, c.want)

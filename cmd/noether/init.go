@@ -18,7 +18,7 @@ import (
 	"github.com/noether-ml/noether/internal/model"
 	"github.com/noether-ml/noether/internal/plural"
 	"github.com/noether-ml/noether/internal/study/spec"
-	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
 )
 
 // initCommand returns the command init. A study file says what noether run measures: data, models,
@@ -158,7 +158,7 @@ func inspectForStudy(ctx context.Context, engine *engineFlags, address, dataPath
 // layersOf chooses the layers that the study file names: the ends of the model's blocks, such as
 // residual blocks, and the input of its classifier or, without these, all. out are their entries in
 // the file, with comments.
-func layersOf(m *model.Model) (out []spec.TemplateLayer, chosen []onnx.Layer) {
+func layersOf(m *model.Model) (out []spec.TemplateLayer, chosen []tensor.Layer) {
 	for _, l := range blocks.Choose(m.Graph(), m.Input().Name, m.Output(), m.Layers()) {
 		out = append(out, spec.TemplateLayer{Pattern: l.Name, Comment: fmt.Sprintf("%s (%s)", l.Role, extent(l.Layer))})
 		chosen = append(chosen, l.Layer)
@@ -171,7 +171,7 @@ func layersOf(m *model.Model) (out []spec.TemplateLayer, chosen []onnx.Layer) {
 }
 
 // extent describes the shape of one sample of a layer: "28 x 28, 512 channels".
-func extent(l onnx.Layer) string {
+func extent(l tensor.Layer) string {
 	size := func(i int) int { return l.Shape[i-1] } // Shape, unlike Axes, omits the batch axis
 	switch l.Axes {
 	case "NCHW":

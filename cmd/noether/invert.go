@@ -23,7 +23,6 @@ import (
 	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/internal/study"
 	"github.com/noether-ml/noether/internal/study/spec"
-	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -198,24 +197,24 @@ func (f *invertFlags) run(ctx context.Context, engine *engineFlags, path string)
 }
 
 // open opens a model, and returns the one layer that the name matches. address is a path or URL.
-func (f *invertFlags) open(ctx context.Context, o study.Options, address, layer, preprocess string) (*model.Model, onnx.Layer, error) {
+func (f *invertFlags) open(ctx context.Context, o study.Options, address, layer, preprocess string) (*model.Model, tensor.Layer, error) {
 	path, err := spec.ModelFile(ctx, address, note)
 	if err != nil {
-		return nil, onnx.Layer{}, err
+		return nil, tensor.Layer{}, err
 	}
 	pre, file, err := spec.PreprocessFor(preprocess, path)
 	if err != nil {
-		return nil, onnx.Layer{}, err
+		return nil, tensor.Layer{}, err
 	}
 	if preprocess == "" && file == "" {
 		note(fmt.Sprintf("no preprocessing is known for %s: it gets images with values from 0 to 1; set --preprocess", path))
 	}
 	m, err := model.OpenContext(ctx, o.Runtime, path, model.Options{Layers: []string{layer}, Preprocess: pre, Size: [2]int{f.size, f.size}, Threads: o.Threads, Device: o.Device})
 	if err != nil {
-		return nil, onnx.Layer{}, err
+		return nil, tensor.Layer{}, err
 	}
 	if n := len(m.Layers()); n != 1 {
-		return nil, onnx.Layer{}, fmt.Errorf("model %s: %q matches %d layers: set one layer, see noether inspect", path, layer, n)
+		return nil, tensor.Layer{}, fmt.Errorf("model %s: %q matches %d layers: set one layer, see noether inspect", path, layer, n)
 	}
 	if shape := m.ImageShape(); f.size > 0 && (shape[1] != f.size || shape[2] != f.size) {
 		note(fmt.Sprintf("%s takes images of %d x %d: --size %d has no effect", path, shape[1], shape[2], f.size))

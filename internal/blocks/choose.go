@@ -7,11 +7,12 @@ import (
 	"strings"
 
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
 )
 
 // A Layer is a chosen layer with a description of its position in the network.
 type Layer struct {
-	onnx.Layer
+	tensor.Layer
 	Role string // position in the network, for example "stage 2, block 1"
 }
 
@@ -27,8 +28,8 @@ const (
 // classifier. A small network may have fewer layers. layers are those that can be measured, with
 // their axes and the shape of one sample. input and output are the tensors between which the
 // network lies.
-func Choose(g *onnx.Model, input, output string, layers []onnx.Layer) []Layer {
-	measurable := map[string]onnx.Layer{}
+func Choose(g *onnx.Model, input, output string, layers []tensor.Layer) []Layer {
+	measurable := map[string]tensor.Layer{}
 	for _, l := range layers {
 		measurable[l.Name] = l
 	}
@@ -67,21 +68,21 @@ func Choose(g *onnx.Model, input, output string, layers []onnx.Layer) []Layer {
 }
 
 // penultimate returns the layer that the classifier reads, or the zero Layer.
-func penultimate(g *onnx.Model, layers []onnx.Layer) onnx.Layer {
+func penultimate(g *onnx.Model, layers []tensor.Layer) tensor.Layer {
 	found, err := g.Select("penultimate")
 	if err != nil || len(found) != 1 {
-		return onnx.Layer{}
+		return tensor.Layer{}
 	}
-	i := slices.IndexFunc(layers, func(l onnx.Layer) bool { return l.Name == found[0].Name })
+	i := slices.IndexFunc(layers, func(l tensor.Layer) bool { return l.Name == found[0].Name })
 	if i < 0 {
-		return onnx.Layer{}
+		return tensor.Layer{}
 	}
 	return layers[i]
 }
 
 // A candidate is a layer that may be chosen.
 type candidate struct {
-	layer onnx.Layer
+	layer tensor.Layer
 	node  int  // index of its node on the path
 	kind  kind // its place in the network
 	part  bool // it ends a part of a block, not a whole block
@@ -105,10 +106,10 @@ func (k kind) ofBlock() bool { return k == block || k == attention || k == perce
 
 // A chooser collects candidates.
 type chooser struct {
-	path   *path                 // the nodes between input and output, with all branches
-	layers map[string]onnx.Layer // layers that can be measured, by name
-	found  []candidate           // in the order of computation
-	added  map[string]bool       // names of the layers in found
+	path   *path                   // the nodes between input and output, with all branches
+	layers map[string]tensor.Layer // layers that can be measured, by name
+	found  []candidate             // in the order of computation
+	added  map[string]bool         // names of the layers in found
 }
 
 // add appends a tensor, which the node with this index computes, to the candidates, unless it
@@ -193,9 +194,9 @@ func (c *chooser) representative(first, last int) int {
 
 // hasClearAxes reports whether a tensor can be measured, has one channel axis (C) and, if it has
 // positions, known axes of them: H and W of pixels, or T of tokens.
-func (c *chooser) hasClearAxes(tensor string) bool {
-	l, ok := c.layers[tensor]
-	return ok && slices.Contains([]onnx.Axes{"NCHW", "NHWC", "NTC", "NCT", "NC"}, l.Axes)
+func (c *chooser) hasClearAxes(name string) bool {
+	l, ok := c.layers[name]
+	return ok && slices.Contains([]tensor.Axes{"NCHW", "NHWC", "NTC", "NCT", "NC"}, l.Axes)
 }
 
 // markParts marks the candidates that end only a part of a block. In a transformer's block that is
@@ -359,7 +360,7 @@ func (k kind) noun() string {
 }
 
 // positions returns the number of positions of a layer's maps, or of its tokens.
-func positions(l onnx.Layer) int {
+func positions(l tensor.Layer) int {
 	n := 1
 	for i, axis := range l.Axes {
 		if strings.ContainsRune("HWT", axis) && i > 0 && i <= len(l.Shape) {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/pb"
+	"github.com/noether-ml/noether/tensor"
 )
 
 // A path is the subgraph between an input and one or several outputs, with all its branches: the
@@ -25,7 +26,7 @@ type cut struct {
 // InBranches returns the names of the layers inside a branch: some path from the input to the
 // output, such as a shortcut, does not pass through them. Layers that every path passes through,
 // such as those between residual blocks, and layers on no path are not returned.
-func InBranches(g *onnx.Model, input, output string, layers []onnx.Layer) map[string]bool {
+func InBranches(g *onnx.Model, input, output string, layers []tensor.Layer) map[string]bool {
 	p := findPath(g, input, output)
 	cuts, out := map[string]bool{}, map[string]bool{}
 	for _, c := range p.cuts {
@@ -37,7 +38,7 @@ func InBranches(g *onnx.Model, input, output string, layers []onnx.Layer) map[st
 		}
 	}
 	for name := range out {
-		if !out[name] || !slices.ContainsFunc(layers, func(l onnx.Layer) bool { return l.Name == name }) {
+		if !out[name] || !slices.ContainsFunc(layers, func(l tensor.Layer) bool { return l.Name == name }) {
 			delete(out, name)
 		}
 	}

@@ -71,7 +71,7 @@ func TestNetworks(t *testing.T) {
 func equivarianceError(t *testing.T, clean, turned tensor.Tensor) (largest float64) {
 	t.Helper()
 	// maps says how the values of a sample are arranged: channels, rows, columns.
-	maps, why := onnx.Layer{Shape: clean.Shape[1:], Axes: "NCHW"}.Maps()
+	maps, why := tensor.Layer{Shape: clean.Shape[1:], Axes: "NCHW"}.Maps()
 	if why != "" {
 		t.Fatal(why)
 	}

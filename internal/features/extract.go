@@ -8,7 +8,6 @@ import (
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/model"
 	"github.com/noether-ml/noether/measure"
-	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 	"github.com/noether-ml/noether/transform"
 )
@@ -19,7 +18,7 @@ type Request struct {
 	Model    *model.Model
 	Identity string // identifies the model with all its settings; "": its SHA-256
 	Engine   string // version and device of the inference engine
-	Layers   []onnx.Layer
+	Layers   []tensor.Layer
 	Pool     Pooling
 
 	Data string // fingerprint (hash) of the samples
@@ -40,7 +39,7 @@ type Request struct {
 }
 
 // key returns the key of a layer's representation in the store (a folder of representations).
-func (r *Request) key(l onnx.Layer, positions []int) (string, error) {
+func (r *Request) key(l tensor.Layer, positions []int) (string, error) {
 	identity := r.Identity
 	if identity == "" {
 		identity = r.Model.SHA256()
@@ -132,7 +131,7 @@ func (s *Store) writeAll(keys []string, open []io.Writer, fill func([]io.Writer)
 type extraction struct {
 	*Request
 	store   *Store
-	layers  []onnx.Layer
+	layers  []tensor.Layer
 	pools   []*pool
 	samples *Samples // labels and factors (known properties) to save; nil if they are not saved
 }

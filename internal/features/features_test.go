@@ -19,7 +19,6 @@ import (
 	"github.com/noether-ml/noether/internal/model"
 	"github.com/noether-ml/noether/internal/orttest"
 	"github.com/noether-ml/noether/internal/testmodel"
-	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 	"github.com/noether-ml/noether/transform"
 )
@@ -363,8 +362,8 @@ func TestNonFiniteActivations(t *testing.T) {
 func TestPooling(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		axes := rapid.SampledFrom([]onnx.Axes{"NCHW", "NHWC", "NTC", "NCT", "NC", "NCTT"}).Draw(t, "axes")
-		l := onnx.Layer{Name: "z", Axes: axes}
+		axes := rapid.SampledFrom([]tensor.Axes{"NCHW", "NHWC", "NTC", "NCT", "NC", "NCTT"}).Draw(t, "axes")
+		l := tensor.Layer{Name: "z", Axes: axes}
 		for range len(axes) - 1 {
 			l.Shape = append(l.Shape, rapid.IntRange(1, 4).Draw(t, "size"))
 		}
@@ -395,7 +394,7 @@ func TestPooling(t *testing.T) {
 
 // pooled returns what newPool(p, l).apply should write: it groups the elements by their indices
 // along the axes that are kept, and reduces each group.
-func pooled(p Pooling, l onnx.Layer, z []float32) []float64 {
+func pooled(p Pooling, l tensor.Layer, z []float32) []float64 {
 	groups := map[int][]float64{}
 	for e, v := range z {
 		rest, position, first := e, 0, true

@@ -13,7 +13,7 @@ import (
 type Pooling string
 
 // Values of Pooling. They pool the axes of height (H), width (W), time and tokens (both T), but not
-// samples (N), channels (C) and unknown axes; see onnx.Axes. A layer without axes to pool is
+// samples (N), channels (C) and unknown axes; see tensor.Axes. A layer without axes to pool is
 // flattened.
 const (
 	Mean    Pooling = "mean"    // the mean over these axes
@@ -36,7 +36,7 @@ type pool struct {
 }
 
 // Check returns an error if the layer cannot be pooled in this way.
-func (p Pooling) Check(l onnx.Layer) error {
+func (p Pooling) Check(l tensor.Layer) error {
 	switch {
 	case !slices.Contains(poolings(), p):
 		return fmt.Errorf("unknown pooling %q: it must be mean, max, class or flatten", string(p))
@@ -48,10 +48,10 @@ func (p Pooling) Check(l onnx.Layer) error {
 
 // Pool returns a function that pools the activation z of one sample into dst, which has the length
 // Dim. It must not be called by several goroutines at once.
-func (p Pooling) Pool(l onnx.Layer) func(dst, z []float32) { return newPool(p, l).apply }
+func (p Pooling) Pool(l tensor.Layer) func(dst, z []float32) { return newPool(p, l).apply }
 
 // Dim returns the length of the vector to which a layer's activation on a sample is pooled.
-func (p Pooling) Dim(l onnx.Layer) int {
+func (p Pooling) Dim(l tensor.Layer) int {
 	dim := 1
 	for i, n := range l.Shape {
 		if !p.pools(l, i) {
@@ -63,13 +63,13 @@ func (p Pooling) Dim(l onnx.Layer) int {
 
 // pools reports whether axis i of a sample is pooled. l.Shape is that of one sample, and l.Axes has
 // the axis of samples, N, before its axes.
-func (p Pooling) pools(l onnx.Layer, i int) bool {
+func (p Pooling) pools(l tensor.Layer, i int) bool {
 	return p != Flatten && len(l.Axes) == len(l.Shape)+1 && strings.ContainsRune("HWT", rune(l.Axes[i+1]))
 }
 
 // BuildMean adds the pooling Mean of activations z, b x the shape of the layer, to a graph. The
 // result is b x Mean.Dim.
-func BuildMean(b *onnx.Builder, l onnx.Layer, z onnx.Value) onnx.Value {
+func BuildMean(b *onnx.Builder, l tensor.Layer, z onnx.Value) onnx.Value {
 	var axes []int
 	for i := range l.Shape {
 		if Mean.pools(l, i) {
@@ -83,7 +83,7 @@ func BuildMean(b *onnx.Builder, l onnx.Layer, z onnx.Value) onnx.Value {
 }
 
 // newPool returns the pool of a layer, whose axes must allow the pooling (Pooling.Check).
-func newPool(p Pooling, l onnx.Layer) *pool {
+func newPool(p Pooling, l tensor.Layer) *pool {
 	size := tensor.Size(l.Shape)
 	out := &pool{kind: p, dim: p.Dim(l)}
 	out.share = float64(out.dim) / float64(max(1, size))
@@ -117,7 +117,7 @@ func newPool(p Pooling, l onnx.Layer) *pool {
 }
 
 // poolsLast reports whether no axis that is kept follows a pooled one.
-func (p Pooling) poolsLast(l onnx.Layer) bool {
+func (p Pooling) poolsLast(l tensor.Layer) bool {
 	for i := 1; i < len(l.Shape); i++ {
 		if p.pools(l, i-1) && !p.pools(l, i) {
 			return false

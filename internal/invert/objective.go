@@ -41,8 +41,8 @@ type losses struct {
 // A Term is a weighted distance between the representations of x' and x, |m(x') - m(x)|_2.
 type Term struct {
 	Model  *model.Model
-	Layer  onnx.Layer // one of Model.Layers()
-	Weight float64    // positive: minimised; negative: maximised
+	Layer  tensor.Layer // one of Model.Layers()
+	Weight float64      // positive: minimised; negative: maximised
 	// Relative divides the distance by |m(x)|_2.
 	Relative bool
 }
@@ -52,20 +52,20 @@ type Term struct {
 type Distances []Term
 
 // Match returns the loss |m(x') - m(x)|_2 at a layer.
-func Match(m *model.Model, layer onnx.Layer) Distances {
+func Match(m *model.Model, layer tensor.Layer) Distances {
 	return Distances{{Model: m, Layer: layer, Weight: 1}}
 }
 
 // Contrast returns the loss |a(x') - a(x)|_2 - |b(x') - b(x)|_2. It is small for images whose
 // representation by a is that of x, and whose representation by b is not.
-func Contrast(a *model.Model, layerA onnx.Layer, b *model.Model, layerB onnx.Layer) Distances {
+func Contrast(a *model.Model, layerA tensor.Layer, b *model.Model, layerB tensor.Layer) Distances {
 	return Distances{{Model: a, Layer: layerA, Weight: 1}, {Model: b, Layer: layerB, Weight: -1}}
 }
 
 // NormalisedContrast returns the loss in the code of Nanda et al. (2022, on STIR): Contrast with
 // each distance divided by the norm of the representation of x, and the second weighted by beta
 // (0.1 in that code).
-func NormalisedContrast(a *model.Model, layerA onnx.Layer, b *model.Model, layerB onnx.Layer, beta float64) Distances {
+func NormalisedContrast(a *model.Model, layerA tensor.Layer, b *model.Model, layerB tensor.Layer, beta float64) Distances {
 	return Distances{
 		{Model: a, Layer: layerA, Weight: 1, Relative: true},
 		{Model: b, Layer: layerB, Weight: -beta, Relative: true},

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/noether-ml/noether/internal/model"
-	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -14,11 +13,11 @@ const forwardBatch = 32
 
 // Represent returns the activations of a layer, n x d, for images, n x c x h x w with values in
 // [0, 1]. It resizes the images to the model's size.
-func Represent(ctx context.Context, m *model.Model, layer onnx.Layer, images tensor.Tensor) (tensor.Tensor, error) {
+func Represent(ctx context.Context, m *model.Model, layer tensor.Layer, images tensor.Tensor) (tensor.Tensor, error) {
 	n := images.Shape[0]
 	z := tensor.New(n, tensor.Size(layer.Shape))
 	const withScores = false // of the classes: not needed
-	s, err := m.NewSession([]onnx.Layer{layer}, withScores)
+	s, err := m.NewSession([]tensor.Layer{layer}, withScores)
 	if err != nil {
 		return z, err
 	}

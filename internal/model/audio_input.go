@@ -7,12 +7,13 @@ import (
 
 	"github.com/noether-ml/noether/internal/model/logmel"
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
 )
 
 // Layouts of an input that takes a batch of b waveforms of n values: b x n and b x 1 x n.
 const (
-	layoutWave    onnx.Axes = "NT"
-	layoutChannel onnx.Axes = "NCT"
+	layoutWave    tensor.Axes = "NT"
+	layoutChannel tensor.Axes = "NCT"
 )
 
 // wantsAudio reports whether the options describe a model that takes audio.
@@ -22,7 +23,7 @@ func (o Options) wantsAudio() bool {
 }
 
 // audioLayout returns the layout in which an input can take a waveform, or "" if it cannot.
-func audioLayout(in onnx.ValueInfo) onnx.Axes {
+func audioLayout(in onnx.ValueInfo) tensor.Axes {
 	switch {
 	case in.Type != onnx.Float && in.Type != onnx.Double:
 	case len(in.Shape) == 2:
@@ -45,7 +46,7 @@ func tooShort(in onnx.ValueInfo) bool {
 
 // newAudioInput returns the description of an input that takes waveforms. It determines their
 // length and rate. Options.Samples is the length of the data, in values.
-func newAudioInput(info onnx.ValueInfo, layout onnx.Axes, o Options) (input, error) {
+func newAudioInput(info onnx.ValueInfo, layout tensor.Axes, o Options) (input, error) {
 	p := input{info: info, layout: layout, audio: true, channels: 1, height: 1, preprocess: o.Preprocess, frame: o.Preprocess.Frame}
 	n := info.Shape[len(info.Shape)-1].Size
 	var err error
@@ -205,7 +206,7 @@ func (m *Model) TakesAudio() bool { return m.input.audio }
 
 // findAudioInput returns the input that can take a waveform, and its layout. It returns false if no
 // input or more than one can.
-func findAudioInput(inputs []onnx.ValueInfo, o Options) (onnx.ValueInfo, onnx.Axes, bool) {
+func findAudioInput(inputs []onnx.ValueInfo, o Options) (onnx.ValueInfo, tensor.Axes, bool) {
 	candidates := slices.DeleteFunc(slices.Clone(inputs), func(in onnx.ValueInfo) bool {
 		_, fixed := o.Inputs[in.Name]
 		return fixed || audioLayout(in) == "" || o.Input != "" && o.Input != in.Name

@@ -7,6 +7,7 @@ import (
 
 	"github.com/noether-ml/noether/internal/model/output"
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
 )
 
 // decodedName is the name of the layer with the decoded output. That is an output with a place:
@@ -72,7 +73,7 @@ func (m *Model) readableOutputs() []string {
 // model then takes one image at a time if this output has no batch axis. It counts as a model
 // without class scores if this output was set by the options or is that of the scores. shapes are
 // the shapes of one sample and axes the axes of tensors, by name.
-func (m *Model) findDecoder(shapes map[string][]int, axes map[string]onnx.Axes) error {
+func (m *Model) findDecoder(shapes map[string][]int, axes map[string]tensor.Axes) error {
 	set := m.options.Decode.IsSet()
 	if m.TakesAudio() || m.TakesArrays() {
 		if set {
@@ -114,9 +115,9 @@ func (m *Model) Decoded() (format *output.Format, guessed bool) {
 
 // DecodedLayer returns the decoded output as a layer for NewSession. A session also removes weak
 // and overlapping boxes from it (see output.Format.Complete). The model must have a decoded output.
-func (m *Model) DecodedLayer() onnx.Layer {
+func (m *Model) DecodedLayer() tensor.Layer {
 	// It is no tensor of the graph, so it has no depth (nodes on the longest path from an input).
-	return onnx.Layer{Name: decodedName, Depth: -1, Shape: m.decoder.Format.Shape()}
+	return tensor.Layer{Name: decodedName, Depth: -1, Shape: m.decoder.Format.Shape()}
 }
 
 // complete removes weak and overlapping boxes from the decoded outputs of the last run.

@@ -113,7 +113,7 @@ func decode(t *testing.T, path string, s output.Setting) (*output.Format, tensor
 // run runs two black images, and returns the decoded output of both.
 func run(t *testing.T, m *model.Model) tensor.Tensor {
 	t.Helper()
-	session, err := m.NewSession([]onnx.Layer{m.DecodedLayer()}, false)
+	session, err := m.NewSession([]tensor.Layer{m.DecodedLayer()}, false)
 	if err != nil {
 		t.Fatal(err)
 	}

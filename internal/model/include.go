@@ -49,7 +49,7 @@ func (m *Model) include(b *onnx.Builder, images onnx.Value, n int, tensors []str
 // scores from a layer. The graph has the model's operator set. z replaces the activations of the
 // layer for n images. A layer is a tensor of the graph. The error is a *Bypassed if the scores also
 // depend on the image in other ways than through the layer.
-func (m *Model) IncludeAfter(b *onnx.Builder, layer onnx.Layer, z onnx.Value, n int) (onnx.Value, error) {
+func (m *Model) IncludeAfter(b *onnx.Builder, layer tensor.Layer, z onnx.Value, n int) (onnx.Value, error) {
 	scores, err := m.includeAfter(b, layer, z, n)
 	if err != nil {
 		return "", m.wrap(err)
@@ -57,7 +57,7 @@ func (m *Model) IncludeAfter(b *onnx.Builder, layer onnx.Layer, z onnx.Value, n 
 	return scores, nil
 }
 
-func (m *Model) includeAfter(b *onnx.Builder, layer onnx.Layer, z onnx.Value, n int) (onnx.Value, error) {
+func (m *Model) includeAfter(b *onnx.Builder, layer tensor.Layer, z onnx.Value, n int) (onnx.Value, error) {
 	part, err := m.partAfter(layer)
 	if err != nil {
 		return "", err
@@ -71,7 +71,7 @@ func (m *Model) includeAfter(b *onnx.Builder, layer onnx.Layer, z onnx.Value, n 
 
 // partAfter returns the part of the model that computes the scores from a layer, which is its
 // input.
-func (m *Model) partAfter(layer onnx.Layer) (*onnx.Model, error) {
+func (m *Model) partAfter(layer tensor.Layer) (*onnx.Model, error) {
 	whole, err := m.fullGraph()
 	if err != nil {
 		return nil, err

@@ -22,7 +22,7 @@ import (
 type input struct {
 	info                    onnx.ValueInfo // of arrays, the first
 	arrays                  []arrayInput   // nil for images and waveforms
-	layout                  onnx.Axes      // "NCHW", "NHWC"; audio: "NT", "NCT" (T: time)
+	layout                  tensor.Axes    // "NCHW", "NHWC"; audio: "NT", "NCT" (T: time)
 	audio                   bool
 	channels, height, width int
 	frame                   dataset.Frame
@@ -101,7 +101,7 @@ func (m *Model) findInputs() error {
 }
 
 // findImageInput returns the input that can take an image, and its layout.
-func findImageInput(inputs []onnx.ValueInfo, o Options) (onnx.ValueInfo, onnx.Axes, error) {
+func findImageInput(inputs []onnx.ValueInfo, o Options) (onnx.ValueInfo, tensor.Axes, error) {
 	if l := o.Layout; l != "" && l != "NCHW" && l != "NHWC" {
 		return onnx.ValueInfo{}, "", settingError(fmt.Errorf("unknown layout %q: use NCHW or NHWC", l), "layout")
 	}
@@ -111,7 +111,7 @@ func findImageInput(inputs []onnx.ValueInfo, o Options) (onnx.ValueInfo, onnx.Ax
 	var found []onnx.ValueInfo
 	for _, in := range inputs {
 		_, fixed := o.Inputs[in.Name]
-		if o.Input == "" && !fixed && layoutOf(in, onnx.Axes(o.Layout)) != "" || in.Name == o.Input {
+		if o.Input == "" && !fixed && layoutOf(in, tensor.Axes(o.Layout)) != "" || in.Name == o.Input {
 			found = append(found, in)
 		}
 	}
@@ -123,7 +123,7 @@ func findImageInput(inputs []onnx.ValueInfo, o Options) (onnx.ValueInfo, onnx.Ax
 	case len(found) == 0:
 		return onnx.ValueInfo{}, "", fmt.Errorf("no input takes an image (float, double or uint8 of rank 4 with 1 or 3 channels) or a waveform (float of rank 2, or 3 with 1 channel): it has %s, which may take arrays as they are (layout: raw)", list(inputs))
 	}
-	layout := layoutOf(found[0], onnx.Axes(o.Layout))
+	layout := layoutOf(found[0], tensor.Axes(o.Layout))
 	if layout == "" {
 		return onnx.ValueInfo{}, "", fmt.Errorf("input %s does not take an image: it must be float, double or uint8 of rank 4 with 1 or 3 channels%s", describeInput(found[0]), textIf(o.Layout != "", " in layout "+o.Layout))
 	}
@@ -132,7 +132,7 @@ func findImageInput(inputs []onnx.ValueInfo, o Options) (onnx.ValueInfo, onnx.Ax
 
 // layoutOf returns the layout in which an input can take an image, or "". requested is the
 // requested layout, or "" for both.
-func layoutOf(in onnx.ValueInfo, requested onnx.Axes) onnx.Axes {
+func layoutOf(in onnx.ValueInfo, requested tensor.Axes) tensor.Axes {
 	switch in.Type {
 	case onnx.Float, onnx.Double, onnx.Uint8:
 	default:
@@ -175,7 +175,7 @@ func channelAxis(d onnx.Dim) answer {
 
 // newImageInput returns the description of an input that takes images. It determines the size of
 // the images and their frame.
-func newImageInput(info onnx.ValueInfo, layout onnx.Axes, o Options) (input, error) {
+func newImageInput(info onnx.ValueInfo, layout tensor.Axes, o Options) (input, error) {
 	p := input{info: info, layout: layout, preprocess: o.Preprocess, frame: o.Preprocess.Frame}
 	dims := info.Sizes()
 	c, h, w := dims[1], dims[2], dims[3]

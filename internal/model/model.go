@@ -20,11 +20,11 @@ import (
 
 // Options override what Open determines from the graph. The zero Options choose no layers.
 type Options struct {
-	Layers []string             // patterns of onnx.Model.Select, such as a name or "op:Relu"
-	Axes   map[string]onnx.Axes // by name, axes of tensors that Open misreads, such as "NCHW"
-	Tokens *onnx.Tokens         // prefix (such as a class token), then a grid; nil: inferred
-	Input  string               // name of the input that takes the image
-	Layout string               // layout of that input: "NCHW" or "NHWC"
+	Layers []string               // patterns of onnx.Model.Select, such as a name or "op:Relu"
+	Axes   map[string]tensor.Axes // by name, axes of tensors that Open misreads, such as "NCHW"
+	Tokens *tensor.Tokens         // prefix (such as a class token), then a grid; nil: inferred
+	Input  string                 // name of the input that takes the image
+	Layout string                 // layout of that input: "NCHW" or "NHWC"
 	// Inputs holds the values of the other inputs, the last axis varying fastest. A single value
 	// fills an input.
 	Inputs     map[string][]float64
@@ -54,7 +54,7 @@ type Model struct {
 	input         input           // that takes the sample
 	constants     []constantInput // other inputs, with the same values in every run
 	batch         int             // images of a run; 0: any number
-	layers        []onnx.Layer    // those to be measured
+	layers        []tensor.Layer  // those to be measured
 	scores        scores          // the output that scores classes
 	decoder       *output.Decoder // nil if no output is decoded
 	normalisation *Normalisation  // by the first nodes; nil if they do not normalise
@@ -172,8 +172,8 @@ func read(path string) (*onnx.Model, error) {
 }
 
 // axes returns the axes that the options set and those of the input.
-func (m *Model) axes() map[string]onnx.Axes {
-	axes := map[string]onnx.Axes{}
+func (m *Model) axes() map[string]tensor.Axes {
+	axes := map[string]tensor.Axes{}
 	if !m.TakesArrays() {
 		axes[m.input.info.Name] = m.input.layout
 	}
@@ -182,7 +182,7 @@ func (m *Model) axes() map[string]onnx.Axes {
 }
 
 // Layers returns the chosen layers in the order of computation, with the shape of one sample.
-func (m *Model) Layers() []onnx.Layer { return slices.Clone(m.layers) }
+func (m *Model) Layers() []tensor.Layer { return slices.Clone(m.layers) }
 
 // Classes returns the number of classes that the output scores, or 0 if it does not score classes.
 func (m *Model) Classes() int { return m.scores.classes }

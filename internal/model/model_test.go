@@ -312,7 +312,7 @@ func TestRunErrors(t *testing.T) {
 	if _, err := s.NewBuffers(0); err == nil {
 		t.Error("NewBuffers(0): no error")
 	}
-	if _, err := m.NewSession([]onnx.Layer{{Name: "scores"}}, false); err == nil {
+	if _, err := m.NewSession([]tensor.Layer{{Name: "scores"}}, false); err == nil {
 		t.Error("NewSession of a layer that was not chosen: no error")
 	}
 	if _, err := m.NewSession(nil, false); err == nil {

@@ -13,7 +13,7 @@ import (
 // A Reduction is a function of the activations of a layer for a batch of images, clean and
 // transformed, that is computed in the graph of the model.
 type Reduction struct {
-	Layer onnx.Layer
+	Layer tensor.Layer
 	Width int // number of values for each image
 	// Build adds the function to a graph and returns its result, n x Width. clean and transformed
 	// are n x the shape of the layer. partners are indices of images of the batch, n x int32, one for
@@ -24,18 +24,18 @@ type Reduction struct {
 // A pair connects the two sessions of NewPairSessions.
 type pair struct {
 	reductions  []Reduction
-	layers      []onnx.Layer // the layers of the reductions, each once
-	transformed bool         // whether this is the session for transformed images
+	layers      []tensor.Layer // the layers of the reductions, each once
+	transformed bool           // whether this is the session for transformed images
 }
 
 // NewPairSessions returns two sessions, for clean and for transformed images. Both return layers
 // and, with withScores, the class scores. The session for transformed images also returns
 // reductions (see Buffers.Reduction), whose layers stay on the device. A batch is one run of the
 // engine.
-func (m *Model) NewPairSessions(layers []onnx.Layer, reductions []Reduction, withScores bool) (clean, transformed *Session, err error) {
+func (m *Model) NewPairSessions(layers []tensor.Layer, reductions []Reduction, withScores bool) (clean, transformed *Session, err error) {
 	p := pair{reductions: reductions}
 	for _, r := range reductions {
-		if !slices.ContainsFunc(p.layers, func(l onnx.Layer) bool { return l.Name == r.Layer.Name }) {
+		if !slices.ContainsFunc(p.layers, func(l tensor.Layer) bool { return l.Name == r.Layer.Name }) {
 			p.layers = append(p.layers, r.Layer)
 		}
 	}
@@ -127,7 +127,7 @@ func (s *Session) inputValues(names []string, n int) ([]*ort.Value, error) {
 // addedInput reports whether the pair has added an input to the graph.
 func (s *Session) addedInput(name string) bool {
 	return s.pair != nil && s.pair.transformed &&
-		(name == partnersName || slices.ContainsFunc(s.pair.layers, func(l onnx.Layer) bool { return name == cleanName(l.Name) }))
+		(name == partnersName || slices.ContainsFunc(s.pair.layers, func(l tensor.Layer) bool { return name == cleanName(l.Name) }))
 }
 
 // RunTransformed is Run for the second session of a pair: images are the transformed images of

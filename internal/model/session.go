@@ -43,14 +43,14 @@ type sessionOutput struct {
 // NewSession returns a session for the given layers, in that order, and for the class scores if
 // withScores is set. The layers must be elements of m.Layers(), or m.DecodedLayer() (an output such
 // as boxes, in a form that does not depend on the model).
-func (m *Model) NewSession(layers []onnx.Layer, withScores bool) (*Session, error) {
+func (m *Model) NewSession(layers []tensor.Layer, withScores bool) (*Session, error) {
 	return m.newSessionOf(layers, withScores, 1)
 }
 
 // NewBatchSession returns a session for batches of the given size. For large batches it runs parts
 // of a batch in parallel, each on some of the cores. This is faster, since cores that share an
 // operator wait for each other at its end.
-func (m *Model) NewBatchSession(layers []onnx.Layer, withScores bool, batch int) (*Session, error) {
+func (m *Model) NewBatchSession(layers []tensor.Layer, withScores bool, batch int) (*Session, error) {
 	return m.newSessionOf(layers, withScores, m.workersFor(batch))
 }
 
@@ -71,7 +71,7 @@ func (m *Model) workersFor(batch int) int {
 }
 
 // newSessionOf returns a session that runs the given number of parts of a batch in parallel.
-func (m *Model) newSessionOf(layers []onnx.Layer, withScores bool, parallel int) (*Session, error) {
+func (m *Model) newSessionOf(layers []tensor.Layer, withScores bool, parallel int) (*Session, error) {
 	s := &Session{model: m, layers: len(layers), scores: -1, workers: parallel}
 	if err := s.open(layers, withScores); err != nil {
 		return nil, m.wrap(err)
@@ -80,7 +80,7 @@ func (m *Model) newSessionOf(layers []onnx.Layer, withScores bool, parallel int)
 }
 
 // open makes the graph of the session and loads it into the engine.
-func (s *Session) open(layers []onnx.Layer, withScores bool) error {
+func (s *Session) open(layers []tensor.Layer, withScores bool) error {
 	if err := s.plan(layers, withScores); err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (s *Session) open(layers []onnx.Layer, withScores bool) error {
 func (m *Model) wrap(err error) error { return fmt.Errorf("model %s: %w", m.path, err) }
 
 // plan lists the outputs of the session. The scores may be one of the layers.
-func (s *Session) plan(layers []onnx.Layer, withScores bool) error {
+func (s *Session) plan(layers []tensor.Layer, withScores bool) error {
 	chosen := make(map[string][]int, len(s.model.layers)) // shapes of the available layers, by name
 	for _, l := range s.model.layers {
 		chosen[l.Name] = l.Shape

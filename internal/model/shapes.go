@@ -20,7 +20,7 @@ import (
 // of their tokens in the image, the number of classes, the decoder (of outputs such as boxes or
 // class maps) and the number of images in a run, if that is fixed. axes are the axes of the
 // tensors, by name.
-func (m *Model) inferShapes(ctx context.Context, axes map[string]onnx.Axes) error {
+func (m *Model) inferShapes(ctx context.Context, axes map[string]tensor.Axes) error {
 	all := m.dependentLayers()
 	for i := range all {
 		all[i].Axes = axes[all[i].Name]
@@ -49,7 +49,7 @@ func (m *Model) inferShapes(ctx context.Context, axes map[string]onnx.Axes) erro
 
 // dependentLayers returns the layers of the graph that depend on the image, and not only on
 // m.constants, inputs that have the same values in every run.
-func (m *Model) dependentLayers() []onnx.Layer {
+func (m *Model) dependentLayers() []tensor.Layer {
 	all := m.graph.Layers()
 	if len(m.constants) == 0 {
 		return all
@@ -65,12 +65,12 @@ func (m *Model) dependentLayers() []onnx.Layer {
 			}
 		}
 	}
-	return slices.DeleteFunc(all, func(l onnx.Layer) bool { return !dependent[l.Name] })
+	return slices.DeleteFunc(all, func(l tensor.Layer) bool { return !dependent[l.Name] })
 }
 
 // selectLayers returns the layers that the patterns of the options choose, with their shapes. Its
 // errors name the pattern by its path in the options (settingError, layerPath).
-func (m *Model) selectLayers(all []onnx.Layer, shapes map[string][]int) ([]onnx.Layer, error) {
+func (m *Model) selectLayers(all []tensor.Layer, shapes map[string][]int) ([]tensor.Layer, error) {
 	chosen := map[string]bool{}
 	for i, pattern := range m.options.Layers {
 		matched, err := m.graph.Select(pattern)
@@ -92,7 +92,7 @@ func (m *Model) selectLayers(all []onnx.Layer, shapes map[string][]int) ([]onnx.
 			return nil, settingError(fmt.Errorf("layers %q: none of the %d that match has the batch as its first axis and depends on the image", pattern, len(matched)), layerPath(i)...)
 		}
 	}
-	var layers []onnx.Layer
+	var layers []tensor.Layer
 	for _, l := range all {
 		if chosen[l.Name] {
 			l.Shape = shapes[l.Name]
@@ -105,7 +105,7 @@ func (m *Model) selectLayers(all []onnx.Layer, shapes map[string][]int) ([]onnx.
 // sampleShapes returns the shapes of the layers and of the outputs for one sample. Tensors that are
 // empty, or whose first axis is not the batch, are left out. If a model declares a batch of any
 // size (m.batch is 0) but fails with two images, m.batch is set to one image.
-func (m *Model) sampleShapes(ctx context.Context, layers []onnx.Layer) (map[string][]int, error) {
+func (m *Model) sampleShapes(ctx context.Context, layers []tensor.Layer) (map[string][]int, error) {
 	names := onnx.Names(layers)
 	for _, name := range append(m.readableOutputs(), m.scores.output) {
 		if !slices.Contains(names, name) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
 )
 
 // maxPrefix is the largest number of tokens without a position (class or register tokens) that is
@@ -14,7 +15,7 @@ const maxPrefix = 16
 // token and channel ("NTC"). It is that of the options or, for other numbers of tokens, that of the
 // output of the convolution that divides an image into patches. shapes are the shapes of tensors
 // for one sample, by name. It returns an error if the arrangement of the options fits no layer.
-func (m *Model) setTokens(layers []onnx.Layer, shapes map[string][]int) error {
+func (m *Model) setTokens(layers []tensor.Layer, shapes map[string][]int) error {
 	given, used := m.options.Tokens, false
 	h, w, known := m.patchGrid(shapes)
 	known = known && !m.TakesArrays()
@@ -28,7 +29,7 @@ func (m *Model) setTokens(layers []onnx.Layer, shapes map[string][]int) error {
 		} else if known {
 			l.Tokens = tokensOf(l.Shape[0], h, w)
 		} else if m.TakesArrays() { // a sequence, such as a text
-			l.Tokens = &onnx.Tokens{Height: 1, Width: l.Shape[0]}
+			l.Tokens = &tensor.Tokens{Height: 1, Width: l.Shape[0]}
 		}
 	}
 	if given != nil && !used {
@@ -56,14 +57,14 @@ func (m *Model) patchGrid(shapes map[string][]int) (h, w int, ok bool) {
 // tokensOf returns the arrangement of t tokens of a network with h x w patches. It is a prefix of
 // at most maxPrefix tokens followed by the grid of patches. In networks that merge patches it is
 // the grid whose sides are halved one or more times. It is nil if neither fits.
-func tokensOf(t, h, w int) *onnx.Tokens {
+func tokensOf(t, h, w int) *tensor.Tokens {
 	if prefix := t - h*w; prefix >= 0 && prefix <= maxPrefix {
-		return &onnx.Tokens{Prefix: prefix, Height: h, Width: w}
+		return &tensor.Tokens{Prefix: prefix, Height: h, Width: w}
 	}
 	for h%2 == 0 && w%2 == 0 {
 		h, w = h/2, w/2
 		if h*w == t && t > 1 {
-			return &onnx.Tokens{Height: h, Width: w}
+			return &tensor.Tokens{Height: h, Width: w}
 		}
 	}
 	return nil

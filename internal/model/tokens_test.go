@@ -6,7 +6,7 @@ import (
 
 	"github.com/noether-ml/noether/internal/orttest"
 	"github.com/noether-ml/noether/internal/testdata"
-	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
 )
 
 // TestTokensOf checks the layout of t tokens of a network that divides an image into h x w patches.
@@ -17,16 +17,16 @@ func TestTokensOf(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		t, h, w int
-		want    *onnx.Tokens
+		want    *tensor.Tokens
 	}{
-		{"ViT-B/16 and CLIP, images of 224 x 224", 197, 14, 14, &onnx.Tokens{Prefix: 1, Height: 14, Width: 14}},
-		{"DeiT with distillation", 198, 14, 14, &onnx.Tokens{Prefix: 2, Height: 14, Width: 14}},
-		{"DINOv2 with registers", 261, 16, 16, &onnx.Tokens{Prefix: 5, Height: 16, Width: 16}},
-		{"DINOv3, images of 256 x 256", 261, 16, 16, &onnx.Tokens{Prefix: 5, Height: 16, Width: 16}},
-		{"no prefix", 196, 14, 14, &onnx.Tokens{Height: 14, Width: 14}},
-		{"a rectangle", 1 + 8*24, 8, 24, &onnx.Tokens{Prefix: 1, Height: 8, Width: 24}},
-		{"Swin, second stage", 28 * 28, 56, 56, &onnx.Tokens{Height: 28, Width: 28}},
-		{"Swin, last stage", 49, 56, 56, &onnx.Tokens{Height: 7, Width: 7}},
+		{"ViT-B/16 and CLIP, images of 224 x 224", 197, 14, 14, &tensor.Tokens{Prefix: 1, Height: 14, Width: 14}},
+		{"DeiT with distillation", 198, 14, 14, &tensor.Tokens{Prefix: 2, Height: 14, Width: 14}},
+		{"DINOv2 with registers", 261, 16, 16, &tensor.Tokens{Prefix: 5, Height: 16, Width: 16}},
+		{"DINOv3, images of 256 x 256", 261, 16, 16, &tensor.Tokens{Prefix: 5, Height: 16, Width: 16}},
+		{"no prefix", 196, 14, 14, &tensor.Tokens{Height: 14, Width: 14}},
+		{"a rectangle", 1 + 8*24, 8, 24, &tensor.Tokens{Prefix: 1, Height: 8, Width: 24}},
+		{"Swin, second stage", 28 * 28, 56, 56, &tensor.Tokens{Height: 28, Width: 28}},
+		{"Swin, last stage", 49, 56, 56, &tensor.Tokens{Height: 7, Width: 7}},
 		{"text", 77, 14, 14, nil},
 		{"one token", 1, 14, 14, nil},
 	} {
@@ -61,7 +61,7 @@ func TestTokensOfTransformer(t *testing.T) {
 	if found < 10 {
 		t.Errorf("%d layers of tokens, want at least 10", found)
 	}
-	_, err = Open(rt, path, Options{Layers: []string{"all"}, Tokens: &onnx.Tokens{Prefix: 3, Height: 5, Width: 5}})
+	_, err = Open(rt, path, Options{Layers: []string{"all"}, Tokens: &tensor.Tokens{Prefix: 3, Height: 5, Width: 5}})
 	var setting *SettingError
 	if !errors.As(err, &setting) || setting.Path[0] != "tokens" {
 		t.Errorf("error %v, want one about the setting tokens", err)
@@ -89,7 +89,7 @@ func TestTokensOfExports(t *testing.T) {
 			found++
 			// Where the tokens of the grid are among the values of the layer: from Base on.
 			maps, why := l.Maps()
-			if l.Tokens == nil || *l.Tokens != (onnx.Tokens{Prefix: c.prefix, Height: 4, Width: 6}) || why != "" || maps.Base != c.prefix*l.Shape[1] || maps.Positions() != 24 {
+			if l.Tokens == nil || *l.Tokens != (tensor.Tokens{Prefix: c.prefix, Height: 4, Width: 6}) || why != "" || maps.Base != c.prefix*l.Shape[1] || maps.Positions() != 24 {
 				t.Errorf("%s: %s of shape %v: tokens %+v, maps %+v %s; want a prefix of %d and a grid of 4 x 6", name, l.Name, l.Shape, l.Tokens, maps, why, c.prefix)
 			}
 		}

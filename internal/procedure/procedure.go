@@ -29,7 +29,7 @@ import (
 	"github.com/noether-ml/noether/internal/model"
 	"github.com/noether-ml/noether/internal/train"
 	"github.com/noether-ml/noether/measure"
-	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
 )
 
 // A Procedure is a measure that works in steps on samples in memory.
@@ -130,6 +130,6 @@ type Subject struct {
 	Name     string
 	Identity string // identifies the model with its settings; "": the model's SHA-256
 	Model    *model.Model
-	Layers   []onnx.Layer
+	Layers   []tensor.Layer
 	Outputs  []int // class outputs that are used for predictions; nil: all
 }

@@ -9,14 +9,14 @@ import (
 	"github.com/noether-ml/noether/internal/study/plan"
 	"github.com/noether-ml/noether/internal/study/run"
 	"github.com/noether-ml/noether/measure"
-	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
 	"github.com/noether-ml/noether/transform"
 )
 
 // LayerScores are the scores of a measure at one layer.
 type LayerScores struct {
 	Measure string
-	Layer   onnx.Layer // the zero Layer for measures of the prediction
+	Layer   tensor.Layer // the zero Layer for measures of the prediction
 	Scores  []measure.Score
 }
 
@@ -44,7 +44,7 @@ func Measure(ctx context.Context, m *model.Model, src dataset.Source, t transfor
 // PairScores are the scores of a comparison of two layers.
 type PairScores struct {
 	Comparison   string
-	Layer, Other onnx.Layer // of the first model, and of the second
+	Layer, Other tensor.Layer // of the first model, and of the second
 	Scores       []measure.Score
 }
 
@@ -60,9 +60,9 @@ func Compare(ctx context.Context, a, b *model.Model, src dataset.Source, compari
 	if err := run.InMemory(ctx, p); err != nil {
 		return nil, err
 	}
-	named := func(m *model.Model, name string) onnx.Layer {
+	named := func(m *model.Model, name string) tensor.Layer {
 		layers := m.Layers()
-		return layers[slices.IndexFunc(layers, func(l onnx.Layer) bool { return l.Name == name })]
+		return layers[slices.IndexFunc(layers, func(l tensor.Layer) bool { return l.Name == name })]
 	}
 	var out []PairScores
 	for _, c := range p.Cells { // a cell is one comparison of the two models

@@ -11,7 +11,6 @@ import (
 	"github.com/noether-ml/noether/internal/model/output"
 	"github.com/noether-ml/noether/internal/orttest"
 	"github.com/noether-ml/noether/internal/testdata"
-	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 	"github.com/noether-ml/noether/transform"
 )
@@ -51,7 +50,7 @@ func TestFCN(t *testing.T) {
 		}
 		images[i] = s.Input
 	}
-	session, err := m.NewSession([]onnx.Layer{m.DecodedLayer()}, false)
+	session, err := m.NewSession([]tensor.Layer{m.DecodedLayer()}, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/distance"
 	"github.com/noether-ml/noether/measure/measuretest"
-	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -41,7 +40,7 @@ func TestContract(t *testing.T) {
 		label = append(label, i%3)
 	}
 	site := measure.Site{
-		Layer: onnx.Layer{Shape: []int{2, 3, 2}}, Layout: measure.NewLayout(n), Classes: []string{"a", "b", "c"}, KeepSamples: true,
+		Layer: tensor.Layer{Shape: []int{2, 3, 2}}, Layout: measure.NewLayout(n), Classes: []string{"a", "b", "c"}, KeepSamples: true,
 	}
 	measuretest.Run(t, measuretest.Case{
 		Measure: distance.New(distance.Settings{PerClass: true}), Site: site,
@@ -134,7 +133,7 @@ func TestGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	scores := measured(t, measure.Site{Layer: onnx.Layer{Shape: g.Shape}, Layout: measure.NewLayout(g.N)}, clean, transformed)
+	scores := measured(t, measure.Site{Layer: tensor.Layer{Shape: g.Shape}, Layout: measure.NewLayout(g.N)}, clean, transformed)
 	if len(scores) != len(g.Scores) {
 		t.Fatalf("%d scores, want %d", len(scores), len(g.Scores))
 	}
@@ -181,7 +180,7 @@ func TestNonFinite(t *testing.T) {
 	t.Parallel()
 	for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 		for _, view := range []string{"clean", "transformed"} {
-			a, err := distance.New(distance.Settings{}).New(measure.Site{Layer: onnx.Layer{Shape: []int{5}}, Layout: measure.NewLayout(3)})
+			a, err := distance.New(distance.Settings{}).New(measure.Site{Layer: tensor.Layer{Shape: []int{5}}, Layout: measure.NewLayout(3)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -203,7 +202,7 @@ func TestNonFinite(t *testing.T) {
 // the budget, even by one byte.
 func TestBudget(t *testing.T) {
 	t.Parallel()
-	site := measure.Site{Layer: onnx.Layer{Shape: []int{1000}}, Layout: measure.NewLayout(40)}
+	site := measure.Site{Layer: tensor.Layer{Shape: []int{1000}}, Layout: measure.NewLayout(40)}
 	site.Budget = distance.New(distance.Settings{}).Cost(site)
 	clean, transformed := random(1, 40, 1000), random(2, 40, 1000)
 	if s := measured(t, site, clean, transformed)[0]; math.IsNaN(s.Null) || len(s.Warnings) > 0 {
@@ -223,7 +222,7 @@ func TestBatches(t *testing.T) {
 	t.Parallel()
 	const n, values = 23, 5000
 	clean, transformed := random(1, n, values), random(2, n, values)
-	site := measure.Site{Layer: onnx.Layer{Shape: []int{values}}, Layout: measure.Layout{N: n, Block: 6, Groups: 4}, KeepSamples: true}
+	site := measure.Site{Layer: tensor.Layer{Shape: []int{values}}, Layout: measure.Layout{N: n, Block: 6, Groups: 4}, KeepSamples: true}
 	var want []byte
 	for _, size := range []int{n, 1, 2, 5, 6, 7, 12} {
 		a, err := distance.New(distance.Settings{}).New(site)
@@ -255,7 +254,7 @@ func TestBatches(t *testing.T) {
 // TestUpdateErrors checks that batches that do not fit the layer are errors.
 func TestUpdateErrors(t *testing.T) {
 	t.Parallel()
-	a, err := distance.New(distance.Settings{}).New(measure.Site{Layer: onnx.Layer{Shape: []int{6}}, Layout: measure.NewLayout(2)})
+	a, err := distance.New(distance.Settings{}).New(measure.Site{Layer: tensor.Layer{Shape: []int{6}}, Layout: measure.NewLayout(2)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -277,7 +276,7 @@ func BenchmarkUpdate(b *testing.B) {
 	for _, n := range []int{512, 64 * 56 * 56} {
 		b.Run(fmt.Sprintf("%d values", n), func(b *testing.B) {
 			batch := batch(random(1, 16, n), random(2, 16, n))
-			a, err := distance.New(distance.Settings{}).New(measure.Site{Layer: onnx.Layer{Shape: []int{n}}, Layout: measure.NewLayout(16)})
+			a, err := distance.New(distance.Settings{}).New(measure.Site{Layer: tensor.Layer{Shape: []int{n}}, Layout: measure.NewLayout(16)})
 			if err != nil {
 				b.Fatal(err)
 			}

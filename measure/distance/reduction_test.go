@@ -20,7 +20,7 @@ import (
 func TestReduction(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(4, 1))
-	shapes := []onnx.Layer{{Shape: []int{5}, Axes: "NC"}, {Shape: []int{3, 17, 31}, Axes: "NCHW"}, {Shape: []int{64, 32, 32}, Axes: "NCHW"}, {Shape: []int{9, 7, 40}, Axes: "NHWC"}, {Shape: []int{50, 33}, Axes: "NTC"}}
+	shapes := []tensor.Layer{{Shape: []int{5}, Axes: "NC"}, {Shape: []int{3, 17, 31}, Axes: "NCHW"}, {Shape: []int{64, 32, 32}, Axes: "NCHW"}, {Shape: []int{9, 7, 40}, Axes: "NHWC"}, {Shape: []int{50, 33}, Axes: "NTC"}}
 	for _, layer := range shapes {
 		for name, change := range map[string]func(clean, transformed []float32){
 			"normal":       func(clean, transformed []float32) {},
@@ -131,7 +131,7 @@ func reduce(t *testing.T, site measure.Site, b *measure.Batch) *measure.Batch {
 // not finite, are refused.
 func TestReductionNeedsActivations(t *testing.T) {
 	t.Parallel()
-	site := measure.Site{Layer: onnx.Layer{Shape: []int{2}, Axes: "NC"}, Layout: measure.Layout{N: 2, Block: 2, Groups: 1}}
+	site := measure.Site{Layer: tensor.Layer{Shape: []int{2}, Axes: "NC"}, Layout: measure.Layout{N: 2, Block: 2, Groups: 1}}
 	for name, values := range map[string][]float32{
 		"overflow":   {1e30, 1, 2, 3},
 		"underflow":  {1e-15, 1e-16, 1, 1},
@@ -207,7 +207,7 @@ func TestReductionOfSmallAngles(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(4, 2))
 	const n = 50_000
-	site := measure.Site{Layer: onnx.Layer{Shape: []int{n}, Axes: "NC"}, Layout: measure.Layout{N: 4, Block: 2, Groups: 2}}
+	site := measure.Site{Layer: tensor.Layer{Shape: []int{n}, Axes: "NC"}, Layout: measure.Layout{N: 4, Block: 2, Groups: 2}}
 	b := &measure.Batch{Place: []int{0, 1, 2, 3}, Index: []int{0, 1, 2, 3}, Label: []int{-1, -1, -1, -1}, Clean: tensor.New(4, n), Transformed: tensor.New(4, n)}
 	copy(b.Clean.Data, normal(r, 4*n, 1))
 	for i, noise := range normal(r, 4*n, 1) {

@@ -7,7 +7,7 @@ import (
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/internal/action"
 	"github.com/noether-ml/noether/measure/paired"
-	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
 	"github.com/noether-ml/noether/transform"
 )
 
@@ -18,14 +18,14 @@ import (
 // position (a class token), and then for each position 1 if it counts and 0 otherwise. Positions
 // whose value depends on what lies outside the map do not count.
 type layerAction struct {
-	maps     onnx.Maps
+	maps     tensor.Maps
 	settings Settings
 	fields   *action.Cache // the actions tau
 	counted  []action.Run  // counted positions of the row in Pair; reused memory
 	pairs    [2]pair       // of the latest sample, and of the one before it
 }
 
-func newAction(l onnx.Layer, s Settings, fields *action.Cache) (paired.Action, error) {
+func newAction(l tensor.Layer, s Settings, fields *action.Cache) (paired.Action, error) {
 	maps, why := l.Maps()
 	if why != "" {
 		return nil, fmt.Errorf("equivariance-error cannot measure layer %q: %s", l.Name, why)

@@ -6,7 +6,7 @@ import (
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/equivariance"
-	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
 	"github.com/noether-ml/noether/transform"
 )
 
@@ -37,7 +37,7 @@ func BenchmarkResNet18(b *testing.B) {
 			for _, l := range resNet18 {
 				// A site is what an accumulator (the running sums of a measure) measures. The
 				// layout, the order of the samples, has more of them than the benchmark reads.
-				site := measure.Site{Layer: onnx.Layer{Name: "z", Shape: []int{l.channels, l.side, l.side}, Axes: "NCHW"}, Layout: measure.NewLayout(1 << 20), Transform: tr}
+				site := measure.Site{Layer: tensor.Layer{Name: "z", Shape: []int{l.channels, l.side, l.side}, Axes: "NCHW"}, Layout: measure.NewLayout(1 << 20), Transform: tr}
 				acc, err := m.New(site)
 				if err != nil {
 					b.Fatal(err)

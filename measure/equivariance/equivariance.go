@@ -43,7 +43,7 @@ import (
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/internal/action"
 	"github.com/noether-ml/noether/measure/paired"
-	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
 	"github.com/noether-ml/noether/transform"
 )
 
@@ -163,7 +163,7 @@ type Errors struct {
 
 // Between returns the statistics of one sample: f(x) and f(Tx) are the values of a layer with the
 // given maps. It returns an error if no position counts.
-func Between(maps onnx.Maps, op transform.Op, s Settings, clean, transformed []float32) (Errors, error) {
+func Between(maps tensor.Maps, op transform.Op, s Settings, clean, transformed []float32) (Errors, error) {
 	s.Channels.Cyclic = cmp.Or(s.Channels.Cyclic, 1)
 	a := &layerAction{maps: maps, settings: s, fields: &action.Cache{}}
 	row, out := make([]float32, a.Len()), make([]float64, columns)
@@ -179,7 +179,7 @@ func Between(maps onnx.Maps, op transform.Op, s Settings, clean, transformed []f
 // values before the first position, such as those of a class token. counted says for each position
 // whether it counts; the others may hold values from outside the map. Act returns an error if no
 // position counts.
-func Act(maps onnx.Maps, op transform.Op, s Settings, clean []float32) (acted []float32, counted []bool, err error) {
+func Act(maps tensor.Maps, op transform.Op, s Settings, clean []float32) (acted []float32, counted []bool, err error) {
 	s.Channels.Cyclic = cmp.Or(s.Channels.Cyclic, 1)
 	a := &layerAction{maps: maps, settings: s, fields: &action.Cache{}}
 	row := make([]float32, a.Len())

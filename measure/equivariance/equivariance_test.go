@@ -12,7 +12,6 @@ import (
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/equivariance"
 	"github.com/noether-ml/noether/measure/measuretest"
-	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 	"github.com/noether-ml/noether/transform"
 )
@@ -34,9 +33,9 @@ func apply(op transform.Op, x tensor.Tensor) tensor.Tensor {
 }
 
 // mapsOf returns where the feature maps of a layer of the given axes and shape are.
-func mapsOf(t testing.TB, axes onnx.Axes, shape ...int) onnx.Maps {
+func mapsOf(t testing.TB, axes tensor.Axes, shape ...int) tensor.Maps {
 	t.Helper()
-	maps, why := onnx.Layer{Shape: shape, Axes: axes}.Maps()
+	maps, why := tensor.Layer{Shape: shape, Axes: axes}.Maps()
 	if why != "" {
 		t.Fatal(why)
 	}
@@ -368,7 +367,7 @@ func TestScaleInvariance(t *testing.T) {
 		for i := range a.Data {
 			a.Data[i], b.Data[i] = factor*z.Data[i], factor*zt.Data[i]
 		}
-		e, err := equivariance.Between(onnx.Maps{Channels: 4, Grid: []int{9, 8}, ChannelStep: 72, PositionStep: 1}, op, equivariance.Settings{}, a.Data, b.Data)
+		e, err := equivariance.Between(tensor.Maps{Channels: 4, Grid: []int{9, 8}, ChannelStep: 72, PositionStep: 1}, op, equivariance.Settings{}, a.Data, b.Data)
 		if err != nil || !near(e, want) {
 			t.Fatalf("factor %v: %+v, want %+v, error %v", factor, e, want, err)
 		}
@@ -386,15 +385,15 @@ func TestContract(t *testing.T) {
 		label = append(label, i%3)
 	}
 	for name, c := range map[string]struct {
-		layer     onnx.Layer
+		layer     tensor.Layer
 		transform transform.Transform
 	}{
-		"rotations": {onnx.Layer{Shape: []int{2, 5, 4}, Axes: "NCHW"}, transform.Rotate{Angle: transform.Uniform(-40, 40)}},
+		"rotations": {tensor.Layer{Shape: []int{2, 5, 4}, Axes: "NCHW"}, transform.Rotate{Angle: transform.Uniform(-40, 40)}},
 		// Shifts by more than half the map leave no position that counts (see package equivariance),
 		// so some samples have no value.
-		"far shifts": {onnx.Layer{Shape: []int{4, 4, 3}, Axes: "NHWC"}, transform.Translate{X: transform.Uniform(-1, 1)}},
-		"a flip":     {onnx.Layer{Shape: []int{10, 2}, Axes: "NTC"}, transform.Flip{}},
-		"colour":     {onnx.Layer{Shape: []int{2, 5}, Axes: "NCT"}, transform.Brightness{Factor: transform.Fixed(2)}},
+		"far shifts": {tensor.Layer{Shape: []int{4, 4, 3}, Axes: "NHWC"}, transform.Translate{X: transform.Uniform(-1, 1)}},
+		"a flip":     {tensor.Layer{Shape: []int{10, 2}, Axes: "NTC"}, transform.Flip{}},
+		"colour":     {tensor.Layer{Shape: []int{2, 5}, Axes: "NCT"}, transform.Brightness{Factor: transform.Fixed(2)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -414,7 +413,7 @@ func TestContract(t *testing.T) {
 func TestNoPosition(t *testing.T) {
 	t.Parallel()
 	far := transform.Translate{X: transform.Fixed(0.9)}
-	site := measure.Site{Layer: onnx.Layer{Shape: []int{1, 3, 3}, Axes: "NCHW"}, Layout: measure.NewLayout(3), Transform: far}
+	site := measure.Site{Layer: tensor.Layer{Shape: []int{1, 3, 3}, Axes: "NCHW"}, Layout: measure.NewLayout(3), Transform: far}
 	a, err := equivariance.New(equivariance.Settings{}).New(site)
 	if err != nil {
 		t.Fatal(err)
@@ -441,23 +440,23 @@ func TestNoPosition(t *testing.T) {
 // "pairs" stands for data of ready-made pairs x and T(x), where T is not known.
 func TestSkip(t *testing.T) {
 	t.Parallel()
-	maps, turn := onnx.Layer{Shape: []int{8, 6, 6}, Axes: "NCHW"}, transform.Rotate{Angle: transform.Fixed(45)}
+	maps, turn := tensor.Layer{Shape: []int{8, 6, 6}, Axes: "NCHW"}, transform.Rotate{Angle: transform.Fixed(45)}
 	four := equivariance.Settings{Channels: equivariance.Channels{Cyclic: 4}}
 	for _, c := range []struct {
 		name      string
-		layer     onnx.Layer
+		layer     tensor.Layer
 		transform transform.Transform
 		settings  equivariance.Settings
 		want      string // start of the reason
 	}{
 		{"maps", maps, turn, equivariance.Settings{}, ""},
-		{"vectors", onnx.Layer{Shape: []int{8}, Axes: "NC"}, turn, equivariance.Settings{}, "the layer has no positions"},
-		{"one position", onnx.Layer{Shape: []int{8, 1, 1}, Axes: "NCHW"}, turn, equivariance.Settings{}, "the layer has a single position"},
-		{"unknown axes", onnx.Layer{Shape: []int{8, 2, 2}, Axes: "?CHW"}, turn, equivariance.Settings{}, "its axes are not known"},
+		{"vectors", tensor.Layer{Shape: []int{8}, Axes: "NC"}, turn, equivariance.Settings{}, "the layer has no positions"},
+		{"one position", tensor.Layer{Shape: []int{8, 1, 1}, Axes: "NCHW"}, turn, equivariance.Settings{}, "the layer has a single position"},
+		{"unknown axes", tensor.Layer{Shape: []int{8, 2, 2}, Axes: "?CHW"}, turn, equivariance.Settings{}, "its axes are not known"},
 		{"pairs", maps, nil, equivariance.Settings{}, "how positions move from x to T(x) is not known"},
-		{"sequence", onnx.Layer{Shape: []int{7, 8}, Axes: "NTC"}, turn, equivariance.Settings{}, "its positions are not on a grid"},
-		{"sequence, gain", onnx.Layer{Shape: []int{8, 7}, Axes: "NCT"}, transform.Gain{DB: transform.Fixed(3)}, equivariance.Settings{}, ""},
-		{"stretched time", onnx.Layer{Shape: []int{8, 7}, Axes: "NCT"}, transform.TimeStretch{Rate: transform.Fixed(2)}, equivariance.Settings{}, "the transformation stretches time"},
+		{"sequence", tensor.Layer{Shape: []int{7, 8}, Axes: "NTC"}, turn, equivariance.Settings{}, "its positions are not on a grid"},
+		{"sequence, gain", tensor.Layer{Shape: []int{8, 7}, Axes: "NCT"}, transform.Gain{DB: transform.Fixed(3)}, equivariance.Settings{}, ""},
+		{"stretched time", tensor.Layer{Shape: []int{8, 7}, Axes: "NCT"}, transform.TimeStretch{Rate: transform.Fixed(2)}, equivariance.Settings{}, "the transformation stretches time"},
 		{"no action on channels", maps, turn, four, "channels: {cyclic: 4} is defined for rotations by multiples of 90 degrees"},
 		{"quarter turn", maps, transform.Rotate{Angle: transform.Fixed(90)}, four, ""},
 		{"shift", maps, transform.Translate{X: transform.Fixed(0.1)}, four, ""},

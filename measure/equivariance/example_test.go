@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/noether-ml/noether/measure/equivariance"
-	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
 	"github.com/noether-ml/noether/transform"
 )
 
@@ -12,7 +12,7 @@ import (
 // the first rotates too, that of the second stays. Clean is the feature map for the input itself.
 // RelativeError is 0 if the map for the rotated input equals the rotated clean map.
 func ExampleBetween() {
-	maps, _ := onnx.Layer{Shape: []int{1, 2, 2}, Axes: "NCHW"}.Maps()
+	maps, _ := tensor.Layer{Shape: []int{1, 2, 2}, Axes: "NCHW"}.Maps()
 	rotation := transform.Rotate{Angle: transform.Fixed(90)}.Draw(nil)
 	clean := []float32{
 		1, 2,

@@ -12,7 +12,6 @@ import (
 	"github.com/noether-ml/noether/internal/testdata"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/equivariance"
-	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 	"github.com/noether-ml/noether/transform"
 )
@@ -115,7 +114,7 @@ func newReader(t *testing.T, n int) *reader {
 	return r
 }
 
-func (r *reader) layer(name string) onnx.Layer {
+func (r *reader) layer(name string) tensor.Layer {
 	r.t.Helper()
 	for _, l := range r.model.Layers() {
 		if l.Name == name {
@@ -123,7 +122,7 @@ func (r *reader) layer(name string) onnx.Layer {
 		}
 	}
 	r.t.Fatalf("no layer %s", name)
-	return onnx.Layer{}
+	return tensor.Layer{}
 }
 
 // layers returns the layers' activations on the transformed images.

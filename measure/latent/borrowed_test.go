@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/noether-ml/noether/measure"
-	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
 	"github.com/noether-ml/noether/transform"
 )
 
@@ -20,7 +20,7 @@ func TestBorrowed(t *testing.T) {
 	}
 	const channels, side = 512, 45 // 2,025 positions, a little fewer than blockRows, at which a block is full
 	site := measure.Site{
-		Layer:     onnx.Layer{Name: "maps", Shape: []int{channels, side, side}, Axes: "NCHW"},
+		Layer:     tensor.Layer{Name: "maps", Shape: []int{channels, side, side}, Axes: "NCHW"},
 		Layout:    measure.NewLayout(100),
 		Transform: transform.Rotate{Angle: transform.Fixed(90)},
 	}

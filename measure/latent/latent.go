@@ -33,7 +33,7 @@ import (
 
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/internal/action"
-	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
 	"github.com/noether-ml/noether/transform"
 )
 
@@ -69,7 +69,7 @@ func (*method) Needs() measure.Needs           { return measure.Needs{Transforme
 
 // A setup describes the maps of a layer and how they are measured.
 type setup struct {
-	maps           onnx.Maps
+	maps           tensor.Maps
 	movesPositions bool // whether T moves positions, so that there are four operators
 	plane          bool // positions are on a grid of h rows and w columns
 	h, w           int
@@ -83,7 +83,7 @@ type setup struct {
 func (m *method) setup(s measure.Site) (out setup, why string) {
 	out = setup{foldCount: min(m.settings.Folds, s.Layout.Groups), fields: m.fields, margin: m.settings.Margin, ridge: m.settings.Ridge}
 	if string(s.Layer.Axes) == "NC" && len(s.Layer.Shape) == 1 && s.Layer.Shape[0] > 0 {
-		out.maps = onnx.Maps{Channels: s.Layer.Shape[0], Grid: []int{1}, ChannelStep: 1, PositionStep: 1}
+		out.maps = tensor.Maps{Channels: s.Layer.Shape[0], Grid: []int{1}, ChannelStep: 1, PositionStep: 1}
 	} else if out.maps, why = s.Layer.Maps(); why != "" {
 		return out, why
 	}

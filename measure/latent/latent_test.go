@@ -10,7 +10,6 @@ import (
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/latent"
 	"github.com/noether-ml/noether/measure/measuretest"
-	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 	"github.com/noether-ml/noether/transform"
 )
@@ -35,7 +34,7 @@ func random(seed uint64, shape ...int) tensor.Tensor {
 // fraction of the variance of the transformed maps that the operator predicts from the clean ones,
 // those of the untransformed inputs. A site says what is measured: a layer under a transformation.
 // Place, in a batch, is the position of a sample in the order of reading; label -1 is none.
-func scoresByOperator(t *testing.T, s latent.Settings, layer onnx.Layer, tr transform.Transform, clean, transformed tensor.Tensor) map[string]measure.Score {
+func scoresByOperator(t *testing.T, s latent.Settings, layer tensor.Layer, tr transform.Transform, clean, transformed tensor.Tensor) map[string]measure.Score {
 	t.Helper()
 	m, err := latent.New(s)
 	if err != nil {
@@ -108,7 +107,7 @@ func TestGolden(t *testing.T) {
 			}
 		}
 	}
-	found := scoresByOperator(t, defaults, onnx.Layer{Shape: []int{channels, side, side}, Axes: "NCHW"}, quarterTurn, z, mixed)
+	found := scoresByOperator(t, defaults, tensor.Layer{Shape: []int{channels, side, side}, Axes: "NCHW"}, quarterTurn, z, mixed)
 	if len(found) != len(golden) {
 		t.Fatalf("%d scores, want %d", len(found), len(golden))
 	}
@@ -152,7 +151,7 @@ func TestKnownOperators(t *testing.T) {
 	t.Parallel()
 	const n, c = 60, 6
 	z, matrix := random(1, n, c, 7, 7), random(2, c, c).Data
-	layer := onnx.Layer{Shape: []int{c, 7, 7}, Axes: "NCHW"}
+	layer := tensor.Layer{Shape: []int{c, 7, 7}, Axes: "NCHW"}
 	for _, k := range []struct {
 		name        string
 		transformed tensor.Tensor
@@ -198,8 +197,8 @@ func TestLayouts(t *testing.T) {
 		}
 		return out
 	}
-	want := scoresByOperator(t, defaults, onnx.Layer{Shape: []int{c, side, side}, Axes: "NCHW"}, quarterTurn, z, zt)
-	tokens := scoresByOperator(t, defaults, onnx.Layer{Shape: []int{side * side, c}, Axes: "NTC"}, quarterTurn, asTokens(z), asTokens(zt))
+	want := scoresByOperator(t, defaults, tensor.Layer{Shape: []int{c, side, side}, Axes: "NCHW"}, quarterTurn, z, zt)
+	tokens := scoresByOperator(t, defaults, tensor.Layer{Shape: []int{side * side, c}, Axes: "NTC"}, quarterTurn, asTokens(z), asTokens(zt))
 	for name, w := range want {
 		if g := tokens[name]; math.Abs(g.Value-w.Value) > 1e-6 || math.Abs(g.Low-w.Low) > 1e-6 {
 			t.Errorf("%s: %+v as tokens, %+v as maps", name, g, w)
@@ -209,13 +208,13 @@ func TestLayouts(t *testing.T) {
 		t.Errorf("%+v, want four operators, and an r2 of identity above 0.8", want)
 	}
 	for name, tr := range map[string]transform.Transform{"colour": colour, "pairs without a transformation": nil} {
-		found := scoresByOperator(t, defaults, onnx.Layer{Shape: []int{c, side, side}, Axes: "NCHW"}, tr, z, zt)
+		found := scoresByOperator(t, defaults, tensor.Layer{Shape: []int{c, side, side}, Axes: "NCHW"}, tr, z, zt)
 		if len(found) != 2 || math.Abs(found["identity"].Value-want["identity"].Value) > 1e-6 {
 			t.Errorf("%s: %+v, want two operators, and the r2 %v of identity", name, found, want["identity"].Value)
 		}
 	}
 	v, vt := tensor.Tensor{Shape: []int{n, 100}, Data: z.Data}, tensor.Tensor{Shape: []int{n, 100}, Data: zt.Data}
-	if found := scoresByOperator(t, defaults, onnx.Layer{Shape: []int{100}, Axes: "NC"}, quarterTurn, v, vt); len(found) != 2 || !(found["identity"].Value > 0.8) {
+	if found := scoresByOperator(t, defaults, tensor.Layer{Shape: []int{100}, Axes: "NC"}, quarterTurn, v, vt); len(found) != 2 || !(found["identity"].Value > 0.8) {
 		t.Errorf("vectors: %+v, want two operators, and an r2 of identity above 0.8", found)
 	}
 }
@@ -223,7 +222,7 @@ func TestLayouts(t *testing.T) {
 func TestConstantMaps(t *testing.T) {
 	t.Parallel()
 	constant := tensor.New(40, 2, 4, 4)
-	for name, s := range scoresByOperator(t, defaults, onnx.Layer{Shape: []int{2, 4, 4}, Axes: "NCHW"}, quarterTurn, constant, constant) {
+	for name, s := range scoresByOperator(t, defaults, tensor.Layer{Shape: []int{2, 4, 4}, Axes: "NCHW"}, quarterTurn, constant, constant) {
 		if !math.IsNaN(s.Value) || len(s.Warnings) != 1 {
 			t.Errorf("%s: %+v, want no value and a warning", name, s)
 		}
@@ -233,7 +232,7 @@ func TestConstantMaps(t *testing.T) {
 	for i := range z.Shape[0] {
 		clear(z.At(i).Data[:16])
 	}
-	if s := scoresByOperator(t, latent.Settings{Folds: 5}, onnx.Layer{Shape: []int{2, 4, 4}, Axes: "NCHW"}, quarterTurn, z, z)["channels"]; !(s.Value > 1-1e-6) {
+	if s := scoresByOperator(t, latent.Settings{Folds: 5}, tensor.Layer{Shape: []int{2, 4, 4}, Axes: "NCHW"}, quarterTurn, z, z)["channels"]; !(s.Value > 1-1e-6) {
 		t.Errorf("a constant channel: %+v, want an r2 of 1", s)
 	}
 }
@@ -244,12 +243,12 @@ func TestContract(t *testing.T) {
 	t.Parallel()
 	const n = 45
 	for name, c := range map[string]struct {
-		layer     onnx.Layer
+		layer     tensor.Layer
 		transform transform.Transform
 	}{
-		"rotations":    {onnx.Layer{Shape: []int{3, 5, 4}, Axes: "NCHW"}, transform.Rotate{Angle: transform.Uniform(-40, 40)}},
-		"large shifts": {onnx.Layer{Shape: []int{4, 4, 2}, Axes: "NHWC"}, transform.Translate{X: transform.Uniform(-1, 1)}},
-		"colour":       {onnx.Layer{Shape: []int{6}, Axes: "NC"}, colour},
+		"rotations":    {tensor.Layer{Shape: []int{3, 5, 4}, Axes: "NCHW"}, transform.Rotate{Angle: transform.Uniform(-40, 40)}},
+		"large shifts": {tensor.Layer{Shape: []int{4, 4, 2}, Axes: "NHWC"}, transform.Translate{X: transform.Uniform(-1, 1)}},
+		"colour":       {tensor.Layer{Shape: []int{6}, Axes: "NC"}, colour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -274,13 +273,13 @@ func TestSkip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	maps := onnx.Layer{Shape: []int{8, 6, 6}, Axes: "NCHW"}
+	maps := tensor.Layer{Shape: []int{8, 6, 6}, Axes: "NCHW"}
 	for name, c := range map[string]struct {
 		site measure.Site
 		skip bool
 	}{
 		"maps":                  {measure.Site{Layer: maps, Layout: measure.NewLayout(10), Transform: quarterTurn}, false},
-		"unknown axes":          {measure.Site{Layer: onnx.Layer{Shape: []int{8, 6}, Axes: "?TC"}, Layout: measure.NewLayout(10), Transform: quarterTurn}, true},
+		"unknown axes":          {measure.Site{Layer: tensor.Layer{Shape: []int{8, 6}, Axes: "?TC"}, Layout: measure.NewLayout(10), Transform: quarterTurn}, true},
 		"one sample":            {measure.Site{Layer: maps, Layout: measure.NewLayout(1), Transform: quarterTurn}, true},
 		"memory of 1,000 bytes": {measure.Site{Layer: maps, Layout: measure.NewLayout(10), Transform: quarterTurn, Budget: 1000}, true},
 	} {

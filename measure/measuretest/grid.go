@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/noether-ml/noether/measure"
-	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -59,7 +58,7 @@ func (c GridCase) checkSinglePairs(t *testing.T) {
 	}
 	for _, pair := range c.Grid.Pairs {
 		one := c
-		one.Grid.A, one.Grid.B = []onnx.Layer{c.Grid.A[pair[0]]}, []onnx.Layer{c.Grid.B[pair[1]]}
+		one.Grid.A, one.Grid.B = []tensor.Layer{c.Grid.A[pair[0]]}, []tensor.Layer{c.Grid.B[pair[1]]}
 		one.A, one.B = []tensor.Tensor{c.A[pair[0]]}, []tensor.Tensor{c.B[pair[1]]}
 		one.Grid.Pairs = [][2]int{{0, 0}}
 		if why := c.Comparison.Skip(one.Grid); why != "" {
@@ -115,7 +114,7 @@ func (s *gridSubject) batch(places []int) *measure.PairBatch {
 	for j, z := range s.c.B {
 		i := -1
 		if s.c.Grid.Self {
-			i = slices.IndexFunc(s.c.Grid.A, func(l onnx.Layer) bool { return l.Name == s.c.Grid.B[j].Name })
+			i = slices.IndexFunc(s.c.Grid.A, func(l tensor.Layer) bool { return l.Name == s.c.Grid.B[j].Name })
 		}
 		if i >= 0 {
 			b.B = append(b.B, b.A[i])

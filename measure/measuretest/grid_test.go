@@ -7,7 +7,6 @@ import (
 
 	"github.com/noether-ml/noether/internal/state"
 	"github.com/noether-ml/noether/measure"
-	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -110,16 +109,16 @@ func TestRunGrid(t *testing.T) {
 		}
 		return z
 	}
-	layer := func(name string) onnx.Layer { return onnx.Layer{Name: name} }
+	layer := func(name string) tensor.Layer { return tensor.Layer{Name: name} }
 	const n = 70
 	x, y, z := random(n, 3), random(n, 2, 2), random(n, 4)
 	layout := measure.NewLayout(n) // divides the samples into blocks of consecutive ones
 	t.Run("two models", func(t *testing.T) {
 		RunGrid(t, GridCase{Comparison: product{}, A: []tensor.Tensor{x, y}, B: []tensor.Tensor{z, x},
-			Grid: measure.Grid{A: []onnx.Layer{layer("x"), layer("y")}, B: []onnx.Layer{layer("z"), layer("x")}, Pairs: [][2]int{{0, 0}, {1, 0}, {1, 1}}, Layout: layout}})
+			Grid: measure.Grid{A: []tensor.Layer{layer("x"), layer("y")}, B: []tensor.Layer{layer("z"), layer("x")}, Pairs: [][2]int{{0, 0}, {1, 0}, {1, 1}}, Layout: layout}})
 	})
 	t.Run("one model", func(t *testing.T) {
 		RunGrid(t, GridCase{Comparison: product{}, A: []tensor.Tensor{x, y}, B: []tensor.Tensor{x, y},
-			Grid: measure.Grid{A: []onnx.Layer{layer("x"), layer("y")}, B: []onnx.Layer{layer("x"), layer("y")}, Pairs: [][2]int{{0, 0}, {0, 1}, {1, 1}}, Layout: layout, Self: true}})
+			Grid: measure.Grid{A: []tensor.Layer{layer("x"), layer("y")}, B: []tensor.Layer{layer("x"), layer("y")}, Pairs: [][2]int{{0, 0}, {0, 1}, {1, 1}}, Layout: layout, Self: true}})
 	})
 }

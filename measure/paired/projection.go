@@ -9,7 +9,7 @@ import (
 	"github.com/noether-ml/noether/internal/linalg"
 	"github.com/noether-ml/noether/internal/state"
 	"github.com/noether-ml/noether/measure"
-	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
 )
 
 // A projection stores the vectors of a layer on the first samples (clean) and on their transformed
@@ -28,14 +28,14 @@ type projection struct {
 // which preserves squared distances in expectation.
 const maxStored = 512
 
-func newProjection(l onnx.Layer) *projection {
+func newProjection(l tensor.Layer) *projection {
 	dim := features.Mean.Dim(l)
 	return &projection{pool: features.Mean.Pool(l), pooled: make([]float32, dim), dim: min(dim, maxStored)}
 }
 
 // projectionCost returns an upper bound on the bytes of a projection of n samples, whose slices may
 // have twice the capacity that they need.
-func projectionCost(l onnx.Layer, n int) int64 {
+func projectionCost(l tensor.Layer, n int) int64 {
 	dim := features.Mean.Dim(l)
 	return int64(n)*(8+2*2*4*int64(min(dim, maxStored))) + 4*int64(dim)
 }

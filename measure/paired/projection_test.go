@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/noether-ml/noether/measure"
-	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -17,7 +16,7 @@ import (
 // (for the input) or moved (for the transformed input), and the coordinate, 1 or 2.
 func TestProjection(t *testing.T) {
 	t.Parallel()
-	site := measure.Site{Layout: measure.Layout{N: 6, Block: 3, Groups: 2}, Project: 4, Layer: onnx.Layer{Shape: []int{3}, Axes: "NC"}}
+	site := measure.Site{Layout: measure.Layout{N: 6, Block: 3, Groups: 2}, Project: 4, Layer: tensor.Layer{Shape: []int{3}, Axes: "NC"}}
 	// Coordinates (u, v) in the plane of the orthonormal vectors (2, 1, 2)/3 and (-2, 2, 1)/3.
 	clean := [][2]float64{{1, 0}, {4, 1}, {-2, 3}, {0, -5}, {9, 9}, {8, 8}}
 	transformed := [][2]float64{{2, 0}, {4, 2}, {-2, -3}, {6, -5}, {9, 9}, {8, 8}}

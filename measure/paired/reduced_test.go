@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/noether-ml/noether/measure"
-	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -39,7 +38,7 @@ func TestReducedBatches(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 1))
 	for range 300 {
 		n := 1 + r.IntN(40)
-		site := measure.Site{Layer: onnx.Layer{Shape: []int{2, 2, 2}, Axes: "NCHW"}, Layout: measure.Layout{N: n, Block: 1 + r.IntN(n), Groups: 3},
+		site := measure.Site{Layer: tensor.Layer{Shape: []int{2, 2, 2}, Axes: "NCHW"}, Layout: measure.Layout{N: n, Block: 1 + r.IntN(n), Groups: 3},
 			Classes: []string{"even", "odd"}, KeepSamples: true, Project: r.IntN(2) * 5}
 		if r.IntN(5) == 0 {
 			site.Budget = 1 // byte: too little memory for the null
@@ -131,7 +130,7 @@ func randomBatches(r *rand.Rand, a *accumulator, from, to int) (activations, red
 // TestReducedBatchErrors checks the errors for batches that a Reduction cannot have computed.
 func TestReducedBatchErrors(t *testing.T) {
 	t.Parallel()
-	site := measure.Site{Layer: onnx.Layer{Shape: []int{1}, Axes: "NC"}, Layout: measure.Layout{N: 8, Block: 4, Groups: 2}, Classes: []string{"even", "odd"}}
+	site := measure.Site{Layer: tensor.Layer{Shape: []int{1}, Axes: "NC"}, Layout: measure.Layout{N: 8, Block: 4, Groups: 2}, Classes: []string{"even", "odd"}}
 	batch := func(values tensor.Tensor, places ...int) *measure.Batch {
 		return &measure.Batch{Place: places, Index: places, Label: make([]int, len(places)), Reduced: values}
 	}
@@ -181,7 +180,7 @@ func TestPartners(t *testing.T) {
 func TestReductionOfSite(t *testing.T) {
 	t.Parallel()
 	m := New(*reducible()).(measure.Reducer)
-	maps, flat, empty := onnx.Layer{Shape: []int{3, 2, 2}, Axes: "NCHW"}, onnx.Layer{Shape: []int{3}, Axes: "NC"}, onnx.Layer{Shape: []int{3, 0}, Axes: "NTC"}
+	maps, flat, empty := tensor.Layer{Shape: []int{3, 2, 2}, Axes: "NCHW"}, tensor.Layer{Shape: []int{3}, Axes: "NC"}, tensor.Layer{Shape: []int{3, 0}, Axes: "NTC"}
 	for _, c := range []struct {
 		site  measure.Site
 		name  string

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/noether-ml/noether/measure"
-	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -60,7 +59,7 @@ func BenchmarkSEIS(b *testing.B) {
 				g := rand.New(rand.NewPCG(1, 1))
 				z, zt := tensor.New(batch, layer.channels, layer.side, layer.side), tensor.New(batch, layer.channels, layer.side, layer.side)
 				// What is measured: a layer, and the division of n samples into groups (Layout).
-				site := measure.Site{Layer: onnx.Layer{Shape: z.Shape[1:], Axes: "NCHW"}, Layout: measure.NewLayout(n)}
+				site := measure.Site{Layer: tensor.Layer{Shape: z.Shape[1:], Axes: "NCHW"}, Layout: measure.NewLayout(n)}
 				var batches []*measure.Batch
 				for range 2 {
 					blurredNoise(g, z, layer.side)

@@ -6,7 +6,6 @@ import (
 
 	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/measure"
-	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -15,7 +14,7 @@ import (
 // order: the partners in the shuffled pairs of the null (the scores that chance alone gives) and
 // the groups of samples from which the interval is computed are drawn at random.
 func Compare(z, zt tensor.Tensor, s Settings) ([]measure.Score, error) {
-	axes := map[int]onnx.Axes{4: "NCHW", 3: "NCT"}[z.Rank()]
+	axes := map[int]tensor.Axes{4: "NCHW", 3: "NCT"}[z.Rank()]
 	if axes == "" {
 		return nil, fmt.Errorf("seis needs activations of shape b x c x h x w or b x c x t, not %v", z.Shape)
 	}
@@ -24,7 +23,7 @@ func Compare(z, zt tensor.Tensor, s Settings) ([]measure.Score, error) {
 	}
 	n := z.Shape[0]
 	site := measure.Site{ // what to measure: a layer, with the order and groups of samples
-		Layer:  onnx.Layer{Name: "activations", Shape: z.Shape[1:], Axes: axes},
+		Layer:  tensor.Layer{Name: "activations", Shape: z.Shape[1:], Axes: axes},
 		Layout: measure.NewLayout(n),
 	}
 	a, err := New(s).New(site)

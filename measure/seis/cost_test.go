@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/noether-ml/noether/measure"
-	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -35,7 +34,7 @@ func BenchmarkCost(b *testing.B) {
 					}
 					// What is measured: a layer, and the division of n samples into groups
 					// (Layout).
-					site := measure.Site{Layer: onnx.Layer{Shape: z.Shape[1:], Axes: "NCHW"}, Layout: measure.NewLayout(n)}
+					site := measure.Site{Layer: tensor.Layer{Shape: z.Shape[1:], Axes: "NCHW"}, Layout: measure.NewLayout(n)}
 					m := New(Settings{Variance: 0.99, Positions: 3136, Null: true, Interval: interval})
 					for b.Loop() {
 						a, err := m.New(site)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/noether-ml/noether/internal/linalg"
 	"github.com/noether-ml/noether/measure"
-	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
 )
 
 // A featureMaps describes where a sample's observations are in its activations. Each channel of a
@@ -48,7 +48,7 @@ func product(n []int) int {
 
 // featureMapsOf finds the feature maps of a layer from its axes, pooled to at most limit positions,
 // or says why it has none.
-func featureMapsOf(l onnx.Layer, limit int) (p featureMaps, why string) {
+func featureMapsOf(l tensor.Layer, limit int) (p featureMaps, why string) {
 	m, why := l.Maps()
 	if why != "" {
 		return p, why

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -14,7 +13,7 @@ import (
 func TestPooling(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		axes  onnx.Axes
+		axes  tensor.Axes
 		shape []int
 		limit int // largest number of positions after pooling
 	}{
@@ -26,7 +25,7 @@ func TestPooling(t *testing.T) {
 		{"NTC", []int{1 + 49, 4}, 20}, // a class token, which has no position, and 7 x 7 others
 	} {
 		z := smooth(1, 1, 1, 1, tensor.Size(c.shape)) // random values; the shape does not matter
-		p, why := featureMapsOf(onnx.Layer{Shape: c.shape, Axes: c.axes}, c.limit)
+		p, why := featureMapsOf(tensor.Layer{Shape: c.shape, Axes: c.axes}, c.limit)
 		if why != "" || !p.isPooled() {
 			t.Fatalf("%s %v: %q, %v", c.axes, c.shape, why, p.pooled)
 		}
@@ -57,7 +56,7 @@ func TestPooling(t *testing.T) {
 // positions.
 func BenchmarkPool(b *testing.B) {
 	z := smooth(1, 1, 128, 55, 55)
-	p, _ := featureMapsOf(onnx.Layer{Shape: z.Shape[1:], Axes: "NCHW"}, 256)
+	p, _ := featureMapsOf(tensor.Layer{Shape: z.Shape[1:], Axes: "NCHW"}, 256)
 	dst := make([]float32, 128*p.positions())
 	for b.Loop() {
 		p.rows(dst, p.positions(), z.Data)

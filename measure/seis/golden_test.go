@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/noether-ml/noether/internal/testdata"
-	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -15,7 +14,7 @@ import (
 // Variance and Positions are as in Settings.
 type golden struct {
 	Name                           string
-	Axes                           onnx.Axes
+	Axes                           tensor.Axes
 	Shape                          []int
 	Variance                       float64
 	Positions                      int

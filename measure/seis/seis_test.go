@@ -10,7 +10,6 @@ import (
 
 	"github.com/noether-ml/noether/internal/linalg"
 	"github.com/noether-ml/noether/measure"
-	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -44,9 +43,9 @@ func feed(t testing.TB, s Settings, site measure.Site, z, zt tensor.Tensor, size
 
 // siteOf returns a site, which is what is measured: a layer with the shape of z, under a
 // transformation that is the same for all samples.
-func siteOf(axes onnx.Axes, z tensor.Tensor) measure.Site {
+func siteOf(axes tensor.Axes, z tensor.Tensor) measure.Site {
 	return measure.Site{
-		Layer:  onnx.Layer{Name: "conv", Shape: z.Shape[1:], Axes: axes},
+		Layer:  tensor.Layer{Name: "conv", Shape: z.Shape[1:], Axes: axes},
 		Layout: measure.NewLayout(z.Shape[0]),
 		Key:    measure.Key{Seed: 1, Data: "data", Transform: "turn"},
 	}
@@ -357,7 +356,7 @@ func TestALayerOfLowRank(t *testing.T) {
 func TestSkip(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		axes  onnx.Axes
+		axes  tensor.Axes
 		shape []int
 		why   string
 	}{
@@ -373,7 +372,7 @@ func TestSkip(t *testing.T) {
 		{"N???", []int{3, 4, 4}, "not known"},
 		{"NCDHW", []int{3, 4, 4, 4}, "NCDHW"},
 	} {
-		site := measure.Site{Layer: onnx.Layer{Name: "l", Axes: c.axes, Shape: c.shape}, Layout: measure.NewLayout(100)}
+		site := measure.Site{Layer: tensor.Layer{Name: "l", Axes: c.axes, Shape: c.shape}, Layout: measure.NewLayout(100)}
 		why := New(Defaults()).Skip(site)
 		if (why == "") != (c.why == "") || !strings.Contains(why, c.why) {
 			t.Errorf("%s %v: %q, want %q", c.axes, c.shape, why, c.why)

@@ -14,7 +14,6 @@ import (
 	"github.com/noether-ml/noether/internal/linalg"
 	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/measure"
-	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -118,7 +117,7 @@ func BenchmarkGrid(b *testing.B) {
 		if width == 0 {
 			p = 16 << (3 * i / count)
 		}
-		layer := onnx.Layer{Name: fmt.Sprint("layer", i), Shape: []int{p}, Axes: "NC"}
+		layer := tensor.Layer{Name: fmt.Sprint("layer", i), Shape: []int{p}, Axes: "NC"}
 		g.A, g.B = append(g.A, layer), append(g.B, layer)
 		for j := range count {
 			g.Pairs = append(g.Pairs, [2]int{i, j})

@@ -10,7 +10,6 @@ import (
 
 	"github.com/noether-ml/noether/internal/state"
 	"github.com/noether-ml/noether/measure"
-	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -105,7 +104,7 @@ func (m *geometry) New(s measure.Site) (measure.Accumulator, error) {
 // gridOf returns the grid (the pairs of layers to compare) that compares a layer with itself, on x
 // or on T(x). Each of the two takes half of the memory (Budget).
 func gridOf(s measure.Site) measure.Grid {
-	layers := []onnx.Layer{s.Layer}
+	layers := []tensor.Layer{s.Layer}
 	return measure.Grid{A: layers, B: layers, Pairs: [][2]int{{0, 0}}, Layout: s.Layout, Self: true, Budget: s.Budget / 2, Key: s.Key}
 }
 

@@ -13,7 +13,6 @@ import (
 
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/measuretest"
-	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -82,7 +81,7 @@ func geometryMeasure(t testing.TB) measure.Measure {
 
 // vectorSite returns a site, which is what is measured: here a layer z of p values, on n samples.
 func vectorSite(n, p int) measure.Site {
-	return measure.Site{Layer: onnx.Layer{Name: "z", Shape: []int{p}, Axes: "NC"}, Layout: measure.NewLayout(n), Key: measure.Key{Seed: 1, Data: "d"}}
+	return measure.Site{Layer: tensor.Layer{Name: "z", Shape: []int{p}, Axes: "NC"}, Layout: measure.NewLayout(n), Key: measure.Key{Seed: 1, Data: "d"}}
 }
 
 // geometryOf returns the scores of the representations z on x and moved on T(x), n x p each. moved

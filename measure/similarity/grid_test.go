@@ -11,7 +11,6 @@ import (
 
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/measuretest"
-	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -45,14 +44,14 @@ func tensors(seed uint64, n int, shapes ...[]int) []tensor.Tensor {
 
 // layers returns layers of the given names, separated by spaces, and shapes without the batch axis.
 // Those of vectors have the axes NC, the others the given ones.
-func layers(axes onnx.Axes, names string, shapes ...[]int) []onnx.Layer {
-	var out []onnx.Layer
+func layers(axes tensor.Axes, names string, shapes ...[]int) []tensor.Layer {
+	var out []tensor.Layer
 	for i, name := range strings.Fields(names) {
 		a := axes
 		if len(shapes[i]) == 1 {
 			a = "NC"
 		}
-		out = append(out, onnx.Layer{Name: name, Shape: shapes[i], Axes: a})
+		out = append(out, tensor.Layer{Name: name, Shape: shapes[i], Axes: a})
 	}
 	return out
 }
@@ -252,9 +251,9 @@ func TestPooling(t *testing.T) {
 		}
 	}
 	other := tensors(8, n, []int{6})
-	for axes, z := range map[onnx.Axes]tensor.Tensor{"NCHW": channelsFirst, "NHWC": channelsLast, "NC": pooled} {
+	for axes, z := range map[tensor.Axes]tensor.Tensor{"NCHW": channelsFirst, "NHWC": channelsLast, "NC": pooled} {
 		g := measure.Grid{
-			A: []onnx.Layer{{Name: "a", Shape: z.Shape[1:], Axes: axes}}, B: layers("", "b", []int{6}), Pairs: everyPair(1, 1), Layout: measure.NewLayout(n),
+			A: []tensor.Layer{{Name: "a", Shape: z.Shape[1:], Axes: axes}}, B: layers("", "b", []int{6}), Pairs: everyPair(1, 1), Layout: measure.NewLayout(n),
 		}
 		got := scoresOf(t, newMeasure(t, s), g, []tensor.Tensor{z}, other)[[2]int{0, 0}][LinearCKA].Value
 		want, err := Value(context.Background(), LinearCKA, source(t, pooled.Data, 3), source(t, other[0].Data, 6), s)

@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/noether-ml/noether/measure"
-	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -12,7 +11,7 @@ import (
 // variables that are compared: all its values, or the means of its channels. The sides are two
 // models, or one model on two versions of its inputs.
 type layer struct {
-	onnx.Layer
+	tensor.Layer
 	side  measure.Side
 	index int // among the layers of its side
 	p     int // number of variables
@@ -23,7 +22,7 @@ type layer struct {
 
 // newLayer returns a layer without its side and index. With the setting pool: mean, and one channel
 // axis, its variables are the means of the channels.
-func newLayer(l onnx.Layer, s Settings) layer {
+func newLayer(l tensor.Layer, s Settings) layer {
 	u := layer{Layer: l, p: tensor.Size(l.Shape)}
 	axes := string(l.Axes) // a letter for each axis, such as NCHW; l.Shape lacks the batch axis N
 	c := strings.IndexByte(axes, 'C')
@@ -60,7 +59,7 @@ func (u layer) rows(dst []float32, z tensor.Tensor) []float32 {
 // model on the same inputs, a layer that both have is listed once.
 func layersOf(g measure.Grid, s Settings) (layers []layer, index [2][]int) {
 	known := map[string]int{}
-	for side, list := range [][]onnx.Layer{g.A, g.B} {
+	for side, list := range [][]tensor.Layer{g.A, g.B} {
 		for i, l := range list {
 			if u, ok := known[l.Name]; ok && g.Self && side == 1 {
 				index[side] = append(index[side], u)

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/noether-ml/noether/measure"
-	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
 )
 
 // New returns the measure similarity, which compares pairs of layers by the statistics of the
@@ -42,7 +42,7 @@ func (f *comparison) Directional() bool { return Descriptor().Directional(f.sett
 // Skip returns why none of the selected statistics can be computed for the first pair of a grid, or
 // "".
 func (f *comparison) Skip(g measure.Grid) string {
-	for _, l := range []onnx.Layer{g.A[0], g.B[0]} {
+	for _, l := range []tensor.Layer{g.A[0], g.B[0]} {
 		if l.Shape == nil {
 			return "the shape of the layer is not known"
 		}

@@ -7,9 +7,10 @@ import (
 	"strings"
 
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
 )
 
-// Axes returns the axes of every tensor of the main graph, by name, in the letters of onnx.Axes: N
+// Axes returns the axes of every tensor of the main graph, by name, in the letters of tensor.Axes: N
 // batch, C channel, H and W rows and columns, T time or token, ? unknown. They are empty for a
 // tensor of unknown rank.
 //
@@ -17,7 +18,7 @@ import (
 // of the inferred ones. The axes of tensors that are computed from these are inferred from the
 // stated ones. It is an error if a tensor of stated does not exist or has another rank, or if axes
 // have other letters.
-func Axes(m *onnx.Model, stated map[string]onnx.Axes) (map[string]onnx.Axes, error) {
+func Axes(m *onnx.Model, stated map[string]tensor.Axes) (map[string]tensor.Axes, error) {
 	// Inference runs on sizes. For dimensions that the model leaves open it assumes typical ones.
 	known := infer(m, nil, withTypicalSizes).facts
 	for _, name := range slices.Sorted(maps.Keys(stated)) {
@@ -34,7 +35,7 @@ func Axes(m *onnx.Model, stated map[string]onnx.Axes) (map[string]onnx.Axes, err
 	if len(stated) > 0 {
 		known = infer(m, stated, withTypicalSizes).facts
 	}
-	axes := make(map[string]onnx.Axes, len(known))
+	axes := make(map[string]tensor.Axes, len(known))
 	for name, f := range known {
 		axes[name] = f.layout.axes()
 	}

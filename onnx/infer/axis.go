@@ -3,7 +3,7 @@ package infer
 import (
 	"slices"
 
-	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
 )
 
 // A factor is a part of an axis with one meaning. The size of the axis is the product of the sizes
@@ -114,16 +114,16 @@ func unlabelled(sizes ...int) layout {
 
 // axes converts a layout to letters. If one or two axes of size 1 without a letter follow N and C,
 // they are spatial: they were added to broadcast vectors to a feature map.
-func (l layout) axes() onnx.Axes {
+func (l layout) axes() tensor.Axes {
 	letters := make([]byte, len(l))
 	for i, a := range l {
 		letters[i] = a.letter()
 	}
-	space := map[string]onnx.Axes{"NC?": "NCT", "NC??": "NCHW"}
+	space := map[string]tensor.Axes{"NC?": "NCT", "NC??": "NCHW"}
 	if full, ok := space[string(letters)]; ok && !slices.ContainsFunc(l[2:], func(a axis) bool { return a.size() != 1 }) {
 		return full
 	}
-	return onnx.Axes(letters)
+	return tensor.Axes(letters)
 }
 
 // distinctLetters counts the distinct letters of a layout.

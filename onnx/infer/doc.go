@@ -10,7 +10,7 @@
 //	info.Ints("new_shape")    // the value of shape arithmetic, where it is known
 //
 // Axes tells which axis of a tensor is batch, channel or space, by one letter for each axis (see
-// onnx.Axes). It follows the letters of the inputs through the graph, including reshapes that split
+// tensor.Axes). It follows the letters of the inputs through the graph, including reshapes that split
 // axes and join them again:
 //
 //	axes, err := infer.Axes(m, nil)

@@ -7,6 +7,7 @@ import (
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/internal/pbutil"
 	"github.com/noether-ml/noether/onnx/pb"
+	"github.com/noether-ml/noether/tensor"
 )
 
 // A fact is what is known about a tensor.
@@ -24,8 +25,8 @@ type inference struct {
 	opset   int
 	types   map[string]onnx.Type
 	facts   map[string]fact
-	symbols map[string]int       // assumed sizes, by name of the dimension
-	stated  map[string]onnx.Axes // axes that the caller knows, by tensor
+	symbols map[string]int         // assumed sizes, by name of the dimension
+	stated  map[string]tensor.Axes // axes that the caller knows, by tensor
 	// distinctSizes is 0 if free dimensions are assumed to have the typical size of their letter. If
 	// each has a size of its own, it is the number of sizes assumed so far, plus 1.
 	distinctSizes int
@@ -48,7 +49,7 @@ const (
 // infer infers what is known about the tensors of the main graph. stated are axes that the caller
 // knows. Free dimensions are assumed to have the typical size of their letter, or, if distinct is
 // set, a different size each.
-func infer(m *onnx.Model, stated map[string]onnx.Axes, distinct bool) *inference {
+func infer(m *onnx.Model, stated map[string]tensor.Axes, distinct bool) *inference {
 	in := &inference{
 		opset: m.Opset(), types: m.ElementTypes(), facts: map[string]fact{}, symbols: map[string]int{}, stated: stated,
 		assumedSizes: map[int]bool{},
@@ -97,7 +98,7 @@ func (in *inference) set(name string, f fact) {
 
 // renamed returns the layout with the given letters. If they are not as many as the axes, sizes are
 // unknown.
-func (l layout) renamed(axes onnx.Axes) layout {
+func (l layout) renamed(axes tensor.Axes) layout {
 	out := make(layout, len(axes))
 	for i := range out {
 		out[i] = newAxis(axes[i], -1)
@@ -211,7 +212,7 @@ func (in *inference) assumedSize(symbol string, letter byte) int {
 // inputAxes guesses the axes of an input. Channels come before space, unless the last axis of an
 // image, but not the second, has a size that channels can have. Integers of rank 2 are tokens. See
 // sequenceAxes for rank 3.
-func inputAxes(g *pb.GraphProto, input onnx.ValueInfo) onnx.Axes {
+func inputAxes(g *pb.GraphProto, input onnx.ValueInfo) tensor.Axes {
 	isChannels := func(d onnx.Dim) bool { return d.Size == 1 || d.Size == 3 || d.Size == 4 }
 	switch rank := len(input.Shape); {
 	case rank == 1:
@@ -229,14 +230,14 @@ func inputAxes(g *pb.GraphProto, input onnx.ValueInfo) onnx.Axes {
 	case rank == 5:
 		return "NCTHW"
 	}
-	return onnx.Axes("N" + strings.Repeat("?", max(len(input.Shape)-1, 0)))[:len(input.Shape)]
+	return tensor.Axes("N" + strings.Repeat("?", max(len(input.Shape)-1, 0)))[:len(input.Shape)]
 }
 
 // sequenceAxes guesses the axes of an input of rank 3 from the first convolution, matrix product or
 // recurrent operator that depends on it. A convolution reads NCT, a matrix product NTC, and a
 // recurrent operator TNC. If nodes lie between the input and a recurrent operator, they are assumed
 // to transpose NTC to TNC. Without any of these operators the axes are NCT.
-func sequenceAxes(g *pb.GraphProto, input string) onnx.Axes {
+func sequenceAxes(g *pb.GraphProto, input string) tensor.Axes {
 	reached := map[string]bool{input: true}
 	for _, n := range g.Node {
 		if !slices.ContainsFunc(n.Input, func(in string) bool { return reached[in] }) {

@@ -12,10 +12,11 @@ import (
 	"github.com/noether-ml/noether/internal/testdata"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/pb"
+	"github.com/noether-ml/noether/tensor"
 )
 
 // A layout lists the axes of a tensor, each with a size and a letter for its meaning; nil: unknown
-// rank. Layouts are compared as onnx.Axes, one letter for each axis: N batch, C channels, H and W
+// rank. Layouts are compared as tensor.Axes, one letter for each axis: N batch, C channels, H and W
 // space, T tokens, ? unknown. Batches here have 997 samples, the size that is assumed for a free
 // batch axis.
 
@@ -48,7 +49,7 @@ func TestReshape(t *testing.T) {
 		name  string
 		from  layout
 		sizes []int
-		want  onnx.Axes
+		want  tensor.Axes
 	}{
 		{"pixels to tokens", image, []int{997, 8, 24}, "NCT"},
 		{"flattened", image, []int{997, 192}, "NC"},
@@ -118,7 +119,7 @@ func TestBroadcast(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		a, b layout
-		want onnx.Axes
+		want tensor.Axes
 	}{
 		{"bias", image, unlabelled(8, 1, 1), "NCHW"},
 		{"scalar first", layout{}, image, "NCHW"},

@@ -10,6 +10,7 @@ import (
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/infer"
 	"github.com/noether-ml/noether/onnx/rewrite"
+	"github.com/noether-ml/noether/tensor"
 )
 
 // nets are the test networks, with their penultimate layer (the input of the final classifier) and
@@ -18,23 +19,23 @@ import (
 // with another axis. A letter occurs twice where an axis is split, or for two axes of one kind.
 var nets = map[string]struct {
 	penultimate string // tensor and its axes
-	axes        map[onnx.Axes]int
+	axes        map[tensor.Axes]int
 }{
-	"cifar_resnet20":     {"/ReduceMean_output_0 NC", map[onnx.Axes]int{"NCHW": 53, "NC": 2}},
-	"mnasnet0_5":         {"/ReduceMean_output_0 NC", map[onnx.Axes]int{"NCHW": 97, "NC": 2}},
-	"mobilenet_v3_small": {"/classifier/classifier.1/HardSwish_output_0 NC", map[onnx.Axes]int{"NCHW": 118, "NC": 4}},
-	"shufflenet_v2_x0_5": {"/ReduceMean_output_0 NC", map[onnx.Axes]int{"NCHW": 152, "NCCHW": 32, "NC": 2}},
-	"squeezenet1_1":      {"/features/features.12/Concat_output_0 NCHW", map[onnx.Axes]int{"NCHW": 64, "NC": 1}},
-	"tiny_convnext":      {"/classifier/classifier.1/Flatten_output_0 NC", map[onnx.Axes]int{"NCHW": 22, "NHWC": 106, "NC": 2}},
-	"tiny_densenet":      {"/Flatten_output_0 NC", map[onnx.Axes]int{"NCHW": 37, "NC": 2}},
-	"tiny_mobilenet":     {"/classifier/classifier.1/HardSwish_output_0 NC", map[onnx.Axes]int{"NCHW": 34, "NC": 4}},
-	"tiny_swin": {"/flatten/Flatten_output_0 NC", map[onnx.Axes]int{
+	"cifar_resnet20":     {"/ReduceMean_output_0 NC", map[tensor.Axes]int{"NCHW": 53, "NC": 2}},
+	"mnasnet0_5":         {"/ReduceMean_output_0 NC", map[tensor.Axes]int{"NCHW": 97, "NC": 2}},
+	"mobilenet_v3_small": {"/classifier/classifier.1/HardSwish_output_0 NC", map[tensor.Axes]int{"NCHW": 118, "NC": 4}},
+	"shufflenet_v2_x0_5": {"/ReduceMean_output_0 NC", map[tensor.Axes]int{"NCHW": 152, "NCCHW": 32, "NC": 2}},
+	"squeezenet1_1":      {"/features/features.12/Concat_output_0 NCHW", map[tensor.Axes]int{"NCHW": 64, "NC": 1}},
+	"tiny_convnext":      {"/classifier/classifier.1/Flatten_output_0 NC", map[tensor.Axes]int{"NCHW": 22, "NHWC": 106, "NC": 2}},
+	"tiny_densenet":      {"/Flatten_output_0 NC", map[tensor.Axes]int{"NCHW": 37, "NC": 2}},
+	"tiny_mobilenet":     {"/classifier/classifier.1/HardSwish_output_0 NC", map[tensor.Axes]int{"NCHW": 34, "NC": 4}},
+	"tiny_swin": {"/flatten/Flatten_output_0 NC", map[tensor.Axes]int{
 		"NCHW": 3, "NHWC": 193, "NC": 2, // outside attention
 		"NHHWWC": 8, "NHWHWC": 8, // split into windows, and joined again
 		"?TC": 28, "?TCC": 4, "?TCCC": 4, "C?CTC": 4, // tokens of windows; heads, with their queries, keys and values
 		"?CTC": 20, "?CCT": 4, "?CTT": 18, "NTCTT": 4, // per head; attention weights, masked window by window
 	}},
-	"tiny_vit": {"/Gather_4_output_0 NC", map[onnx.Axes]int{
+	"tiny_vit": {"/Gather_4_output_0 NC", map[tensor.Axes]int{
 		"NCHW": 1, "NCT": 1, "NTC": 72, "NC": 2, // patches, tokens, the class token
 		"TNC": 14, "T?C": 8, "?TC": 8, "?CT": 2, "?TT": 4, "?C": 4, // inside attention
 	}},
@@ -50,7 +51,7 @@ func readNet(t *testing.T, name string) *onnx.Model {
 }
 
 // axesOf returns the axes of a model's tensors, by name.
-func axesOf(t *testing.T, m *onnx.Model) map[string]onnx.Axes {
+func axesOf(t *testing.T, m *onnx.Model) map[string]tensor.Axes {
 	t.Helper()
 	axes, err := infer.Axes(m, nil)
 	if err != nil {
@@ -63,7 +64,7 @@ func axesOf(t *testing.T, m *onnx.Model) map[string]onnx.Axes {
 func TestAxesOfNets(t *testing.T) {
 	t.Parallel()
 	for name, want := range nets {
-		got := map[onnx.Axes]int{}
+		got := map[tensor.Axes]int{}
 		m := readNet(t, name)
 		axes := axesOf(t, m)
 		for _, l := range m.Layers() {
@@ -87,7 +88,7 @@ func TestAxesOfBlocks(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		net, block string // block is a pattern of names of layers
-		axes       onnx.Axes
+		axes       tensor.Axes
 		n          int // number of layers that match
 	}{
 		{"tiny_swin", `/features\.[13]\.\d/Add(_1)?_output_0$`, "NHWC", 8},
@@ -183,10 +184,10 @@ func TestLayersAreInOrder(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s, cut at %s: %v", name, middle, err)
 		}
-		want := layers[:slices.IndexFunc(layers, func(l onnx.Layer) bool { return l.Name == middle })+1]
+		want := layers[:slices.IndexFunc(layers, func(l tensor.Layer) bool { return l.Name == middle })+1]
 		axes, axesCut := axesOf(t, m), axesOf(t, again)
 		for _, l := range again.Layers() {
-			if i := slices.IndexFunc(want, func(w onnx.Layer) bool { return w.Name == l.Name }); i < 0 || want[i].Depth != l.Depth || axesCut[l.Name] != axes[l.Name] {
+			if i := slices.IndexFunc(want, func(w tensor.Layer) bool { return w.Name == l.Name }); i < 0 || want[i].Depth != l.Depth || axesCut[l.Name] != axes[l.Name] {
 				t.Errorf("%s, cut at %s: %v is not a layer of the whole graph", name, middle, l)
 			}
 		}
@@ -210,7 +211,7 @@ func TestParameters(t *testing.T) {
 func TestStatedAxes(t *testing.T) {
 	t.Parallel()
 	m := readNet(t, "tiny_vit")
-	axes, err := infer.Axes(m, map[string]onnx.Axes{"/encoder/Add_output_0": "NCT"})
+	axes, err := infer.Axes(m, map[string]tensor.Axes{"/encoder/Add_output_0": "NCT"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,13 +219,13 @@ func TestStatedAxes(t *testing.T) {
 	if err != nil || len(layers) != 2 || axes[layers[0].Name] != "NCT" || axes[layers[1].Name] != "NCT" {
 		t.Errorf("%v (%v)", layers, err)
 	}
-	for stated, want := range map[onnx.Axes]string{"NHW": "", "NCHW": "names 4 axes, and the tensor has 3", "NXY": "letters other than", "": "letters other than"} {
-		_, err := infer.Axes(m, map[string]onnx.Axes{"/encoder/Add_output_0": stated})
+	for stated, want := range map[tensor.Axes]string{"NHW": "", "NCHW": "names 4 axes, and the tensor has 3", "NXY": "letters other than", "": "letters other than"} {
+		_, err := infer.Axes(m, map[string]tensor.Axes{"/encoder/Add_output_0": stated})
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", stated, err)
 		}
 	}
-	if _, err := infer.Axes(m, map[string]onnx.Axes{"nothing": "NC"}); err == nil {
+	if _, err := infer.Axes(m, map[string]tensor.Axes{"nothing": "NC"}); err == nil {
 		t.Error("axes of a tensor that does not exist are accepted")
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/prediction"
 	"github.com/noether-ml/noether/measure/similarity"
-	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -90,7 +89,7 @@ func scoresOf(m measure.Measure, classes []string, labels []int, clean, moved []
 	n := len(labels)
 	shape := []int{len(clean) / n}
 	// A Site is what is measured: a layer, and the order and groups of the samples (Layout).
-	a, err := m.New(measure.Site{Layer: onnx.Layer{Name: "layer", Shape: shape, Axes: "NC"}, Layout: measure.NewLayout(n), Classes: classes})
+	a, err := m.New(measure.Site{Layer: tensor.Layer{Name: "layer", Shape: shape, Axes: "NC"}, Layout: measure.NewLayout(n), Classes: classes})
 	if err != nil {
 		return nil, err
 	}

@@ -26,6 +26,7 @@ import (
 	"strconv"
 
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
 )
 
 // A Kind tells what a decoded output consists of.
@@ -136,9 +137,9 @@ func (s Setting) IsSet() bool {
 type Port struct {
 	Name   string
 	Type   onnx.Type
-	Sizes  []int     // as declared, with the batch; -1: free. Nil: unknown
-	Sample []int     // shape of one sample; nil if the first axis is not the batch
-	Axes   onnx.Axes // meaning of the axes, such as "NHWC"; "": unknown
+	Sizes  []int       // as declared, with the batch; -1: free. Nil: unknown
+	Sample []int       // shape of one sample; nil if the first axis is not the batch
+	Axes   tensor.Axes // meaning of the axes, such as "NHWC"; "": unknown
 }
 
 // About describes a model for Find.

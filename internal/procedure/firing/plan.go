@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/noether-ml/noether/internal/procedure"
-	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -173,8 +172,8 @@ func (m *firing) forwardPasses(j *procedure.Job) int64 {
 }
 
 // layersOf returns the layers of a group, in order.
-func layersOf(j *procedure.Job, g group) []onnx.Layer {
-	var out []onnx.Layer
+func layersOf(j *procedure.Job, g group) []tensor.Layer {
+	var out []tensor.Layer
 	for _, i := range g.layers() {
 		out = append(out, j.A.Layers[i])
 	}

@@ -5,25 +5,24 @@ import (
 	"strings"
 
 	"github.com/noether-ml/noether/internal/seed"
-	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 )
 
 // A unitSet describes which values of a layer are its units: the values whose firing is measured. A
 // unit fires where its value reaches a threshold.
 type unitSet struct {
-	shape         []int     // of one sample
-	axes          onnx.Axes // of shape: C channels, H rows, W columns, T tokens or time
-	channels      int       // number of channels
-	positions     int       // number of positions of a channel
-	channelsFirst bool      // whether channels are the first axis
-	picked        []int     // positions whose values are units; nil: all
-	maxima        bool      // whether a unit is the maximum of a channel
+	shape         []int       // of one sample
+	axes          tensor.Axes // of shape: C channels, H rows, W columns, T tokens or time
+	channels      int         // number of channels
+	positions     int         // number of positions of a channel
+	channelsFirst bool        // whether channels are the first axis
+	picked        []int       // positions whose values are units; nil: all
+	maxima        bool        // whether a unit is the maximum of a channel
 }
 
 // newUnitSet returns the units of a layer according to Settings.Positions: all values; those at a
 // number of random positions, which are the same for all channels; or the maxima of the channels.
-func newUnitSet(l onnx.Layer, s Settings, studySeed uint64) *unitSet {
+func newUnitSet(l tensor.Layer, s Settings, studySeed uint64) *unitSet {
 	u := &unitSet{shape: l.Shape, channels: tensor.Size(l.Shape), positions: 1, channelsFirst: true}
 	if len(l.Axes) > 0 {
 		u.axes = l.Axes[1:] // without the batch

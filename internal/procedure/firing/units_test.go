@@ -4,7 +4,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -35,9 +34,9 @@ func positionValues(channels, rows, columns int, last bool) tensor.Tensor {
 // of each channel.
 func TestUnitPositions(t *testing.T) {
 	t.Parallel()
-	for _, axes := range []onnx.Axes{"NCHW", "NHWC"} {
+	for _, axes := range []tensor.Axes{"NCHW", "NHWC"} {
 		z := positionValues(3, 4, 5, axes == "NHWC")
-		l := onnx.Layer{Name: "l", Shape: z.Shape[1:], Axes: axes}
+		l := tensor.Layer{Name: "l", Shape: z.Shape[1:], Axes: axes}
 		for positions, want := range map[string]int{ // number of units
 			"all": 60, "7": 21, "20": 60, "channels": 3,
 		} {
@@ -70,7 +69,7 @@ func TestUnitPositions(t *testing.T) {
 func TestUnitsWithoutSpace(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		axes              onnx.Axes
+		axes              tensor.Axes
 		shape             []int
 		unit              int
 		channel, row, col int
@@ -82,7 +81,7 @@ func TestUnitsWithoutSpace(t *testing.T) {
 		{"", []int{4, 5}, 13, 13, -1, -1},
 		{"NCHW", []int{6, 1, 1}, 3, 3, -1, -1},
 	} {
-		u := newUnitSet(onnx.Layer{Shape: c.shape, Axes: c.axes}, Defaults(), 1)
+		u := newUnitSet(tensor.Layer{Shape: c.shape, Axes: c.axes}, Defaults(), 1)
 		got := [3]int{}
 		got[0], got[1], got[2] = u.coordinates(c.unit)
 		if want := [3]int{c.channel, c.row, c.col}; got != want || u.count() != tensor.Size(c.shape) {
@@ -94,7 +93,7 @@ func TestUnitsWithoutSpace(t *testing.T) {
 // TestRandomPositions checks that the seed, here 1, 1 and 2, determines the positions.
 func TestRandomPositions(t *testing.T) {
 	t.Parallel()
-	l := onnx.Layer{Name: "l", Shape: []int{2, 8, 8}, Axes: "NCHW"}
+	l := tensor.Layer{Name: "l", Shape: []int{2, 8, 8}, Axes: "NCHW"}
 	s := Defaults()
 	s.Positions = "9"
 	a, b, c := newUnitSet(l, s, 1), newUnitSet(l, s, 1), newUnitSet(l, s, 2)

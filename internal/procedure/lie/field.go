@@ -10,14 +10,14 @@ import (
 // vector, not at all. Its axes have a letter for each dimension: N batch, C channels, H rows, W
 // columns, T tokens.
 type field struct {
-	maps onnx.Maps // channels and positions; without meaning for a vector
-	axes onnx.Axes
+	maps tensor.Maps // channels and positions; without meaning for a vector
+	axes tensor.Axes
 	h, w int // 0: a vector, which no transformation moves
 }
 
 // fieldOf returns the field of a layer, and whether the layer can be measured. Maps of a single
 // position are treated as a vector.
-func fieldOf(l onnx.Layer) (field, bool) {
+func fieldOf(l tensor.Layer) (field, bool) {
 	f := field{axes: l.Axes}
 	if string(l.Axes) == "NC" {
 		return f, true
@@ -35,7 +35,7 @@ func fieldOf(l onnx.Layer) (field, bool) {
 
 // imageField is the field of images of c x h x w.
 func imageField(shape []int) field {
-	return field{maps: onnx.Maps{Channels: shape[0], Grid: shape[1:]}, axes: "NCHW", h: shape[1], w: shape[2]}
+	return field{maps: tensor.Maps{Channels: shape[0], Grid: shape[1:]}, axes: "NCHW", h: shape[1], w: shape[2]}
 }
 
 // generate adds X z, the generator applied to the values z of a layer on n samples, to the graph.

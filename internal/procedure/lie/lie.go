@@ -41,6 +41,7 @@ import (
 	"github.com/noether-ml/noether/internal/spelling"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
 	"github.com/noether-ml/noether/transform"
 )
 
@@ -160,7 +161,7 @@ func (m *method) Run(ctx context.Context, j *procedure.Job) ([]measure.PairScore
 
 // measured returns the indices of the layers that are measured: feature maps, tokens on a grid,
 // and vectors.
-func measured(layers []onnx.Layer) []int {
+func measured(layers []tensor.Layer) []int {
 	var out []int
 	for i, l := range layers {
 		if _, ok := fieldOf(l); ok {

@@ -16,7 +16,6 @@ import (
 	"github.com/noether-ml/noether/internal/procedure"
 	"github.com/noether-ml/noether/internal/procedure/lie"
 	"github.com/noether-ml/noether/measure/measuretest"
-	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/pb"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -131,7 +130,7 @@ func TestLieDeriv(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := openFormulaNetwork(t, name)
-			var layers []onnx.Layer
+			var layers []tensor.Layer
 			chosen := slices.Clone(want.Between) // so that the additions are no part of the next module
 			for _, l := range want.Layers {
 				chosen = append(chosen, l.Tensor)
@@ -179,7 +178,7 @@ func TestLieDeriv(t *testing.T) {
 				compare("output "+g, "output "+g+" lee", v, 0)
 			}
 			for _, l := range want.Layers {
-				if !slices.ContainsFunc(layers, func(x onnx.Layer) bool { return x.Name == l.Tensor }) {
+				if !slices.ContainsFunc(layers, func(x tensor.Layer) bool { return x.Name == l.Tensor }) {
 					t.Errorf("%s: the model has no layer %s", l.Module, l.Tensor)
 					continue
 				}

@@ -62,7 +62,7 @@ func build(t testing.TB, addOutputs func(b *onnx.Builder, x onnx.Value)) *model.
 // |L f| / |f|) and contribution (the part of the output's error that arises in the layer).
 func scoresOf(t testing.TB, m *model.Model, s lie.Settings, x tensor.Tensor, names ...string) map[string]measure.Score {
 	t.Helper()
-	var layers []onnx.Layer
+	var layers []tensor.Layer
 	for _, l := range m.Layers() {
 		for _, name := range names {
 			if l.Name == name {

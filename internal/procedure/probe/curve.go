@@ -6,7 +6,7 @@ import (
 	"github.com/noether-ml/noether/internal/features"
 	"github.com/noether-ml/noether/internal/procedure"
 	"github.com/noether-ml/noether/measure"
-	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
 )
 
 // A curve describes a measure of pooled vectors (activations of a layer, averaged over positions or
@@ -32,7 +32,7 @@ func scoreCurves(ctx context.Context, j *procedure.Job, rep *Representation, c c
 				return nil, err
 			}
 		}
-		return func(layer onnx.Layer) ([]measure.Score, error) {
+		return func(layer tensor.Layer) ([]measure.Score, error) {
 			return r.curveScores(ctx, layer, transforms, c)
 		}, nil
 	})
@@ -53,7 +53,7 @@ func (r *run) curveTransforms() []sampleTransform {
 
 // curveScores returns the scores of a layer: those of each value of a list or part of a range, and
 // those over all samples.
-func (r *run) curveScores(ctx context.Context, layer onnx.Layer, transforms []sampleTransform, c curve) ([]measure.Score, error) {
+func (r *run) curveScores(ctx context.Context, layer tensor.Layer, transforms []sampleTransform, c curve) ([]measure.Score, error) {
 	clean, err := r.open(ctx, layer, sampleTransform{}, nil) // nil: all samples
 	if err != nil {
 		return nil, err

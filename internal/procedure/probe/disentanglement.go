@@ -8,6 +8,7 @@ import (
 	"github.com/noether-ml/noether/internal/procedure"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
 )
 
 // quarters is the number of parts of the range that disentanglement scores separately, as Figure 8
@@ -58,7 +59,7 @@ func (m *disentanglement) Run(ctx context.Context, j *procedure.Job) ([]measure.
 			return nil, err
 		}
 		targets, err := r.targets(&s.Targets)
-		return func(layer onnx.Layer) ([]measure.Score, error) { return r.disentanglementScores(ctx, layer, targets) }, err
+		return func(layer tensor.Layer) ([]measure.Score, error) { return r.disentanglementScores(ctx, layer, targets) }, err
 	})
 }
 
@@ -73,7 +74,7 @@ func (r *run) testPositions() []int {
 
 // disentanglementScores trains probes for every factor on a layer's clean representation and tests
 // them on the clean and the transformed one.
-func (r *run) disentanglementScores(ctx context.Context, layer onnx.Layer, targets []factorTarget) ([]measure.Score, error) {
+func (r *run) disentanglementScores(ctx context.Context, layer tensor.Layer, targets []factorTarget) ([]measure.Score, error) {
 	table, err := r.open(ctx, layer, sampleTransform{}, nil) // clean; nil: all samples
 	if err != nil {
 		return nil, err

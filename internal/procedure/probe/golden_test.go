@@ -11,6 +11,7 @@ import (
 	"github.com/sbinet/npyio/npz"
 
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
 )
 
 // A goldenValue is the mean and standard deviation of a statistic over probes that PyTorch trained
@@ -124,7 +125,7 @@ var narrow = []int{32, 16}
 // seedMean trains a probe for each seed and returns the mean of a statistic on the test samples.
 func seedMean(t *testing.T, r *run, in *probeInput, want *target, hidden []int, statistic func(p, y []float64) float64) float64 {
 	t.Helper()
-	set := r.newProbeSets(onnx.Layer{Name: "z"}, in, want, r.split, hidden, want.name)[0]
+	set := r.newProbeSets(tensor.Layer{Name: "z"}, in, want, r.split, hidden, want.name)[0]
 	// The set without its nulls (probes of shuffled targets), whose place the first probe takes.
 	outcomes, err := r.trainProbes(t.Context(), []*probeSet{{probes: set.probes[1:], nulls: set.probes[:1]}}, func(ctx context.Context, p *probeSpec, net *onnx.Model) (outcome, error) {
 		y, err := r.predictions(ctx, p, net, in, r.split.test)

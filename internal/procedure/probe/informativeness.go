@@ -11,6 +11,7 @@ import (
 	"github.com/noether-ml/noether/internal/procedure"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
 )
 
 // InformativenessSettings are the settings of the measures informativeness and disentanglement.
@@ -90,7 +91,7 @@ func (m *informativeness) Run(ctx context.Context, j *procedure.Job) ([]measure.
 	s := &m.settings
 	return scoreLayers(ctx, j, &s.Representation, &s.Training, func(r *run) (layerScorer, error) {
 		targets, err := r.targets(&s.Targets)
-		return func(layer onnx.Layer) ([]measure.Score, error) { return r.informativenessScores(ctx, layer, targets) }, err
+		return func(layer tensor.Layer) ([]measure.Score, error) { return r.informativenessScores(ctx, layer, targets) }, err
 	})
 }
 
@@ -125,7 +126,7 @@ func (r *run) targets(t *Targets) ([]factorTarget, error) {
 // informativenessScores trains probes for every factor on a layer's clean representation (its
 // vectors on untransformed samples) and returns their scores and those of the baselines. A probe
 // set has the probes of one kind for one target.
-func (r *run) informativenessScores(ctx context.Context, layer onnx.Layer, targets []factorTarget) ([]measure.Score, error) {
+func (r *run) informativenessScores(ctx context.Context, layer tensor.Layer, targets []factorTarget) ([]measure.Score, error) {
 	table, err := r.open(ctx, layer, sampleTransform{}, nil) // clean; nil: all samples
 	if err != nil {
 		return nil, err
@@ -158,7 +159,7 @@ func (r *run) informativenessScores(ctx context.Context, layer onnx.Layer, targe
 
 // cleanInput returns the vectors of a layer on the clean samples, standardised if the settings ask
 // for it.
-func (r *run) cleanInput(layer onnx.Layer, table *features.Table) (*probeInput, error) {
+func (r *run) cleanInput(layer tensor.Layer, table *features.Table) (*probeInput, error) {
 	in := r.newInput(layer, "", table)
 	if r.training.Standardise {
 		return in, in.standardise(r.split.train)

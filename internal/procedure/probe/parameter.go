@@ -6,6 +6,7 @@ import (
 	"github.com/noether-ml/noether/internal/procedure"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
 )
 
 // EquivarianceSettings are the settings of the measures parameter-equivariance and
@@ -64,7 +65,7 @@ func (m *parameterEquivariance) Run(ctx context.Context, j *procedure.Job) ([]me
 	return scoreLayers(ctx, j, &s.Representation, &s.Training, func(r *run) (layerScorer, error) {
 		want := r.parameterTarget()
 		parts := want.checkSplit(r.split)
-		score := func(layer onnx.Layer) ([]measure.Score, error) { return r.parameterScores(ctx, layer, want, parts) }
+		score := func(layer tensor.Layer) ([]measure.Score, error) { return r.parameterScores(ctx, layer, want, parts) }
 		return score, r.extract(ctx, r.randomTransform(), nil)
 	})
 }
@@ -88,7 +89,7 @@ func (r *run) parameterTarget() *target {
 // parameterScores trains probes on the concatenated representations of a layer, clean (for x) and
 // transformed (for T(x)), and returns their scores and those of the baseline. want is what the
 // probes predict, and parts are the samples for training, validation and test.
-func (r *run) parameterScores(ctx context.Context, layer onnx.Layer, want *target, parts split) ([]measure.Score, error) {
+func (r *run) parameterScores(ctx context.Context, layer tensor.Layer, want *target, parts split) ([]measure.Score, error) {
 	clean, err := r.open(ctx, layer, sampleTransform{}, nil) // nil: all samples
 	if err != nil {
 		return nil, err

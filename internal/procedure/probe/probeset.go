@@ -7,6 +7,7 @@ import (
 
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
 )
 
 // A probeSet holds the probes (small networks, or linear maps, on the vectors of a layer) of one
@@ -23,7 +24,7 @@ type probeSet struct {
 // newProbeSets returns the probes of every kind for a target: none if the split s into training,
 // validation and test samples has too few. hidden holds the sizes of the hidden layers of an MLP.
 // targetName is part of the names of the probes, and seeds their random numbers.
-func (r *run) newProbeSets(layer onnx.Layer, in *probeInput, t *target, s split, hidden []int, targetName string) []*probeSet {
+func (r *run) newProbeSets(layer tensor.Layer, in *probeInput, t *target, s split, hidden []int, targetName string) []*probeSet {
 	var out []*probeSet
 	if len(s.train) < 2 || len(s.validation) < 1 || len(s.test) < 2 {
 		return nil

@@ -9,6 +9,7 @@ import (
 	"github.com/noether-ml/noether/internal/procedure"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
 )
 
 // RepresentationEquivariance returns the measure representation-equivariance: how well a probe
@@ -56,7 +57,7 @@ func (m *representationEquivariance) Work(j *procedure.Job) int64 {
 func (m *representationEquivariance) Run(ctx context.Context, j *procedure.Job) ([]measure.PairScore, error) {
 	s := &m.settings
 	return scoreLayers(ctx, j, &s.Representation, &s.Training, func(r *run) (layerScorer, error) {
-		score := func(layer onnx.Layer) ([]measure.Score, error) { return r.equivarianceScores(ctx, layer) }
+		score := func(layer tensor.Layer) ([]measure.Score, error) { return r.equivarianceScores(ctx, layer) }
 		return score, r.extract(ctx, r.randomTransform(), nil)
 	})
 }
@@ -66,7 +67,7 @@ func (m *representationEquivariance) Run(ctx context.Context, j *procedure.Job) 
 // probe, such as ridge regression, there is one probe for each seed, and one for its null: the
 // score by chance, of a probe that is trained on shuffled targets. The split divides the samples
 // into training, validation and test samples.
-func (r *run) equivarianceScores(ctx context.Context, layer onnx.Layer) ([]measure.Score, error) {
+func (r *run) equivarianceScores(ctx context.Context, layer tensor.Layer) ([]measure.Score, error) {
 	clean, err := r.open(ctx, layer, sampleTransform{}, nil) // not transformed; nil: all samples
 	if err != nil {
 		return nil, err

@@ -13,7 +13,7 @@ import (
 	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/internal/tempfolder"
 	"github.com/noether-ml/noether/measure"
-	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
 )
 
 // A run is one job in progress: a measure of one model on one data set. Most of these measures
@@ -87,9 +87,9 @@ func (r *run) extract(ctx context.Context, v sampleTransform, positions []int) e
 
 // open opens the representations by one layer of the transformed samples at positions of the data
 // (nil: all). They may take a quarter of the job's memory.
-func (r *run) open(ctx context.Context, layer onnx.Layer, v sampleTransform, positions []int) (*features.Table, error) {
+func (r *run) open(ctx context.Context, layer tensor.Layer, v sampleTransform, positions []int) (*features.Table, error) {
 	request := r.request(v)
-	request.Layers, request.Positions, request.Memory = []onnx.Layer{layer}, positions, r.job.Memory/4
+	request.Layers, request.Positions, request.Memory = []tensor.Layer{layer}, positions, r.job.Memory/4
 	tables, err := r.store.Layers(ctx, request)
 	if err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func (r *run) open(ctx context.Context, layer onnx.Layer, v sampleTransform, pos
 
 // newInput returns the input vectors of a probe, which the tables hold for a layer. id tells the
 // tables from others of the layer; it is empty for the clean vectors.
-func (r *run) newInput(layer onnx.Layer, id string, tables ...*features.Table) *probeInput {
+func (r *run) newInput(layer tensor.Layer, id string, tables ...*features.Table) *probeInput {
 	q := r.request(sampleTransform{})
 	full := fmt.Sprintf("%q %q %q %q %q %q %q %s", q.Identity, r.job.A.Model.SHA256(), q.Engine, q.Data, layer.Name, layer.Axes, q.Pool, id)
 	return newProbeInput(full, r.samples.Positions, tables...)
@@ -144,7 +144,7 @@ func (r *run) setStatus(text string) {
 }
 
 // A layerScorer computes the scores of a measure for one layer.
-type layerScorer func(onnx.Layer) ([]measure.Score, error)
+type layerScorer func(tensor.Layer) ([]measure.Score, error)
 
 // scoreLayers scores every layer of a job. It starts a run, calls prepare once, and calls the
 // function that prepare returns for each layer in order. If the context ends, it returns the

@@ -9,7 +9,7 @@ import (
 
 	"github.com/noether-ml/noether/internal/features"
 	"github.com/noether-ml/noether/internal/procedure"
-	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
 )
 
 // Kinds of probes, values of Training.Probe. A probe is a small network, or a linear map, trained
@@ -152,4 +152,4 @@ func (r *Representation) layers(j *procedure.Job) []int {
 }
 
 // dim returns the length of a layer's pooled vectors.
-func (r *Representation) dim(l onnx.Layer) int { return features.Pooling(r.Pool).Dim(l) }
+func (r *Representation) dim(l tensor.Layer) int { return features.Pooling(r.Pool).Dim(l) }

@@ -38,7 +38,7 @@ type maps struct {
 }
 
 // mapsOf returns the feature maps of a layer, and false if its axes are not those of maps.
-func mapsOf(l onnx.Layer) (maps, bool) {
+func mapsOf(l tensor.Layer) (maps, bool) {
 	axes := string(l.Axes)
 	c := strings.IndexByte(axes, 'C')
 	if len(axes) != len(l.Shape)+1 || axes == "" || axes[0] != 'N' || strings.Count(axes, "C") != 1 || c != 1 && c != len(axes)-1 || strings.Contains(axes, "?") {
@@ -64,7 +64,7 @@ type stitchedNetwork struct {
 // fit are an incompatible error. b.Outputs are the class outputs that the data use; nil: all.
 //
 //	images: n x c x h x w, values in [0, 1]    scores: n x classes    stitch input: n x p x grid
-func (s Settings) network(a, b procedure.Subject, from, to onnx.Layer, r *rand.Rand) (*stitchedNetwork, error) {
+func (s Settings) network(a, b procedure.Subject, from, to tensor.Layer, r *rand.Rand) (*stitchedNetwork, error) {
 	opset := max(a.Model.Opset(), b.Model.Opset())
 	for _, m := range []procedure.Subject{a, b} {
 		if err := m.Model.Graph().CompatibleWith(opset); err != nil {
@@ -101,7 +101,7 @@ func (s Settings) network(a, b procedure.Subject, from, to onnx.Layer, r *rand.R
 
 // stitch adds the linear map from a layer to another one: of the channels at each position if both
 // are feature maps, or else of all values.
-func (s Settings) stitch(g *onnx.Builder, net *stitchedNetwork, z onnx.Value, from, to onnx.Layer, r *rand.Rand) (onnx.Value, error) {
+func (s Settings) stitch(g *onnx.Builder, net *stitchedNetwork, z onnx.Value, from, to tensor.Layer, r *rand.Rand) (onnx.Value, error) {
 	a, isMapA := mapsOf(from)
 	b, isMapB := mapsOf(to)
 	if !isMapA || !isMapB || len(a.grid) != len(b.grid) || len(a.grid) == 0 {

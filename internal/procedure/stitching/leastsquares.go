@@ -8,7 +8,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/noether-ml/noether/internal/linalg"
-	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/rewrite"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -22,13 +21,13 @@ import (
 //
 // so that W is unique. The ridge is 1e-6 times the sum of squared deviations of a channel of a from
 // its mean, averaged over the channels.
-func (r *run) fit(ctx context.Context, net *stitchedNetwork, to onnx.Layer) error {
+func (r *run) fit(ctx context.Context, net *stitchedNetwork, to tensor.Layer) error {
 	input, err := rewrite.WithOutputs(net.Model, []string{inputName}) // outputs a, the stitch's input
 	if err != nil {
 		return err
 	}
 	const withScores = false // the session need not compute the class scores of model B
-	session, err := r.job.B.Model.NewSession([]onnx.Layer{to}, withScores)
+	session, err := r.job.B.Model.NewSession([]tensor.Layer{to}, withScores)
 	if err != nil {
 		return err
 	}

@@ -93,7 +93,7 @@ func (r *run) progress(work int64, note string) {
 
 // stitch returns the scores of a pair of layers: from is of the first model, to of the second. They
 // are undefined, with the reason, if the layers cannot be stitched.
-func (r *run) stitch(ctx context.Context, from, to onnx.Layer) ([]measure.Score, error) {
+func (r *run) stitch(ctx context.Context, from, to tensor.Layer) ([]measure.Score, error) {
 	// The work that is finished after this pair, as estimated.
 	afterwards := r.work + r.workOf(len(r.labels))
 	k := r.job.Key // names the seed, the data and the trial, on which random draws depend

@@ -19,7 +19,7 @@ import (
 // returns net with these weights. net is one model up to the layer from, the stitch (a linear map),
 // and another model after the layer to. A job is one run of the measure on two models; its store
 // keeps results that jobs share.
-func (r *run) train(ctx context.Context, net *onnx.Model, from, to onnx.Layer, seed uint64) (*onnx.Model, error) {
+func (r *run) train(ctx context.Context, net *onnx.Model, from, to tensor.Layer, seed uint64) (*onnx.Model, error) {
 	name := r.name(from, to)
 	if r.job.Store != nil {
 		if raw, err := r.job.Store.Load(name); err == nil && raw != nil {
@@ -57,7 +57,7 @@ func (r *run) train(ctx context.Context, net *onnx.Model, from, to onnx.Layer, s
 
 // name returns a name for a trained stitch: a hash of everything that its weights depend on. A
 // trial is one of several repetitions with other random draws.
-func (r *run) name(from, to onnx.Layer) string {
+func (r *run) name(from, to tensor.Layer) string {
 	j := r.job
 	model := func(s procedure.Subject) string { return s.Identity + " " + s.Model.SHA256() }
 	all := []any{"stitching", r.Version(), model(j.A), from.Name, model(j.B), to.Name, j.B.Outputs, j.Data.Fingerprint(), r.indices[:r.trainImages], r.labels[:r.trainImages],

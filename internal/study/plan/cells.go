@@ -8,8 +8,8 @@ import (
 	"github.com/noether-ml/noether/internal/procedure"
 	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/measure"
-	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/tensor"
 	"github.com/noether-ml/noether/transform"
 )
 
@@ -163,10 +163,10 @@ func (p *Plan) addMeasure(m *Model, d *Data, v View, meas measure.Measure) error
 	var truth measure.Truth
 	switch {
 	case needs.Prediction:
-		layers = []onnx.Layer{{Depth: scores.NoDepth, Shape: []int{len(classes)}, Axes: "NC"}}
+		layers = []tensor.Layer{{Depth: scores.NoDepth, Shape: []int{len(classes)}, Axes: "NC"}}
 	case needs.Decoded:
 		format = decodedFormat(m)
-		layers = []onnx.Layer{{Depth: scores.NoDepth, Shape: format.Shape()}}
+		layers = []tensor.Layer{{Depth: scores.NoDepth, Shape: format.Shape()}}
 	}
 	if needs.Truth {
 		var err error
@@ -249,7 +249,7 @@ func decodedFormat(m *Model) *output.Format {
 
 // activationSkip returns why a view cannot transform a layer's activations, or "" if it can or if
 // it transforms inputs.
-func (v View) activationSkip(layer onnx.Layer) string {
+func (v View) activationSkip(layer tensor.Layer) string {
 	if v.On == "activations" && layer.Axes != "NCHW" && layer.Axes != "NHWC" {
 		return "a transformation of activations needs feature maps, and the axes of the layer are " + string(layer.Axes)
 	}

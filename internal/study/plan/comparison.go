@@ -9,7 +9,7 @@ import (
 
 	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/measure"
-	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
 )
 
 // addCleanTransformed adds a cell (a unit of a study's work) that compares each layer on an input x
@@ -23,7 +23,7 @@ func (p *Plan) addCleanTransformed(m *Model, d *Data, v View, comparison measure
 		p.skip(c, "", "the study has no transformation; set between to compare models, or the layers of one model")
 		return
 	}
-	var layers []onnx.Layer
+	var layers []tensor.Layer
 	for _, layer := range m.layers {
 		if why := v.activationSkip(layer); why != "" {
 			p.skip(c, layer.Name, why)
@@ -63,7 +63,7 @@ func (p *Plan) addBetween(a, b *Model, d *Data, v View, spec spec.MeasureSpec) e
 }
 
 // grid returns the grid of a cell that compares pairs of layers, given as indices in a and b.
-func (p *Plan) grid(c *Cell, a, b []onnx.Layer, pairs [][2]int) measure.Grid {
+func (p *Plan) grid(c *Cell, a, b []tensor.Layer, pairs [][2]int) measure.Grid {
 	return measure.Grid{A: a, B: b, Pairs: pairs, Layout: c.Data.Layout, Budget: int64(p.Study.Memory), Key: p.key(c)}
 }
 
@@ -204,7 +204,7 @@ func (g *gridTarget) models() [2]*Model { return [2]*Model{g.sides[0].model, g.s
 
 func (g *gridTarget) Readings() []Reading {
 	var out []Reading
-	for s, layers := range [][]onnx.Layer{g.grid.A, g.grid.B} {
+	for s, layers := range [][]tensor.Layer{g.grid.A, g.grid.B} {
 		for _, l := range layers {
 			out = append(out, Reading{g.sides[s].model, l, g.sides[s].transformed})
 		}
@@ -220,7 +220,7 @@ func (g *gridTarget) Open(measure.Store) (Accumulator, error) {
 func (g *gridTarget) where(err error) string {
 	var bad *measure.NonFiniteIn
 	if errors.As(err, &bad) {
-		layers := [][]onnx.Layer{g.grid.A, g.grid.B}[bad.Side]
+		layers := [][]tensor.Layer{g.grid.A, g.grid.B}[bad.Side]
 		if bad.Layer >= 0 && bad.Layer < len(layers) {
 			return fmt.Sprintf("layer %s of model %s", layers[bad.Layer].Name, g.sides[bad.Side].model.Entry.Name)
 		}

@@ -5,19 +5,19 @@ import (
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/measure"
-	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
 )
 
 // subgrid returns the grid of some of the pairs of g, with only the layers that these pairs use. A
 // grid is a list of pairs of layers that are compared, one layer of side A and one of side B.
 func subgrid(g measure.Grid, pairs [][2]int) measure.Grid {
 	out := g
-	keep := func(side int, layers []onnx.Layer) ([]onnx.Layer, map[int]int) {
+	keep := func(side int, layers []tensor.Layer) ([]tensor.Layer, map[int]int) {
 		used := map[int]bool{}
 		for _, p := range pairs {
 			used[p[side]] = true
 		}
-		var kept []onnx.Layer
+		var kept []tensor.Layer
 		at := map[int]int{} // from indices into layers to indices into kept
 		for i, l := range layers {
 			if used[i] {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/noether-ml/noether/internal/procedure"
 	"github.com/noether-ml/noether/internal/study/spec"
-	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
 )
 
 // pairLayers returns the layers of two models that a measure's entry in the study compares, and the
@@ -13,7 +13,7 @@ import (
 // layers are the inputs of the models' final classifiers; Same pairs layers by name, else by order;
 // Grid pairs each layer with each. It is an error if the layers are to be paired by order and the
 // models have different numbers of them.
-func pairLayers(m spec.MeasureSpec, a, b *Model) (layersA, layersB []onnx.Layer, pairs [][2]int, err error) {
+func pairLayers(m spec.MeasureSpec, a, b *Model) (layersA, layersB []tensor.Layer, pairs [][2]int, err error) {
 	switch m.LayerPairing() {
 	case procedure.Penultimate:
 		return a.penultimate, b.penultimate, diagonal(1), nil
@@ -39,13 +39,13 @@ func pairLayers(m spec.MeasureSpec, a, b *Model) (layersA, layersB []onnx.Layer,
 
 // sameNames pairs layers of equal names. It returns nil unless every layer of both models has a
 // partner.
-func sameNames(a, b []onnx.Layer) [][2]int {
+func sameNames(a, b []tensor.Layer) [][2]int {
 	if len(a) != len(b) {
 		return nil
 	}
 	var pairs [][2]int
 	for i, l := range a {
-		j := slices.IndexFunc(b, func(k onnx.Layer) bool { return k.Name == l.Name })
+		j := slices.IndexFunc(b, func(k tensor.Layer) bool { return k.Name == l.Name })
 		if j < 0 {
 			return nil
 		}
@@ -65,7 +65,7 @@ func diagonal(n int) [][2]int {
 
 // procedureLayers returns the layers that a procedure (a measure that works in steps, such as
 // training a probe) reads of a single model; nil if it reads none.
-func procedureLayers(m spec.MeasureSpec, model *Model) []onnx.Layer {
+func procedureLayers(m spec.MeasureSpec, model *Model) []tensor.Layer {
 	switch m.LayerPairing() {
 	case "":
 		return nil

@@ -10,7 +10,7 @@ import (
 	"github.com/noether-ml/noether/internal/config"
 	"github.com/noether-ml/noether/internal/model"
 	"github.com/noether-ml/noether/internal/study/spec"
-	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
 )
 
 // openModel opens a model that an entry of the study names: graph, preprocessing and layers. If
@@ -29,9 +29,9 @@ func openModel(ctx context.Context, s *spec.Study, entry spec.Model, data inputI
 	if len(layers) == 0 {
 		layers = []string{"all"}
 	}
-	axes := map[string]onnx.Axes{}
+	axes := map[string]tensor.Axes{}
 	for name, a := range entry.Axes {
-		axes[name] = onnx.Axes(a)
+		axes[name] = tensor.Axes(a)
 	}
 	inputs := map[string][]float64{}
 	for name, v := range entry.Inputs {
@@ -98,7 +98,7 @@ func RandomWarning(m *model.Model) string {
 
 // guessedTokens returns a warning about the first layer of tokens whose layout was guessed from
 // their number, or "".
-func guessedTokens(layers []onnx.Layer) string {
+func guessedTokens(layers []tensor.Layer) string {
 	for _, l := range layers {
 		maps, why := l.Maps() // why the layer has no feature maps; "" if it has some
 		// NTC: batch, tokens, channels
@@ -142,13 +142,13 @@ func samplesOf(waveform *dataset.Waveform, pre model.Preprocess) int {
 }
 
 // matchLayers returns the layers that a model was opened with and that match the patterns.
-func matchLayers(m *model.Model, patterns ...string) ([]onnx.Layer, error) {
+func matchLayers(m *model.Model, patterns ...string) ([]tensor.Layer, error) {
 	matched, err := m.Graph().Select(patterns...)
 	names := map[string]bool{}
 	for _, l := range matched {
 		names[l.Name] = true
 	}
-	return slices.DeleteFunc(m.Layers(), func(l onnx.Layer) bool { return !names[l.Name] }), err
+	return slices.DeleteFunc(m.Layers(), func(l tensor.Layer) bool { return !names[l.Name] }), err
 }
 
 // canonical returns the properties of a model on which its scores depend, without those of single
@@ -163,10 +163,10 @@ type Model struct {
 	Entry      spec.Model   // the model as written in the study file
 	Net        *model.Model // the opened ONNX file
 	preprocess model.Preprocess
-	layers     []onnx.Layer // layers chosen by the study
-	classNames []string     // the names of the classes; nil if they are not known
+	layers     []tensor.Layer // layers chosen by the study
+	classNames []string       // the names of the classes; nil if they are not known
 
-	penultimate []onnx.Layer // the input of the final classifier, if some measure reads it
+	penultimate []tensor.Layer // the input of the final classifier, if some measure reads it
 }
 
 // checkModelNames returns an error if a name is not that of a model of the study.

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/noether-ml/noether/internal/study/spec"
-	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
 )
 
 // A Pass reads the samples of a data set once and feeds several tasks. A task is the work of one
@@ -188,7 +188,7 @@ func (v View) TransformsInput() bool { return v.Name != "" && v.On != "activatio
 
 // Layers returns the layers of a model that the pass reads, and reports whether it reads the
 // prediction, the log-probabilities of the classes.
-func (p *Pass) Layers(m *Model) (layers []onnx.Layer, prediction bool) {
+func (p *Pass) Layers(m *Model) (layers []tensor.Layer, prediction bool) {
 	listed := map[string]bool{}
 	for _, t := range p.AllTasks() {
 		for _, r := range t.Readings() {

@@ -8,7 +8,6 @@ import (
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/measure"
-	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/scores"
 	"github.com/noether-ml/noether/tensor"
 	"github.com/noether-ml/noether/transform"
@@ -35,7 +34,7 @@ func (p *Plan) addPredictions(a, b *Model, d *Data, v View, meas measure.Measure
 	// parameters of the transformation are drawn for each sample, not once for the trial. Budget is
 	// a bound on memory in bytes. Key seeds the measure's random draws.
 	site := measure.Site{
-		Layer:  onnx.Layer{Depth: scores.NoDepth, Shape: []int{len(joint.names)}, Axes: "NC"},
+		Layer:  tensor.Layer{Depth: scores.NoDepth, Shape: []int{len(joint.names)}, Axes: "NC"},
 		Layout: d.Layout, Classes: joint.names, KeepSamples: p.Study.Samples,
 		PerSample: v.Transform != nil && v.Per == "sample" && transform.Random(v.Transform),
 		Budget:    int64(p.Study.Memory), Key: p.key(c),

@@ -13,8 +13,8 @@ import (
 	"github.com/noether-ml/noether/internal/procedure"
 	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/measure"
-	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/tensor"
 )
 
 // A ProcedureRun is the work of the cell of a procedure: a measure that works in steps on samples
@@ -159,7 +159,7 @@ func (m *Model) subject(d *Data) procedure.Subject {
 // and the pairs of layers.
 func (w *ProcedureRun) depends() []string {
 	out := []string{fmt.Sprintf("%d samples", w.Job.Data.Len())}
-	side := func(layers []onnx.Layer, i int) string {
+	side := func(layers []tensor.Layer, i int) string {
 		if i >= len(layers) {
 			return ""
 		}

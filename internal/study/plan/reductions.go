@@ -9,7 +9,6 @@ import (
 	"github.com/noether-ml/noether/internal/model"
 	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/measure"
-	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -139,10 +138,10 @@ func (t *Task) reduction(v View, layout measure.Layout) *measure.Reduction {
 
 // CopiedLayers returns the layers of a model whose activations the pass reads in the CPU's memory,
 // all but those of reductions, and reports whether it reads the prediction.
-func (p *Pass) CopiedLayers(m *Model) (layers []onnx.Layer, prediction bool) {
+func (p *Pass) CopiedLayers(m *Model) (layers []tensor.Layer, prediction bool) {
 	layers, prediction = p.Layers(m)
 	r := p.Reductions[m]
-	return slices.DeleteFunc(layers, func(l onnx.Layer) bool { return r.first(l.Name) >= 0 }), prediction
+	return slices.DeleteFunc(layers, func(l tensor.Layer) bool { return r.first(l.Name) >= 0 }), prediction
 }
 
 // FeedReduced feeds a batch of the values of the task's reduction to its accumulator.

@@ -10,7 +10,6 @@ import (
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/measure"
-	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/scores"
 	"github.com/noether-ml/noether/tensor"
 	"github.com/noether-ml/noether/transform"
@@ -66,7 +65,7 @@ func (t *Task) IsLast() bool {
 func (t *Task) NonFiniteLayer(err error) (model, layer string) {
 	var bad *measure.NonFiniteIn
 	if g, ok := t.target.(*gridTarget); ok && errors.As(err, &bad) {
-		return g.sides[bad.Side].model.Entry.Name, [2][]onnx.Layer{g.grid.A, g.grid.B}[bad.Side][bad.Layer].Name
+		return g.sides[bad.Side].model.Entry.Name, [2][]tensor.Layer{g.grid.A, g.grid.B}[bad.Side][bad.Layer].Name
 	}
 	return t.Cell.Model.Entry.Name, t.ScoredLayer().Name
 }
@@ -127,7 +126,7 @@ type SampleIDs struct {
 // of the classes, on the clean input x or on T(x).
 type Reading struct {
 	Model       *Model
-	Layer       onnx.Layer // the zero Layer stands for log-probabilities
+	Layer       tensor.Layer // the zero Layer stands for log-probabilities
 	Transformed bool
 }
 
@@ -200,7 +199,7 @@ func (s *siteTarget) depends() []string {
 // layerLayout returns what the scores of a layer depend on besides its model: its name, its axes
 // and, if they do not follow from the number of tokens, the height and width of the grid of tokens
 // and the number of tokens before it.
-func layerLayout(l onnx.Layer) []string {
+func layerLayout(l tensor.Layer) []string {
 	out := []string{l.Name + " " + string(l.Axes)}
 	unknown := l
 	unknown.Tokens = nil
@@ -316,9 +315,9 @@ func StateWriter(acc Accumulator) measure.StateWriter {
 }
 
 // ScoredLayer returns the layer of a measure's task. For comparisons it is the zero Layer.
-func (t *Task) ScoredLayer() onnx.Layer {
+func (t *Task) ScoredLayer() tensor.Layer {
 	if s, ok := t.target.(*siteTarget); ok {
 		return s.site.Layer
 	}
-	return onnx.Layer{}
+	return tensor.Layer{}
 }

@@ -273,7 +273,7 @@ func (e *estimator) addProcedure(ctx context.Context, cell *plan.Cell) error {
 const procedureBatch = 8
 
 // timeProcedure returns the engine time of one sample up to the layers of a procedure.
-func (e *estimator) timeProcedure(ctx context.Context, p *plan.Pass, layers []onnx.Layer, prediction bool) (time.Duration, error) {
+func (e *estimator) timeProcedure(ctx context.Context, p *plan.Pass, layers []tensor.Layer, prediction bool) (time.Duration, error) {
 	r, err := newReader(p.Models[0], p.Data(), layers, plan.Reductions{}, prediction, p.Batch, 1)
 	if err != nil {
 		return 0, err

@@ -14,7 +14,6 @@ import (
 	"github.com/noether-ml/noether/internal/study/rundir"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/equivariance"
-	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/scores"
 	"github.com/noether-ml/noether/tensor"
 	"github.com/noether-ml/noether/transform"
@@ -72,10 +71,10 @@ func (r *runner) drawModelMaps(ctx context.Context, cells []*plan.Cell) error {
 	if !ok || err != nil {
 		return err
 	}
-	var layers []onnx.Layer
+	var layers []tensor.Layer
 	for _, c := range cells {
 		for _, l := range mappedLayers(c) {
-			if !slices.ContainsFunc(layers, func(o onnx.Layer) bool { return o.Name == l.Name }) {
+			if !slices.ContainsFunc(layers, func(o tensor.Layer) bool { return o.Name == l.Name }) {
 				layers = append(layers, l)
 			}
 		}
@@ -129,8 +128,8 @@ func firstSample(ctx context.Context, d *plan.Data, m *plan.Model) (dataset.Samp
 
 // mappedLayers returns at most mapLayers layers of a cell that have two-dimensional maps, evenly
 // spaced in the order of depth, the first and the last included.
-func mappedLayers(c *plan.Cell) []onnx.Layer {
-	var candidates []onnx.Layer
+func mappedLayers(c *plan.Cell) []tensor.Layer {
+	var candidates []tensor.Layer
 	for _, t := range c.Tasks { // one for each layer
 		l := t.ScoredLayer()
 		maps, why := l.Maps()
@@ -141,11 +140,11 @@ func mappedLayers(c *plan.Cell) []onnx.Layer {
 			candidates = append(candidates, l)
 		}
 	}
-	slices.SortStableFunc(candidates, func(a, b onnx.Layer) int { return cmp.Compare(a.Depth, b.Depth) })
+	slices.SortStableFunc(candidates, func(a, b tensor.Layer) int { return cmp.Compare(a.Depth, b.Depth) })
 	if len(candidates) <= mapLayers {
 		return candidates
 	}
-	out := make([]onnx.Layer, mapLayers)
+	out := make([]tensor.Layer, mapLayers)
 	for i := range out {
 		out[i] = candidates[i*(len(candidates)-1)/(mapLayers-1)]
 	}
@@ -200,7 +199,7 @@ func drawMaps(c *plan.Cell, reader *reader, op transform.Op, sample dataset.Samp
 // is the action of T on the maps. Equivariance is f(T(x)) = tau f(x). The maps begin at index Base
 // of the activations; before them may be those of a class token.
 type layerMaps struct {
-	onnx.Maps
+	tensor.Maps
 	clean, transformed []float32 // f(x) and f(T(x)), in the order of the layer's tensor
 	expected           []float32 // tau f(x), in the same order from index Base on
 	inside             []bool    // for each position, whether tau f(x) is defined there; see equivariance.Act

@@ -7,7 +7,6 @@ import (
 
 	"github.com/noether-ml/noether/internal/model"
 	"github.com/noether-ml/noether/internal/study/plan"
-	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 	"github.com/noether-ml/noether/transform"
 )
@@ -42,7 +41,7 @@ type activations struct {
 // for clean and one for transformed batches. The reader has buffers for the given number (slots) of
 // clean batches, and for as many transformed ones. batch is the largest number of samples in a
 // batch. Errors are of type *modelError.
-func newReader(m *plan.Model, d *plan.Data, layers []onnx.Layer, reductions plan.Reductions, prediction bool, batch, slots int) (*reader, error) {
+func newReader(m *plan.Model, d *plan.Data, layers []tensor.Layer, reductions plan.Reductions, prediction bool, batch, slots int) (*reader, error) {
 	r := &reader{model: m, outputs: d.Outputs, prediction: prediction, reductions: reductions, layerIndex: map[string]int{}, scratch: map[string]tensor.Tensor{}}
 	for i, l := range layers {
 		r.layerIndex[l.Name] = i
@@ -143,7 +142,7 @@ func (r *reader) tensor(reading plan.Reading, v plan.View) tensor.Tensor {
 
 // transformActivation transforms the clean feature maps of a layer, those of sample i by ops[i],
 // and keeps the result for tensor.
-func (r *reader) transformActivation(layer onnx.Layer, ops []transform.Op) {
+func (r *reader) transformActivation(layer tensor.Layer, ops []transform.Op) {
 	z := r.clean.Layer(r.layerIndex[layer.Name])
 	out, ok := r.scratch[layer.Name]
 	if !ok || cap(out.Data) < len(z.Data) {

@@ -7,7 +7,7 @@ import (
 	"github.com/noether-ml/noether/internal/config"
 	"github.com/noether-ml/noether/internal/model"
 	"github.com/noether-ml/noether/internal/model/output"
-	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
 )
 
 // A Model is an entry of the list models of a study file, the YAML file that says what is to be
@@ -42,14 +42,14 @@ type Tokens struct {
 
 // TokenLayout returns the layout of the entry's tokens, or nil if the entry does not give it. A
 // grid that is not two positive numbers is an error.
-func (m Model) TokenLayout() (*onnx.Tokens, error) {
+func (m Model) TokenLayout() (*tensor.Tokens, error) {
 	if m.Tokens == nil {
 		return nil, nil
 	}
 	if g := m.Tokens.Grid; len(g) != 2 || g[0] < 1 || g[1] < 1 {
 		return nil, m.Errorf("tokens", "grid is %v: it must be two numbers of at least 1, the rows and the columns", g)
 	}
-	return &onnx.Tokens{Prefix: m.Tokens.Prefix, Height: m.Tokens.Grid[0], Width: m.Tokens.Grid[1]}, nil
+	return &tensor.Tokens{Prefix: m.Tokens.Prefix, Height: m.Tokens.Grid[0], Width: m.Tokens.Grid[1]}, nil
 }
 
 // Output tells which output of a model has class scores, or how dense outputs are decoded: class

@@ -1,4 +1,4 @@
-package onnx
+package tensor
 
 // Axes names the axes of a tensor, one letter each: N batch, C channel, H and W space, T time or
 // token, "?" unknown. Examples: "NCHW", "NHWC" (ConvNeXt, Swin), "NTC" (tokens), "NCT" (1-D feature
