@@ -83,11 +83,17 @@ func TestPackageComments(t *testing.T) {
 // commands and what only they import come last.
 var order = strings.Fields(`
 	tensor
+	measure/decoded
+	measure
 	internal/seed internal/filesys internal/filelock internal/tempfolder internal/unsaved internal/atomicfile internal/powerloss internal/state internal/plainjson internal/spelling internal/machine internal/chroma internal/dynlib internal/turbojpeg internal/webp internal/gpu internal/gpu/gputest
 	internal/quickselect internal/plural internal/webguard internal/browse internal/mlflow internal/testdata
 	internal/checksum internal/config internal/hubtest internal/fetch internal/contactsheet internal/checkpoint
 	internal/linalg
-	internal/audio
+	internal/audio internal/pooling
+
+	measure/resample
+	measure/paired measure/internal/action
+	measure/seis measure/similarity measure/distance measure/equivariance measure/latent measure/prediction measure/dense measure/measuretest
 
 	onnx/pb onnx/internal/einsum onnx/internal/pbutil
 	onnx
@@ -108,15 +114,12 @@ var order = strings.Fields(`
 	internal/model/logmel internal/model/output
 	internal/model
 
-	measure
-	measure/resample
+	internal/reduction
 	internal/features
-	measure/paired measure/internal/action
-	measure/seis measure/similarity measure/distance measure/equivariance measure/latent measure/prediction measure/dense
 
 	internal/train internal/train/autoencoder internal/train/cdbn internal/train/filters
 	internal/invert
-	internal/procedure measure/measuretest
+	internal/procedure internal/procedure/proceduretest
 	internal/procedure/firing internal/procedure/lie internal/procedure/probe internal/procedure/stir internal/procedure/stitching internal/procedure/robust
 
 	scores scores/correlation

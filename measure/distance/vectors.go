@@ -1,6 +1,10 @@
 package distance
 
-import "math"
+import (
+	"math"
+
+	"github.com/noether-ml/noether/measure"
+)
 
 // pairSums holds sums over the components of two vectors a and b, from which distances are
 // computed.
@@ -49,14 +53,10 @@ func sumRows(own, next []pairSums, previous, a, b []float32) {
 	}
 }
 
-// leastSquares is the smallest sum of squares of float32 numbers whose precision does not suffer
-// from those below 1e-38, which underflow.
-const leastSquares = 1e-22
-
 // precise reports whether sums in float32 lanes suffice: no square overflows, squares that
 // underflow do not matter, and cosineDistance needs no dot product.
 func (m pairSums) precise() bool {
-	return min(m.aa, m.bb) >= leastSquares && (m.sqr >= leastSquares || m.abs == 0) && finite(m.aa+m.bb+m.sqr) && m.similarLengths()
+	return min(m.aa, m.bb) >= measure.LeastSquares && (m.sqr >= measure.LeastSquares || m.abs == 0) && finite(m.aa+m.bb+m.sqr) && m.similarLengths()
 }
 
 // similarLengths reports whether the lengths of the vectors differ by a factor of at most 8.

@@ -17,6 +17,7 @@ import (
 	"github.com/noether-ml/noether/internal/features"
 	"github.com/noether-ml/noether/internal/linalg"
 	"github.com/noether-ml/noether/internal/model"
+	"github.com/noether-ml/noether/internal/pooling"
 	"github.com/noether-ml/noether/measure/similarity"
 	"github.com/noether-ml/noether/scores"
 )
@@ -113,7 +114,7 @@ func (p layerPopulation) extract(ctx context.Context, path, layer string, files 
 	// Tables of up to Memory bytes are kept in memory. Read reads the images at some positions of
 	// the source; the frame f says how they are resized and cropped.
 	tables, err := store.Layers(ctx, features.Request{
-		Model: m, Layers: m.Layers(), Pool: features.Mean, Data: source.Fingerprint(), N: source.Len(), Memory: 1 << 30,
+		Model: m, Layers: m.Layers(), Pool: pooling.Mean, Data: source.Fingerprint(), N: source.Len(), Memory: 1 << 30,
 		Read: func(ctx context.Context, positions []int, f dataset.Frame) (out []dataset.Sample, err error) {
 			for s, err := range dataset.Read(ctx, source, positions, f, dataset.ReadOptions{}) {
 				if err != nil {
