@@ -1,4 +1,4 @@
-package study_test
+package noether_test
 
 import (
 	"context"
@@ -7,19 +7,16 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/noether-ml/noether"
 	"github.com/noether-ml/noether/dataset"
-	"github.com/noether-ml/noether/engine/ort"
-	"github.com/noether-ml/noether/internal/model"
-	"github.com/noether-ml/noether/internal/study"
 	"github.com/noether-ml/noether/measure/distance"
 	"github.com/noether-ml/noether/measure/seis"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/transform"
 )
 
-// The example loads a model, measures one of its layers under a rotation by 90 degrees, and runs a
-// study file on it. The layer is a blur, which commutes with this rotation, so its equivariance is
-// 1: a statistic of the measure seis, high if f(T(x)) is a linear function of f(x).
+// A layer is measured under a rotation by 90 degrees, then a study file is run on its model. The
+// layer is a blur, which commutes with the rotation, so its equivariance is 1.
 func Example() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "noether")
@@ -32,15 +29,7 @@ func Example() {
 		log.Fatal(err)
 	}
 
-	library, _, err := ort.Find("")
-	if err != nil {
-		log.Fatal(err)
-	}
-	rt, err := ort.Load(library)
-	if err != nil {
-		log.Fatal(err)
-	}
-	m, err := model.Open(rt, path, model.Options{Layers: []string{"blurred"}})
+	m, err := noether.Open(path, noether.ModelOptions{Layers: []string{"blurred"}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -49,7 +38,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	quarter := transform.Rotate{Angle: transform.Fixed(90)}
-	layers, err := study.Measure(ctx, m, data, quarter, seis.New(seis.Defaults()), distance.New(distance.Settings{}))
+	layers, err := noether.Measure(ctx, m, data, quarter, seis.New(seis.Defaults()), distance.New(distance.Settings{}))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -70,15 +59,15 @@ measures: [seis, distance]
 	if err != nil {
 		log.Fatal(err)
 	}
-	s, err := study.Load(file, nil)
+	s, err := noether.Load(file, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
-	result, err := study.Run(ctx, s, filepath.Join(dir, "run"), study.Options{Runtime: rt})
+	rows, err := noether.Run(ctx, s, filepath.Join(dir, "run"), noether.RunOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}
-	for _, row := range result.Rows {
+	for _, row := range rows {
 		if row.Statistic == "equivariance" {
 			fmt.Printf("%s of %s under %s: %.2f\n", row.Statistic, row.Layer, row.Transform, row.Value)
 		}
