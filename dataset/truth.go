@@ -27,24 +27,18 @@ type TruthClass struct {
 	Name string
 }
 
-// TruthClasses returns the classes of a source (a data set) whose samples have a Truth. ok is false
-// if they have none. The first class of masks is the background. There are no classes for masks
-// whose pixel values are the model's classes.
+// TruthClasses returns the classes of a source whose samples have a Truth. ok is false if they have
+// none. The first class of masks is the background. There are no classes for masks whose pixel
+// values are the model's classes.
 func TruthClasses(src Source) (classes []TruthClass, ok bool) {
-	for {
-		switch s := src.(type) {
-		case interface{ truthClasses() []TruthClass }:
-			return s.truthClasses(), true
-		case wrapper: // a source made of one other source
-			src = s.unwrap()
-		default:
-			return nil, false
-		}
+	if s, ok := find[interface{ truthClasses() []TruthClass }](src); ok {
+		return s.truthClasses(), true
 	}
+	return nil, false
 }
 
-// fractions converts a point of an image of h x w pixels to fractions of the width and the height of
-// the framed image.
+// fractions converts a point of an image of h x w pixels to fractions of the width and the height
+// of the framed image.
 func (f Frame) fractions(x, y float64, h, w int) (fx, fy float64) {
 	win := f.window(h, w)
 	return (x*float64(win.resizedW)/float64(w) - float64(win.left)) / float64(win.width),
@@ -65,8 +59,8 @@ type MasksOptions struct {
 
 // WithMasks returns the images of folder f with the class of each pixel, from a folder of masks:
 // PNG files of 8 or 16 bits, grey or with a palette, of the size of the image. The value of a
-// pixel, or its index in the palette, is its class. Names, labels and factors (known properties of
-// samples) stay those of f. An image without a mask is an error.
+// pixel, or its index in the palette, is its class. Names, labels and factors stay those of f. An
+// image without a mask is an error.
 func WithMasks(ctx context.Context, f *Folder, o MasksOptions) (Source, error) {
 	d := newDigest("masks")
 	d.add(f.Fingerprint(), o.Ignore)
