@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/noether-ml/noether/engine/ort"
-	"github.com/noether-ml/noether/internal/reduction"
 	"github.com/noether-ml/noether/internal/orttest"
+	"github.com/noether-ml/noether/internal/reduction"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"

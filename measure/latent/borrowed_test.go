@@ -20,8 +20,8 @@ func TestBorrowed(t *testing.T) {
 	}
 	const channels, side = 512, 45 // 2,025 positions, a little fewer than blockRows, at which a block is full
 	site := measure.Site{
-		Layer:     tensor.Layer{Name: "maps", Shape: []int{channels, side, side}, Axes: "NCHW"},
-		Layout:    measure.NewLayout(100),
+		Layer:  tensor.Layer{Name: "maps", Shape: []int{channels, side, side}, Axes: "NCHW"},
+		Layout: measure.NewLayout(100),
 		Motion: transform.Motions(transform.Rotate{Angle: transform.Fixed(90)}),
 	}
 	acc, err := m.New(site)

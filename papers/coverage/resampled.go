@@ -15,7 +15,7 @@ import (
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/engine/ort"
 	"github.com/noether-ml/noether/internal/features"
-	"github.com/noether-ml/noether/internal/linalg"
+	"github.com/noether-ml/noether/internal/blas"
 	"github.com/noether-ml/noether/internal/model"
 	"github.com/noether-ml/noether/internal/pooling"
 	"github.com/noether-ml/noether/measure/similarity"
@@ -40,7 +40,7 @@ func (p layerPopulation) run(ctx context.Context, files []string, out io.Writer)
 	if len(models) != 2 || len(layers) != 2 {
 		return errors.New("-models and -layers take two names each, separated by a comma")
 	}
-	linalg.LoadBackend() // a fast BLAS
+	blas.Load() // a fast BLAS
 	var tables [2]*features.Table
 	for i := range tables {
 		var err error
