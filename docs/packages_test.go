@@ -19,6 +19,7 @@ type goPackage struct {
 	command bool // package main
 	comment string
 	imports []string // packages of this module, by folder
+	foreign []string // other packages
 }
 
 // packages returns the packages of the module, by folder.
@@ -55,7 +56,9 @@ func packages(t *testing.T) map[string]*goPackage {
 			if err != nil {
 				return err
 			}
-			if own, ok := strings.CutPrefix(name, module); ok && !slices.Contains(p.imports, own) {
+			if own, ok := strings.CutPrefix(name, module); !ok {
+				p.foreign = append(p.foreign, name)
+			} else if !slices.Contains(p.imports, own) {
 				p.imports = append(p.imports, own)
 			}
 		}
@@ -96,7 +99,7 @@ var order = strings.Fields(`
 	internal/seed internal/filesys internal/filelock internal/tempfolder internal/unsaved internal/atomicfile internal/powerloss internal/state internal/plainjson internal/spelling internal/machine internal/chroma internal/dynlib internal/turbojpeg internal/webp internal/gpu internal/gpu/gputest
 	internal/quickselect internal/plural internal/webguard internal/browse internal/mlflow internal/testdata
 	internal/checksum internal/config internal/hubtest internal/fetch internal/contactsheet internal/checkpoint
-	internal/linalg internal/blas
+	internal/linalg internal/blas internal/simd internal/simd/avx
 	internal/audio internal/pooling
 
 	measure/resample
@@ -180,5 +183,52 @@ func TestPackageOrder(t *testing.T) {
 				t.Errorf("%s imports %s, which does not come before it", name, from)
 			}
 		}
+	}
+}
+
+// pureImports lists what measures may import beside the standard library, themselves and tensor:
+// linear algebra, statistics, and helpers that know no file, graph, engine, cloud or cgo.
+var pureImports = map[string]bool{
+	"internal/linalg": true, "internal/simd": true, "internal/pooling": true, "internal/quickselect": true, "internal/seed": true, "internal/state": true,
+}
+
+// impureStandard lists packages of the standard library with which a measure would open files,
+// connections or programs, or call C.
+var impureStandard = []string{"C", "os", "os/exec", "net", "net/http", "plugin", "path/filepath", "syscall"}
+
+// TestMeasuresArePure checks what the packages of measures import, directly and through others.
+func TestMeasuresArePure(t *testing.T) {
+	t.Parallel()
+	all := packages(t)
+	seen := map[string]bool{}
+	var visit func(from, name string)
+	visit = func(from, name string) {
+		measures := name == "measure" || strings.HasPrefix(name, "measure/") || name == "tensor"
+		if !measures && !pureImports[name] {
+			t.Errorf("%s imports %s, which a measure must not depend on: let the caller give what it needs", from, name)
+			return
+		}
+		if seen[name] {
+			return
+		}
+		seen[name] = true
+		for _, other := range all[name].foreign {
+			first, _, _ := strings.Cut(other, "/")
+			known := !strings.Contains(first, ".") || strings.HasPrefix(other, "gonum.org/v1/gonum/") || strings.HasPrefix(other, "golang.org/x/sync/") || other == "pgregory.net/rapid"
+			if !known || slices.Contains(impureStandard, other) {
+				t.Errorf("%s imports %q, which a measure must not depend on", name, other)
+			}
+		}
+		for _, own := range all[name].imports {
+			visit(name, own)
+		}
+	}
+	for name := range all {
+		if name == "measure" || strings.HasPrefix(name, "measure/") {
+			visit("this test", name)
+		}
+	}
+	if len(seen) < 15 {
+		t.Fatalf("only %d packages were found", len(seen))
 	}
 }

@@ -3,6 +3,7 @@ package study
 import (
 	"context"
 
+	_ "github.com/noether-ml/noether/internal/simd/avx" // the vector instructions that measures use
 	"github.com/noether-ml/noether/internal/study/internal/telemetry"
 	"github.com/noether-ml/noether/internal/study/plan"
 	"github.com/noether-ml/noether/internal/study/run"

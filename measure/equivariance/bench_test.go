@@ -3,6 +3,7 @@ package equivariance_test
 import (
 	"testing"
 
+	_ "github.com/noether-ml/noether/internal/simd/avx"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/equivariance"
 	"github.com/noether-ml/noether/tensor"

@@ -33,7 +33,7 @@ type Field struct {
 type Run struct{ From, To int }
 
 // interpolated reports whether tau and tau^-1 interpolate between neighbours on a map that does not
-// wrap around. This is the case that actNative, in C, computes.
+// wrap around. This is the case that kernels of package simd compute.
 func (f *Field) interpolated() bool {
 	fits := func(t *taps) bool { return t.fractions != nil && t.corners == nil }
 	return !f.Still && !f.Exact && fits(&f.forward) && fits(&f.back)
