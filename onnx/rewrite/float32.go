@@ -14,9 +14,9 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// maxEmbedded is the largest total size of half-precision (float16 or bfloat16) weights, in bytes,
-// that are converted to float32 in the model itself, a protobuf message of at most 2 GiB. If there
-// are more, all keep their type and are read through Cast nodes.
+// maxEmbedded is the largest total size of half-precision weights, in bytes, that are converted to
+// float32 in the model itself, a protobuf message of at most 2 GiB. If there are more, all keep
+// their type and are read through Cast nodes.
 const maxEmbedded = 900 << 20
 
 // ReadFloat32 reads a model as Read does, and rewrites it by ToFloat32.
@@ -149,7 +149,7 @@ func (w widener) graph(g *pb.GraphProto) error {
 	for _, t := range g.Initializer {
 		switch {
 		case !onnx.Type(t.GetDataType()).Half():
-		case pbutil.External(t) || !w.embedded: // External: its values are in another file
+		case pbutil.External(t) || !w.embedded:
 			casts = append(casts, castOf(t))
 		default:
 			if err := widenTensor(t); err != nil {
