@@ -24,7 +24,6 @@ type GaussianBlur struct {
 	Kernel int
 }
 
-// Draw implements Transform. It returns an Op, a transformation with fixed parameters.
 func (t GaussianBlur) Draw(r *rand.Rand) Op {
 	o := blurOp{sigma: t.Sigma.Draw(r), radius: t.Kernel / 2}
 	if t.Kernel == 0 {
@@ -33,7 +32,6 @@ func (t GaussianBlur) Draw(r *rand.Rand) Op {
 	return o
 }
 
-// Random reports whether sigma is drawn.
 func (t GaussianBlur) Random() bool { return anyRandom(t.Sigma) }
 
 // OnMaps is true: blur treats all channels alike, so it applies to feature maps too.
@@ -51,7 +49,7 @@ func (o blurOp) Apply(dst, src tensor.Tensor) {
 	kernel := o.kernel()
 	columns, rows := reflectIndices(w, o.radius), reflectIndices(h, o.radius)
 	padded := make([]float32, len(columns))
-	smooth := make([]float32, h*w) // one plane (channel) after the pass along its rows
+	smooth := make([]float32, h*w) // one plane after the pass along its rows
 	for plane := range c {
 		s, d := src.Data[plane*h*w:(plane+1)*h*w], dst.Data[plane*h*w:(plane+1)*h*w]
 		for i := range h {
