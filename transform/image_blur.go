@@ -59,9 +59,9 @@ func gaussianKernel(sigma float64, radius int) []float32 {
 	weights := make([]float64, 2*radius+1)
 	var sum float64
 	for k := range weights {
-		if x := float64(k - radius); sigma > 0 {
-			weights[k] = math.Exp(-x * x / (2 * sigma * sigma))
-		} else if x == 0 {
+		if x := float64(k-radius) / sigma; sigma > 0 {
+			weights[k] = math.Exp(-x * x / 2)
+		} else if k == radius {
 			weights[k] = 1
 		}
 		sum += weights[k]
