@@ -125,7 +125,9 @@ func fit(ctx context.Context, rt *ort.Runtime, network *onnx.Model, patterns, va
 		return nil, err
 	}
 	defer t.Close()
-	source := func(x tensor.Tensor) train.Source { return &train.Arrays{Inputs: []tensor.Tensor{x}, Target: x} }
+	source := func(x tensor.Tensor) train.Source {
+		return &train.Arrays{Inputs: []tensor.Tensor{x}, Targets: train.Targets{Target: x}}
+	}
 	epochs, err := t.Fit(ctx, source(patterns), source(validation), train.FitOptions{Epochs: s.Epochs, Batch: s.Batch, Patience: s.Patience, Seed: s.Seed,
 		RollbackFactor: s.RollbackFactor, RollbackByLoss: s.RollbackByLoss, KeepLast: !s.Best, Checkpoint: s.Checkpoint, Identity: s.Identity, AfterEpoch: s.AfterEpoch, Resumed: s.Resumed})
 	if err != nil {
