@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/noether-ml/noether/internal/catalog"
 	"github.com/noether-ml/noether/internal/report/figure"
 	"github.com/noether-ml/noether/internal/study/spec"
 )
@@ -34,7 +35,7 @@ func TestPackagesOfMeasuresAreRegistered(t *testing.T) {
 func TestTableOfMeasures(t *testing.T) {
 	t.Parallel()
 	text := page(t, "reference/study-file.md")
-	for _, d := range spec.Descriptors() {
+	for _, d := range catalog.Descriptors() {
 		if link := "[`" + d.Name + "`](measures/" + d.Name + ".md)"; !strings.Contains(text, link) {
 			t.Errorf("reference/study-file.md: the table of measures has no %s", link)
 		}

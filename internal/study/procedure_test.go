@@ -70,7 +70,7 @@ func (*brightness) Version() int                   { return 1 }
 func (*brightness) Settings() any                  { return nil }
 
 func (b *brightness) Needs() procedure.Needs {
-	return procedure.Needs{Pair: b.pair, Directional: true, Layers: procedure.Penultimate, Samples: b.images}
+	return procedure.Needs{Pair: b.pair, Directional: true, Layers: measure.PairPenultimate, Samples: b.images}
 }
 
 func (b *brightness) Skip(j *procedure.Job) string {

@@ -152,28 +152,6 @@ func TestProceduresDrawAsPassesDo(t *testing.T) {
 	}
 }
 
-// TestRangeOfTransformations checks the range of the parameter over all values of a transformation.
-func TestRangeOfTransformations(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]string{
-		"brightness: {values: [0.25, 3, 0.5]}":                      "[0.25, 3]",
-		"brightness: [0.2, 0.8]":                                    "[0.2, 0.8]",
-		"{name: x, rotate: {range: [-15, 15]}}":                     "[-15, 15]",
-		"affine: {rotate: [-10, 10]}":                               "none",
-		"grayscale":                                                 "none",
-		"sequence: [{brightness: [0.2, 0.8]}, {rotate: [-10, 10]}]": "none",
-	} {
-		s := parseIn(t, t.TempDir(), sweepText[:strings.Index(sweepText, "transforms")]+"measures: [distance]\ntransforms:\n  - "+text+"\n")
-		got := "none"
-		if r := s.Transforms[0].AllValues().Range; r != nil {
-			got = r.String()
-		}
-		if got != want {
-			t.Errorf("%s: the range is %s, want %s", text, got, want)
-		}
-	}
-}
-
 // TestSweepsDependOnTheirValues checks that the key of a sweep's cell (unit of work), by which its
 // scores are stored, depends on the values of the transformation. A study without transformations
 // skips the sweep.

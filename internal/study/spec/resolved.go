@@ -1,11 +1,13 @@
 package spec
 
 import (
+	"cmp"
+	"path/filepath"
 	"reflect"
 	"slices"
 
 	"github.com/noether-ml/noether/internal/config"
-	"github.com/noether-ml/noether/internal/fetch"
+	"github.com/noether-ml/noether/internal/fetch/uri"
 )
 
 // Resolved returns the text of the study (what is to be measured) as it was run, with absolute
@@ -29,21 +31,43 @@ func (s *Study) Resolved() (string, error) {
 // holds. A run of some of the models opens only these, and must not remove the hashes of the
 // others.
 func (s *Study) KeepHashes(resolved []byte, isOpen func(index int) bool) {
-	other, err := Parse("study.yaml", resolved, nil)
+	other, err := Parse("study.yaml", resolved, nil, s.lists)
 	if err != nil {
 		return // it is missing, or another version wrote it: the hashes are optional
 	}
 	for i, m := range s.Models {
 		address := s.absolute(m.ONNX.text)
-		same := func(o Model) bool { return o.Name == m.Name && fetch.SameModel(o.ONNX.text, address) }
+		same := func(o Model) bool { return o.Name == m.Name && uri.SameModel(o.ONNX.text, address) }
 		j := slices.IndexFunc(other.Models, same)
 		if !isOpen(i) && j >= 0 && m.SHA256 == "" && other.Models[j].SHA256 != "" {
 			m.node.Set("sha256", other.Models[j].SHA256)
 			if found := other.Models[j].ONNX.text; found != address {
-				s.pin(address, found) // a revision of a model on the Hugging Face hub: keep its commit
+				s.Pin(address, found) // a revision of a model on the Hugging Face hub: keep its commit
 			}
 		}
 	}
+}
+
+// Pin records that the resolved study contains the address pinned, which names a commit of the
+// Hugging Face hub, instead of address.
+func (s *Study) Pin(address, pinned string) {
+	if s.pinned == nil {
+		s.pinned = map[string]string{}
+	}
+	s.pinned[address] = pinned
+}
+
+// absolute returns the absolute form of a path of the study, for a study file in another folder.
+// URLs are returned unchanged, or as they are pinned.
+func (s *Study) absolute(path string) string {
+	path = s.Resolve(path)
+	if uri.IsURL(path) {
+		return cmp.Or(s.pinned[path], path)
+	}
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
 }
 
 // paths returns every path in the study.
@@ -51,7 +75,7 @@ func (s *Study) paths() []*Path {
 	var out []*Path
 	for i := range s.Models {
 		out = append(out, &s.Models[i].ONNX)
-		if c := s.Models[i].Preprocess.configPath; c != nil {
+		if c := s.Models[i].Preprocess.File; c != nil {
 			out = append(out, c)
 		}
 	}
@@ -84,6 +108,8 @@ func pathsIn(v reflect.Value) []*Path {
 				out = append(out, pathsIn(v.Field(i))...)
 			}
 		}
+	case reflect.Interface:
+		return pathsIn(v.Elem())
 	case reflect.Slice:
 		for i := range v.Len() {
 			out = append(out, pathsIn(v.Index(i))...)
