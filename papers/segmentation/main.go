@@ -1,5 +1,5 @@
-// Segmentation makes the tables of the study papers/segmentation.yaml: means over trainings, that
-// is, over networks that differ in the seed alone.
+// Segmentation makes the tables of the study papers/segmentation/segmentation.yaml: means over
+// trainings, that is, over networks that differ in the seed alone.
 //
 //	go run ./papers/segmentation runs/segmentation/scores.csv papers/results
 //
@@ -79,7 +79,7 @@ func read(rows []scores.Row) (map[kind]map[quantity]sample, error) {
 		_, name, _ := strings.Cut(r.Model, "/") // series/seed-1-augment-plain-network-fcn
 		part := strings.Split(name, "-")
 		if len(part) != 6 || part[0] != "seed" || part[2] != "augment" || part[4] != "network" {
-			return nil, fmt.Errorf("model %q is no training of papers/training/segmentation.yaml", r.Model)
+			return nil, fmt.Errorf("model %q is no training of papers/segmentation/training/segmentation.yaml", r.Model)
 		}
 		k := kind{part[5], part[3]}
 		if out[k] == nil {

@@ -1,4 +1,4 @@
-// Package tablefile reads the scores and writes the tables of the programs in folder studies.
+// Package tablefile reads the scores and writes the tables of the programs of papers.
 package tablefile
 
 import (
