@@ -102,7 +102,7 @@ func Schema() ([]byte, error) { return spec.Schema(Lists()) }
 
 // family returns the Family of a measure with the given descriptor and constructor.
 func family[S any, M measure.Method](d measure.Descriptor, create func(S) (M, error)) spec.Family {
-	return spec.NewFamily(d, create, pairs)
+	return spec.NewFamily(d, create, PairsOf)
 }
 
 // withoutError adapts a constructor that cannot fail.
@@ -110,8 +110,8 @@ func withoutError[S any, M measure.Method](create func(S) M) func(S) (M, error) 
 	return func(s S) (M, error) { return create(s), nil }
 }
 
-// pairs returns how a method compares models.
-func pairs(m measure.Method) spec.Pairs {
+// PairsOf returns how a method compares models.
+func PairsOf(m measure.Method) spec.Pairs {
 	switch m := m.(type) {
 	case measure.Comparison:
 		return spec.Pairs{Use: spec.PairsOptional, Directional: m.Directional(), Layers: measure.PairGrid}

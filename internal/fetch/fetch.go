@@ -1,5 +1,4 @@
-// Package fetch downloads files that a study (a file that says what to measure) names by URL:
-// models, arrays, archives of images.
+// Package fetch downloads files that a study names by URL: models, arrays, archives of images.
 //
 // The schemes are https:// (http:// only with the content's SHA-256), s3://, gs:// and file://, and
 // hf:// for models and data sets of the Hugging Face hub, which go to the cache of its clients (see

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/catalog"
 	"github.com/noether-ml/noether/internal/procedure"
 	"github.com/noether-ml/noether/internal/study/plan"
 	"github.com/noether-ml/noether/internal/study/spec"
@@ -77,7 +78,7 @@ measures: [distance]
 func sweepStudy(t *testing.T, dir, text string, m *meanPixel) *Study {
 	t.Helper()
 	s := parseIn(t, dir, text)
-	s.Measures = append(s.Measures, spec.MeasureSpec{Method: m})
+	s.Measures = append(s.Measures, spec.MeasureSpec{Method: m, Pairs: catalog.PairsOf(m)})
 	return s
 }
 

@@ -18,9 +18,8 @@ import (
 	"github.com/noether-ml/noether/internal/fetch/uri"
 )
 
-// Names of files and folders that noether train writes. They are read for an entry of models in a
-// study file (it says what is measured) with the key checkpoints. All but RunsFile are in the
-// folder of one training.
+// Names of files and folders that noether train writes, and that an entry of models with the key
+// checkpoints reads. All but RunsFile are in the folder of one training.
 const (
 	TrainedModelFile = "model.onnx"
 	SummaryFile      = "summary.json"

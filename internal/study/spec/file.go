@@ -87,7 +87,7 @@ func Parse(path string, data []byte, vars map[string]string, lists Lists) (*Stud
 		}
 	}
 	for i := range s.Measures {
-		if err := s.Measures[i].decode(lists.Measures); err != nil {
+		if err := s.Measures[i].Decode(lists.Measures); err != nil {
 			return nil, err
 		}
 	}

@@ -74,10 +74,10 @@ func (f Family) pairUse() PairUse {
 // `similarity: {between: [a, b], layers: same}`.
 type MeasureSpec struct {
 	measure.Method
+	Pairs   Pairs   // how the method compares models
 	Between Between // the models to compare; not given: one model is measured
 	pairing string  // how layers of two models are paired; "": the default of the method
 
-	family   Family
 	entry    *config.Node // the entry in the file
 	node     *config.Node // position of the name in the study file
 	settings *config.Node // without the keys between and layers, if the measure compares models
@@ -108,14 +108,14 @@ func (m MeasureSpec) Position(setting []string, name string) *config.Node {
 	return at
 }
 
-// DecodeNode implements config.Decoder. decode reads the entry once the measures are known.
+// DecodeNode implements config.Decoder. Decode reads the entry once the measures are known.
 func (m *MeasureSpec) DecodeNode(n *config.Node) error {
 	m.entry = n
 	return nil
 }
 
-// decode reads the entry.
-func (m *MeasureSpec) decode(families []Family) error {
+// Decode reads the entry, which is of one of the families.
+func (m *MeasureSpec) Decode(families []Family) error {
 	n := m.entry
 	key, settings := n, &config.Node{}
 	if n.Kind == config.Map {
@@ -130,18 +130,17 @@ func (m *MeasureSpec) decode(families []Family) error {
 	var names []string
 	for _, f := range families {
 		if f.Descriptor.Name == key.Text {
-			m.family = f
-			return m.decodeSettings(settings)
+			return m.decodeSettings(f, settings)
 		}
 		names = append(names, f.Descriptor.Name)
 	}
 	return key.Unknown("measure", names)
 }
 
-// decodeSettings reads the settings of the family, and the keys between and layers if it may compare
+// decodeSettings reads the settings of a family, and the keys between and layers if it may compare
 // models.
-func (m *MeasureSpec) decodeSettings(settings *config.Node) error {
-	use, name := m.family.pairUse(), m.family.Descriptor.Name
+func (m *MeasureSpec) decodeSettings(f Family, settings *config.Node) error {
+	use, name := f.pairUse(), f.Descriptor.Name
 	var err error
 	if use != PairsNever {
 		if settings, err = m.takePairs(settings); err != nil {
@@ -149,9 +148,10 @@ func (m *MeasureSpec) decodeSettings(settings *config.Node) error {
 		}
 	}
 	m.settings = settings
-	if m.Method, err = m.family.decode(settings); err != nil {
+	if m.Method, err = f.decode(settings); err != nil {
 		return err
 	}
+	m.Pairs = f.Pairs(m.Method)
 	switch {
 	case use >= PairsRequired && !m.Between.Given():
 		return m.node.Errorf("%s compares two models: set {between: [a, b]}, or {between: all} for all pairs", name)

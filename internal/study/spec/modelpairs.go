@@ -70,9 +70,8 @@ func decodePair(n *config.Node) (modelPair, error) {
 
 // identities returns names for what the entry computes. No two entries of measures may share one,
 // since a study computes each statistic only once. A method may occur once between models, and once
-// between clean and transformed layers. If its settings choose statistics, as those of similarity
-// do, there is a name for each statistic, so that entries with different statistics do not
-// conflict. A MeasureSpec is an entry: a Method (a measure with its settings) and its model pairs.
+// between clean and transformed layers. If its settings choose statistics, there is a name for each
+// of them.
 func (m MeasureSpec) identities() []string {
 	name := m.Name()
 	if m.Between.Given() {
@@ -121,7 +120,7 @@ func (m MeasureSpec) ModelPairs(models []Model) [][2]int {
 	if m.Between.All {
 		for a := range models {
 			for b := range models {
-				if a < b || a > b && m.pairs().Directional {
+				if a < b || a > b && m.Pairs.Directional {
 					out = append(out, [2]int{a, b})
 				}
 			}
@@ -142,16 +141,13 @@ func (m MeasureSpec) ModelPairs(models []Model) [][2]int {
 func (m MeasureSpec) countPairs(models int) float64 {
 	n := float64(models)
 	switch {
-	case m.Between.All && m.pairs().Directional:
+	case m.Between.All && m.Pairs.Directional:
 		return n * (n - 1)
 	case m.Between.All:
 		return n * (n - 1) / 2
 	}
 	return float64(len(m.Between.Pairs))
 }
-
-// pairs returns how the entry's method compares models.
-func (m MeasureSpec) pairs() Pairs { return m.family.Pairs(m.Method) }
 
 // pairings are the ways to pair the layers of two models; see LayerPairing.
 var pairings = []string{measure.PairGrid, measure.PairSame, measure.PairPenultimate}
@@ -167,7 +163,7 @@ func decodePairing(n *config.Node) (string, error) {
 
 // LayerPairing returns how the entry pairs the layers of two models: one of pairings, or "" for a
 // method that reads no layers.
-func (m MeasureSpec) LayerPairing() string { return cmp.Or(m.pairing, m.pairs().Layers) }
+func (m MeasureSpec) LayerPairing() string { return cmp.Or(m.pairing, m.Pairs.Layers) }
 
 // WantsPenultimate reports whether some measure compares penultimate layers.
 func (s *Study) WantsPenultimate() bool {

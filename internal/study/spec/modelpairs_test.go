@@ -3,8 +3,6 @@ package spec
 import (
 	"fmt"
 	"testing"
-
-	"github.com/noether-ml/noether/measure"
 )
 
 // TestPairsOfDirectionalMeasures checks that only directional measures compare each pair in both
@@ -16,7 +14,7 @@ func TestPairsOfDirectionalMeasures(t *testing.T) {
 		directional bool
 		want        string // indices of the models of each pair
 	}{{false, "[[0 1] [0 2] [1 2]]"}, {true, "[[0 1] [0 2] [1 0] [1 2] [2 0] [2 1]]"}} {
-		m := MeasureSpec{Between: Between{All: true}, family: Family{Pairs: func(measure.Method) Pairs { return Pairs{Directional: c.directional} }}}
+		m := MeasureSpec{Between: Between{All: true}, Pairs: Pairs{Directional: c.directional}}
 		pairs := m.ModelPairs(models)
 		if got := fmt.Sprint(pairs); got != c.want || int(m.countPairs(3)) != len(pairs) {
 			t.Errorf("directional %v: pairs %s, counted as %v; want %s", c.directional, got, m.countPairs(3), c.want)

@@ -6,8 +6,7 @@ import (
 
 // Reduced returns a small version of the study for estimating the cost of the whole: at most the
 // given number of samples of each data set, the first transformation with its first value, and one
-// trial (a repetition of all random draws). Of data that are Stratified (the limit keeps the
-// proportions of the classes) it takes random samples.
+// trial. Of data that are Stratified it takes random samples.
 func (s *Study) Reduced(samples int) *Study {
 	out := *s
 	out.Data = slices.Clone(s.Data)

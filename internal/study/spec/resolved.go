@@ -10,16 +10,14 @@ import (
 	"github.com/noether-ml/noether/internal/fetch/uri"
 )
 
-// Resolved returns the text of the study (what is to be measured) as it was run, with absolute
-// paths, variables replaced, and the hashes of models and data. It is itself a study file, and
-// running it checks the hashes.
+// Resolved returns the text of the resolved study. It is itself a study file, and running it checks
+// the hashes.
 func (s *Study) Resolved() (string, error) {
 	for _, path := range s.paths() {
 		path.node.Text = s.absolute(path.text)
 	}
 	// Write the settings that the keys of cells depend on, so that a later version with other
-	// defaults computes the same keys. A cell is one unit of work, such as one measure of one
-	// model; its key identifies its results.
+	// defaults computes the same keys.
 	s.node.SetInt("seed", int64(s.Seed))
 	s.node.SetInt("memory", int64(s.Memory))
 	raw, err := config.Encode(s.node)
@@ -27,9 +25,8 @@ func (s *Study) Resolved() (string, error) {
 }
 
 // KeepHashes copies the hashes of the models that this process has not opened (isOpen returns
-// false) from an earlier resolved study (a text that Resolved returned), which the run folder
-// holds. A run of some of the models opens only these, and must not remove the hashes of the
-// others.
+// false) from an earlier resolved study. A run of some of the models opens only these, and must not
+// remove the hashes of the others.
 func (s *Study) KeepHashes(resolved []byte, isOpen func(index int) bool) {
 	other, err := Parse("study.yaml", resolved, nil, s.lists)
 	if err != nil {
