@@ -30,20 +30,19 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"strings"
 
 	"github.com/noether-ml/noether/engine/ort"
+	"github.com/noether-ml/noether/papers/internal/tablefile"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, "goodfellow:", err)
-		os.Exit(1)
-	}
+	tablefile.Main("goodfellow", func(args []string, _ io.Writer) error { return run(ctx, args) })
 }
 
 // A plan holds the flags.

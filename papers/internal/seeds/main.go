@@ -17,20 +17,13 @@ package main
 import (
 	"errors"
 	"flag"
-	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/noether-ml/noether/papers/internal/tablefile"
 )
 
-func main() {
-	if err := run(os.Args[1:], os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "seeds:", err)
-		os.Exit(1)
-	}
-}
+func main() { tablefile.Main("seeds", run) }
 
 func run(args []string, out io.Writer) error {
 	if len(args) < 2 || args[0] != "table" && args[0] != "correlations" {
