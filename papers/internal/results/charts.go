@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/noether-ml/noether/internal/catalog"
 	"github.com/noether-ml/noether/internal/report/figure"
-	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
 )
@@ -60,7 +60,7 @@ func (c chart) draw(root string) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w", c.name, err)
 	}
 	options := c.options
-	options.Measures = append(spec.Descriptors(), performance)
+	options.Measures = append(catalog.Descriptors(), performance)
 	f, err := figure.Draw(rows, options)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.name, err)
