@@ -1,9 +1,7 @@
-package spec
+package main
 
 import (
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -11,14 +9,14 @@ import (
 	"text/template"
 	"unicode"
 
-	"github.com/noether-ml/noether/internal/audio"
 	"github.com/noether-ml/noether/internal/config"
-	"github.com/noether-ml/noether/internal/fetch"
+	"github.com/noether-ml/noether/internal/fetch/uri"
+	"github.com/noether-ml/noether/internal/study/open"
 )
 
-// A TemplateInfo holds what is known about a model and data before they are measured. Template
+// A templateInfo holds what is known about a model and data before they are measured. Template
 // writes a study file, which says what to measure, from it.
-type TemplateInfo struct {
+type templateInfo struct {
 	Name       string // of the study
 	Model      string // path as written in the study
 	Data       string // path as written in the study
@@ -29,7 +27,7 @@ type TemplateInfo struct {
 	Space      bool   // some layer has positions: feature maps, or tokens
 	Rate       int    // sampling rate of the audio in Hz; 0: the data are images
 	Length     int    // number of waveform samples that the model takes
-	Layers     []TemplateLayer
+	Layers     []templateLayer
 	Preprocess string // value of the key preprocess as YAML, or a file; see PreprocessIsFile
 	Normalises string // what the model's first nodes do, such as "subtract 1 and divide by 2"; "": nothing
 	Recorded   bool   // Preprocess is what noether train recorded in the model
@@ -46,15 +44,15 @@ type TemplateInfo struct {
 	UnknownOutputs bool     // it cannot be inferred which of the model's outputs these classes are
 }
 
-// A TemplateLayer is an entry of the list layers in the template.
-type TemplateLayer struct {
+// A templateLayer is an entry of the list layers in the template.
+type templateLayer struct {
 	Pattern string // name or pattern of layers
 	Comment string // comment on its line
 }
 
 // Line returns the entry as YAML. The pattern is padded to the given width, so that the comments of
 // all entries start in one column.
-func (l TemplateLayer) Line(width int) string {
+func (l templateLayer) Line(width int) string {
 	return fmt.Sprintf("%-*s   # %s", width, quote(l.Pattern), l.Comment)
 }
 
@@ -80,17 +78,17 @@ func comment(text string) string {
 // plainName matches names without characters that YAML gives a meaning.
 var plainName = regexp.MustCompile(`^([a-z0-9]+://)?[A-Za-z_/][A-Za-z0-9_./@%-]*$`)
 
-// Template returns a commented study file for a model and data, ready to run and to edit. It
+// studyText returns a commented study file for a model and data, ready to run and to edit. It
 // returns an error if LocalData does not exist or is of no known kind.
-func Template(g TemplateInfo) (string, error) {
-	kind, err := guessKind(g.LocalData)
+func studyText(g templateInfo) (string, error) {
+	kind, err := open.GuessKind(g.LocalData)
 	if err != nil {
 		return "", err
 	}
 	var b strings.Builder
 	study := template.New("study").Funcs(template.FuncMap{"quote": quote, "comment": comment})
 	err = template.Must(study.Parse(studyTemplate)).Execute(&b, map[string]any{
-		"G": g, "Kind": kind, "ModelName": NameOf(g.Model), "DataName": NameOf(g.Data),
+		"G": g, "Kind": kind, "ModelName": fileName(g.Model), "DataName": fileName(g.Data),
 		"Width":      layerWidth(g.Layers),
 		"Seconds":    float64(g.Length) / float64(max(g.Rate, 1)),
 		"OutputList": numberedNames(len(g.Labels)), "FirstLabels": firstLabels(g.Labels),
@@ -99,7 +97,7 @@ func Template(g TemplateInfo) (string, error) {
 }
 
 // layerWidth returns the width of the longest pattern.
-func layerWidth(layers []TemplateLayer) int {
+func layerWidth(layers []templateLayer) int {
 	width := 0
 	for _, l := range layers {
 		width = max(width, len(quote(l.Pattern)))
@@ -132,12 +130,12 @@ func firstLabels(labels []string) string {
 	return strings.Join(first, ", ")
 }
 
-// NameOf returns a name for a file: its base name without extension, or that of the folder for
+// fileName returns a name for a file: its base name without extension, or that of the folder for
 // model.onnx and onnx/model.onnx. The name of a model of the Hugging Face hub is that of its
 // repository.
-func NameOf(path string) string {
-	if fetch.IsHub(path) {
-		return fetch.HubName(path)
+func fileName(path string) string {
+	if uri.IsHub(path) {
+		return uri.HubName(path)
 	}
 	base, dir := filepath.Base(path), filepath.Dir(path)
 	if base == "model.onnx" && filepath.Base(dir) == "onnx" {
@@ -147,70 +145,6 @@ func NameOf(path string) string {
 		return folder
 	}
 	return strings.TrimSuffix(strings.TrimSuffix(base, ".gz"), filepath.Ext(strings.TrimSuffix(base, ".gz")))
-}
-
-// RateOf returns the sampling rate of the first audio file in a folder, or 0 if there is none among
-// its first 10,000 entries.
-func RateOf(path string) int {
-	rate, seen := 0, 0
-	filepath.WalkDir(path, func(name string, e fs.DirEntry, err error) error {
-		if seen++; err != nil || seen > 10_000 {
-			return fs.SkipAll
-		}
-		if !e.IsDir() && audio.IsAudio(name) {
-			if info, err := audio.Probe(name); err == nil {
-				rate = info.Rate
-				return fs.SkipAll
-			}
-		}
-		return nil
-	})
-	return rate
-}
-
-// guessKind returns the key of a study file for the kind of data at a path, such as idx for IDX
-// files, by the names and sizes of files.
-func guessKind(path string) (string, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return "", err
-	}
-	name := strings.ToLower(filepath.Base(path))
-	if info.IsDir() {
-		for _, k := range []struct{ pattern, kind string }{
-			// Such as data_batch_1.bin; train.bin and test.bin; train-images-idx3-ubyte.
-			{"*_batch*.bin", "cifar10"}, {"t*.bin", "cifar100"}, {"*idx3*", "idx"}, {"*.parquet", "parquet"}, {"*.tar", "webdataset"},
-		} {
-			if m, _ := filepath.Glob(filepath.Join(escapePattern(path), k.pattern)); len(m) > 0 {
-				return k.kind, nil
-			}
-		}
-		if RateOf(path) > 0 {
-			return "sound", nil
-		}
-		return "images", nil
-	}
-	switch {
-	case strings.HasSuffix(name, ".onnx"):
-		return "", fmt.Errorf("%s is a model, not data: give the model first, then the data", path)
-	case strings.HasSuffix(name, ".npy") || strings.HasSuffix(name, ".npz"):
-		return "arrays", nil
-	case strings.HasSuffix(name, ".parquet"):
-		return "parquet", nil
-	case strings.HasSuffix(name, ".tar"):
-		return "webdataset", nil
-	case strings.HasSuffix(name, ".h5") || strings.HasSuffix(name, ".hdf5") || strings.HasSuffix(name, ".mat"):
-		return "", fmt.Errorf("%s is an HDF5 or MATLAB file, which is not read: save its arrays by numpy.save or numpy.savez, and give the .npy or .npz file", path)
-	case fetch.IsArchive(name): // no IDX file, although its name may end in .gz; UnpackedData unpacks archives first
-	case strings.Contains(name, "idx3") || strings.HasSuffix(name, ".gz"):
-		return "idx", nil
-	case strings.HasSuffix(name, ".bin") && info.Size()%3073 == 0: // a label and 32 x 32 x 3 bytes
-		return "cifar10", nil
-	case strings.HasSuffix(name, ".bin") && info.Size()%3074 == 0: // two labels and the image
-		return "cifar100", nil
-	}
-	return "", fmt.Errorf("%s holds no data that Noether can read; give a folder or an archive (.tar.gz, .tgz, .zip) of images or audio, "+
-		"CIFAR (.bin), IDX (idx3-ubyte, .gz), .npy or .npz, WebDataset shards (.tar), or Parquet files", path)
 }
 
 const studyTemplate = `# A study: these models, on these data, under these transformations, by these measures.

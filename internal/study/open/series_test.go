@@ -1,18 +1,11 @@
-package spec
+package open
 
 import (
-	"archive/tar"
-	"bytes"
-	"image"
-	"image/png"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/noether-ml/noether/internal/fetch"
-	"github.com/noether-ml/noether/internal/hubtest"
 )
 
 // TestExpandRanges checks the expansion of braces in the name of a series of files: {08..11} stands
@@ -53,49 +46,13 @@ func TestFindFiles(t *testing.T) {
 		}
 	}
 	both := []string{filepath.Join(dir, "1.tar"), filepath.Join(dir, "2.tar")}
-	s := &Study{}
 	for path, want := range map[string][]string{
 		dir:                         both,
 		filepath.Join(dir, "2.tar"): both[1:],
 		filepath.Join(filepath.Dir(dir), "a*", "?.tar"): both,
 	} {
-		if got, err := s.findFiles(t.Context(), Path{text: path}, ".tar"); err != nil || !slices.Equal(got, want) {
+		if got, err := new(Files).findFiles(t.Context(), path, ".tar"); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: %q, %v, want %q", path, got, err, want)
 		}
-	}
-}
-
-// TestShardsOfTheHub checks that shards (.tar files in the WebDataset format) of a data set on the
-// Hugging Face hub are read, and that the resolved study, which a run stores in its folder, names
-// the commit of the data set. hubtest is a server in place of the hub.
-func TestShardsOfTheHub(t *testing.T) {
-	t.Parallel()
-	var picture, shard bytes.Buffer
-	if err := png.Encode(&picture, image.NewGray(image.Rect(0, 0, 2, 2))); err != nil {
-		t.Fatal(err)
-	}
-	w := tar.NewWriter(&shard)
-	if err := w.WriteHeader(&tar.Header{Name: "1.png", Size: int64(picture.Len())}); err != nil {
-		t.Fatal(err)
-	}
-	w.Write(picture.Bytes())
-	w.Close()
-	h := hubtest.New(t, map[string][]byte{"val/0.tar": shard.Bytes(), "val/1.tar": shard.Bytes(), "README.md": nil})
-	h.Kind = "datasets"
-	s, err := Parse("s.yaml", []byte(`name: hub
-data: {name: val, webdataset: hf://datasets/org/net/val}
-models: {name: m, onnx: m.onnx}
-measures: [accuracy]
-`), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.UseCache(&fetch.Cache{Dir: t.TempDir(), Hub: &fetch.Hub{Address: h.URL, Dir: t.TempDir()}})
-	src, err := s.OpenData(t.Context(), s.Data[0])
-	if err != nil || src.Len() != 2 {
-		t.Fatalf("opening the two shards: %v, error %v; want two samples", src, err)
-	}
-	if got, want := s.absolute("hf://datasets/org/net/val"), "hf://datasets/org/net@"+hubtest.Commit+"/val"; got != want {
-		t.Errorf("resolved: %s, want %s", got, want)
 	}
 }

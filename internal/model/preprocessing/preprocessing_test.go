@@ -1,4 +1,4 @@
-package model
+package preprocessing
 
 import (
 	"math"
@@ -20,16 +20,16 @@ func TestNormalise(t *testing.T) {
 	}
 	cases := []struct {
 		name string
-		p    Preprocess
+		p    Settings
 		want []float32
 	}{
-		{"no settings", Preprocess{}, []float32{0, 0.5, 0.25, 1, 0.75, 0.125}},
-		{"mean and std", Preprocess{Mean: []float32{0.5, 0, 1}, Std: []float32{0.5, 2, 0.25}}, []float32{-1, 0, 0.125, 0.5, -1, -3.5}},
-		{"one mean and std for all channels", Preprocess{Mean: []float32{0.5}, Std: []float32{0.5}}, []float32{-1, 0, -0.5, 1, 0.5, -0.75}},
-		{"range 0 to 256", Preprocess{Range: [2]float32{0, 256}}, []float32{0, 128, 64, 256, 192, 32}},
-		{"range -1 to 1", Preprocess{Range: [2]float32{-1, 1}}, []float32{-1, 0, -0.5, 1, 0.5, -0.75}},
-		{"bgr, mean in the model's order", Preprocess{Order: "bgr", Mean: []float32{0.5, 0, 0}}, []float32{0.25, -0.375, 0.25, 1, 0, 0.5}},
-		{"bgr, range 0 to 256 and mean, as in Caffe", Preprocess{Order: "bgr", Range: [2]float32{0, 256}, Mean: []float32{100, 110, 120}}, []float32{92, -68, -46, 146, -120, 8}},
+		{"no settings", Settings{}, []float32{0, 0.5, 0.25, 1, 0.75, 0.125}},
+		{"mean and std", Settings{Mean: []float32{0.5, 0, 1}, Std: []float32{0.5, 2, 0.25}}, []float32{-1, 0, 0.125, 0.5, -1, -3.5}},
+		{"one mean and std for all channels", Settings{Mean: []float32{0.5}, Std: []float32{0.5}}, []float32{-1, 0, -0.5, 1, 0.5, -0.75}},
+		{"range 0 to 256", Settings{Range: [2]float32{0, 256}}, []float32{0, 128, 64, 256, 192, 32}},
+		{"range -1 to 1", Settings{Range: [2]float32{-1, 1}}, []float32{-1, 0, -0.5, 1, 0.5, -0.75}},
+		{"bgr, mean in the model's order", Settings{Order: "bgr", Mean: []float32{0.5, 0, 0}}, []float32{0.25, -0.375, 0.25, 1, 0, 0.5}},
+		{"bgr, range 0 to 256 and mean, as in Caffe", Settings{Order: "bgr", Range: [2]float32{0, 256}, Mean: []float32{100, 110, 120}}, []float32{92, -68, -46, 146, -120, 8}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -58,21 +58,21 @@ func TestPreprocessCheck(t *testing.T) {
 	nan := float32(math.NaN())
 	cases := []struct {
 		name     string
-		p        Preprocess
+		p        Settings
 		channels int
 		want     string // "": accepted
 	}{
-		{"three values for three channels", Preprocess{Mean: []float32{1, 2, 3}}, 3, ""},
-		{"one value for three channels", Preprocess{Mean: []float32{1}, Std: []float32{1}}, 3, ""},
-		{"three values for one channel", Preprocess{Mean: []float32{1, 2, 3}}, 1, "mean has 3 values and the model takes 1 channels"},
-		{"two values for three channels", Preprocess{Std: []float32{1, 2}}, 3, "std has 2 values and the model takes 3 channels"},
-		{"std of zero", Preprocess{Std: []float32{1, 0, 1}}, 3, "std[1] is 0"},
-		{"mean of NaN", Preprocess{Mean: []float32{0, 0, nan}}, 3, "mean[2] is NaN"},
-		{"unknown order", Preprocess{Order: "gbr"}, 3, "rgb or bgr"},
-		{"bgr of grey", Preprocess{Order: "bgr"}, 1, "needs 3 channels"},
-		{"empty range", Preprocess{Range: [2]float32{1, 1}}, 3, "is empty"},
-		{"range to NaN", Preprocess{Range: [2]float32{0, nan}}, 3, "is empty"},
-		{"negative width", Preprocess{Frame: dataset.Frame{Width: -1}}, 3, "negative"},
+		{"three values for three channels", Settings{Mean: []float32{1, 2, 3}}, 3, ""},
+		{"one value for three channels", Settings{Mean: []float32{1}, Std: []float32{1}}, 3, ""},
+		{"three values for one channel", Settings{Mean: []float32{1, 2, 3}}, 1, "mean has 3 values and the model takes 1 channels"},
+		{"two values for three channels", Settings{Std: []float32{1, 2}}, 3, "std has 2 values and the model takes 3 channels"},
+		{"std of zero", Settings{Std: []float32{1, 0, 1}}, 3, "std[1] is 0"},
+		{"mean of NaN", Settings{Mean: []float32{0, 0, nan}}, 3, "mean[2] is NaN"},
+		{"unknown order", Settings{Order: "gbr"}, 3, "rgb or bgr"},
+		{"bgr of grey", Settings{Order: "bgr"}, 1, "needs 3 channels"},
+		{"empty range", Settings{Range: [2]float32{1, 1}}, 3, "is empty"},
+		{"range to NaN", Settings{Range: [2]float32{0, nan}}, 3, "is empty"},
+		{"negative width", Settings{Frame: dataset.Frame{Width: -1}}, 3, "negative"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

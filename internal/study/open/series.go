@@ -1,7 +1,8 @@
-package spec
+package open
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,29 +10,30 @@ import (
 	"strings"
 
 	"github.com/noether-ml/noether/internal/fetch"
+	"github.com/noether-ml/noether/internal/fetch/uri"
+	"github.com/noether-ml/noether/internal/study/spec"
 )
 
-// maxSeries is the largest number of files that one entry of data, the list of data sets in a study
-// file, may name.
+// maxSeries is the largest number of files that one entry of data may name.
 const maxSeries = 100_000
 
 // findSeries returns the local paths of a series of files. Each of paths may be a file, a range
 // such as val-{000..049}.tar, a pattern such as val-*.tar, a URL or a range of URLs, an address of
 // a data set of the Hugging Face hub, or a folder of files with the given extension.
-func (s *Study) findSeries(ctx context.Context, d Data, paths []Path, extension string) ([]string, error) {
+func (f *Files) findSeries(ctx context.Context, d spec.Data, paths []spec.Path, extension string) ([]string, error) {
 	if d.SHA256 != "" {
-		return nil, d.node.Get("sha256").Errorf("sha256 cannot be set for a series of files: append #sha256=... to each URL, or set fingerprint, the hash of the samples")
+		return nil, d.At("sha256").Errorf("sha256 cannot be set for a series of files: append #sha256=... to each URL, or set fingerprint, the hash of the samples")
 	}
 	var out []string
 	for _, p := range paths {
-		names, err := expandRanges(p.text)
+		names, err := expandRanges(p.String())
 		if err != nil {
 			return nil, p.Errorf("%w", err)
 		}
 		for _, name := range names {
-			found, err := s.findFiles(ctx, Path{name, p.node}, extension)
+			found, err := f.findFiles(ctx, spec.Resolve(f.folder, name), extension)
 			if err != nil {
-				return nil, err
+				return nil, positioned(ctx, p, err)
 			}
 			if out = append(out, found...); len(out) > maxSeries {
 				return nil, p.Errorf("there are more than %d files", maxSeries)
@@ -41,53 +43,35 @@ func (s *Study) findSeries(ctx context.Context, d Data, paths []Path, extension 
 	return out, nil
 }
 
-// findFiles returns the local paths of the files that p names: a file, a pattern, a URL, a data set
-// of the Hugging Face hub, or a folder of files with the given extension. They are sorted by name.
-// Archives are not unpacked. Where an address of the hub names no commit, pin records the commit
-// that was read, for the copy of the study file that a run stores.
-func (s *Study) findFiles(ctx context.Context, p Path, extension string) ([]string, error) {
-	path := s.resolve(p.text)
-	if fetch.IsHubData(path) {
-		if s.cacheErr != nil {
-			return nil, p.Errorf("%v", s.cacheErr)
+// findFiles returns the local paths of the files that a path names: a file, a pattern, a URL, a data
+// set of the Hugging Face hub, or a folder of files with the given extension. They are sorted by
+// name. Archives are not unpacked.
+func (f *Files) findFiles(ctx context.Context, path, extension string) ([]string, error) {
+	switch {
+	case uri.IsHubData(path):
+		files, err := withCache(f, func(c *fetch.Cache) ([]string, error) { return c.DataFiles(ctx, path, extension) })
+		if err == nil {
+			f.pinned(path, files[0])
 		}
-		files, err := s.cache.DataFiles(ctx, path, extension)
-		switch {
-		case ctx.Err() != nil:
-			return nil, context.Cause(ctx)
-		case err != nil:
-			return nil, p.Errorf("%v", err)
-		}
-		s.pin(path, fetch.Pinned(path, files[0]))
-		return files, nil
-	}
-	if fetch.IsURL(path) {
-		file, err := s.withPosition(ctx, p, func() (string, error) { return s.cache.File(ctx, path, "") })
+		return files, err
+	case uri.IsURL(path):
+		file, err := withCache(f, func(c *fetch.Cache) (string, error) { return c.File(ctx, path, "") })
 		return []string{file}, err
 	}
+	pattern, none := path, "no such file or folder: "+path
 	switch info, err := os.Stat(path); {
 	case err == nil && !info.IsDir():
 		return []string{path}, nil
 	case err == nil:
-		found, err := filepath.Glob(filepath.Join(escapePattern(path), "*"+extension))
-		if err == nil && len(found) == 0 {
-			err = fmt.Errorf("no file in %s ends in %s", path, extension)
-		}
-		if err != nil {
-			return nil, p.Errorf("%w", err)
-		}
-		return found, nil
+		pattern, none = filepath.Join(escapePattern(path), "*"+extension), fmt.Sprintf("no file in %s ends in %s", path, extension)
 	case !os.IsNotExist(err):
-		return nil, p.Errorf("%v", err)
+		return nil, err
 	}
-	found, err := filepath.Glob(path)
+	found, err := filepath.Glob(pattern)
 	if err == nil && len(found) == 0 {
-		err = fmt.Errorf("no such file or folder: %s", path)
+		err = errors.New(none)
 	}
-	if err != nil {
-		return nil, p.Errorf("%w", err)
-	}
-	return found, nil
+	return found, err
 }
 
 // escapePattern returns a glob pattern that matches the path alone.

@@ -1,4 +1,4 @@
-package model
+package preprocessing
 
 import (
 	"cmp"
@@ -12,29 +12,29 @@ import (
 	"github.com/noether-ml/noether/dataset"
 )
 
-// ReadPreprocessorConfig reads the preprocessor_config.json of a model of the Transformers library.
+// ReadConfig reads the preprocessor_config.json of a model of the Transformers library.
 // If keys are missing, images are multiplied by 1/255 and resampling is bilinear; without size,
 // crop_size or image_mean the image is not resized, cropped or normalised, also where the library
-// has other defaults for the processor. A Preprocess describes how an image or a waveform becomes
+// has other defaults for the processor. Settings describe how an image or a waveform becomes
 // the input of a model; its Frame is the part that resizes and crops. An option that changes the
-// image and that a Preprocess cannot represent is an error. For audio it supports
+// image and that Settings cannot represent is an error. For audio it supports
 // Wav2Vec2FeatureExtractor and WhisperFeatureExtractor. Transformers rounds the start of a centre
-// crop down. A Preprocess rounds it to even, as torchvision does, so a crop with an odd margin may
+// crop down. Settings round it to even, as torchvision does, so a crop with an odd margin may
 // differ by a pixel.
-func ReadPreprocessorConfig(path string) (Preprocess, error) {
+func ReadConfig(path string) (Settings, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return Preprocess{}, fmt.Errorf("reading a preprocessor config: %w", err)
+		return Settings{}, fmt.Errorf("reading a preprocessor config: %w", err)
 	}
 	defer f.Close()
 	const maxBytes = 1 << 20
 	data, err := io.ReadAll(io.LimitReader(f, maxBytes))
 	if err != nil {
-		return Preprocess{}, fmt.Errorf("reading a preprocessor config: %w", err)
+		return Settings{}, fmt.Errorf("reading a preprocessor config: %w", err)
 	}
 	p, err := parseHuggingFace(data)
 	if err != nil {
-		return Preprocess{}, fmt.Errorf("reading %s: %w", path, err)
+		return Settings{}, fmt.Errorf("reading %s: %w", path, err)
 	}
 	return p, nil
 }
@@ -103,21 +103,21 @@ func (s *configSize) check() error {
 	return nil
 }
 
-func parseHuggingFace(data []byte) (Preprocess, error) {
+func parseHuggingFace(data []byte) (Settings, error) {
 	if isAudio, err := isAudioConfig(data); err != nil || isAudio {
 		if err != nil {
-			return Preprocess{}, err
+			return Settings{}, err
 		}
 		return parseExtractor(data)
 	}
 	var c processorConfig
 	if err := json.Unmarshal(data, &c); err != nil {
-		return Preprocess{}, err
+		return Settings{}, err
 	}
 	if c.DoPad {
-		return Preprocess{}, fmt.Errorf("do_pad is not supported: set preprocess in the study file")
+		return Settings{}, fmt.Errorf("do_pad is not supported: set preprocess in the study file")
 	}
-	var p Preprocess
+	var p Settings
 	if err := c.frame(&p.Frame); err != nil {
 		return p, err
 	}
@@ -233,7 +233,7 @@ func (c processorConfig) crop(f *dataset.Frame, s configSize) error {
 }
 
 // values reads rescaling and normalisation.
-func (c processorConfig) values(p *Preprocess) error {
+func (c processorConfig) values(p *Settings) error {
 	factor := 1. / 255
 	if c.RescaleFactor != nil {
 		factor = *c.RescaleFactor

@@ -1,4 +1,4 @@
-package spec
+package open
 
 import (
 	"os"
@@ -9,7 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/noether-ml/noether/dataset"
-	"github.com/noether-ml/noether/internal/model"
+	"github.com/noether-ml/noether/internal/model/preprocessing"
+	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/onnx"
 )
 
@@ -23,7 +24,7 @@ func writeRecorded(t *testing.T, text string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := m.WithMetadata(PreprocessKey, text).Bytes()
+	data, err := m.WithMetadata(spec.PreprocessKey, text).Bytes()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,13 +40,13 @@ func writeRecorded(t *testing.T, text string) string {
 // text is "none", and there is no warning.
 func TestRecordedPreprocess(t *testing.T) {
 	t.Parallel()
-	for _, want := range []model.Preprocess{
+	for _, want := range []preprocessing.Settings{
 		{},
 		{Frame: dataset.Frame{Resize: 40, Height: 32, Width: 32, Channels: 3, Interpolation: "bicubic"}},
 		{Frame: dataset.Frame{Height: 32, Width: 48}, Mean: []float32{0.1, 0.2, 0.3}, Std: []float32{0.25}, Order: "bgr", Range: [2]float32{0, 255}},
 		{Frame: dataset.Frame{Rate: 8000, Length: 16000}, Standardise: true},
 	} {
-		text, ok := PreprocessText(want)
+		text, ok := spec.PreprocessText(want)
 		if !ok {
 			t.Fatalf("%+v: no text", want)
 		}
@@ -58,7 +59,7 @@ func TestRecordedPreprocess(t *testing.T) {
 			t.Errorf("%s: %s", text, diff)
 		}
 		var warnings []string
-		p, err := new(Study).Preprocessing(t.Context(), Model{Name: "m"}, path, func(text string) { warnings = append(warnings, text) })
+		p, err := new(Files).Preprocessing(t.Context(), spec.Model{Name: "m"}, path, func(text string) { warnings = append(warnings, text) })
 		if diff := cmp.Diff(want, p); diff != "" || err != nil {
 			t.Errorf("%s: %v, %s", text, err, diff)
 		}
@@ -66,14 +67,14 @@ func TestRecordedPreprocess(t *testing.T) {
 			t.Errorf("%s: warnings %q, want one with the text unless it is none", text, warnings)
 		}
 		// A study that sets preprocess for its model.
-		given := Model{Preprocess: Preprocess{Preprocess: model.Preprocess{Order: "rgb"}, given: true}}
-		if p, err := new(Study).Preprocessing(t.Context(), given, path, func(text string) { t.Error(text) }); err != nil || p.Order != "rgb" {
+		given := spec.Model{Preprocess: spec.Preprocess{Settings: preprocessing.Settings{Order: "rgb"}, Given: true}}
+		if p, err := new(Files).Preprocessing(t.Context(), given, path, func(text string) { t.Error(text) }); err != nil || p.Order != "rgb" {
 			t.Errorf("the study's own preprocessing is %+v, error %v; want the order rgb", p, err)
 		}
 	}
 	// A study file has no key for a resize that changes the aspect ratio.
-	if _, ok := PreprocessText(model.Preprocess{Frame: dataset.Frame{Resize: 8, Square: true}}); ok {
-		t.Error("PreprocessText has keys for a resize to a square, want none")
+	if _, ok := spec.PreprocessText(preprocessing.Settings{Frame: dataset.Frame{Resize: 8, Square: true}}); ok {
+		t.Error("spec.PreprocessText has keys for a resize to a square, want none")
 	}
 	if _, _, _, err := RecordedPreprocess(writeRecorded(t, "{resize: -3}")); err == nil || !strings.Contains(err.Error(), "metadata") {
 		t.Errorf("a negative size: error %v, want one about the metadata", err)

@@ -1,23 +1,21 @@
-package spec
+package catalog
 
 import (
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/noether-ml/noether/internal/config"
 	"github.com/noether-ml/noether/measure"
 )
 
 // TestDescriptorsAreComplete checks that the descriptor of every measure has a title, a question,
 // an explanation (Reading), a level (what one score describes, such as a layer) and statistics with
 // ranges, and that its name is that of the method (the measure with its settings) that a study
-// makes with default settings. Methods that have no complete defaults are not made. A Family is a
-// measure that a study can name.
+// makes with default settings. Methods that have no complete defaults are not made.
 func TestDescriptorsAreComplete(t *testing.T) {
 	t.Parallel()
 	var seen []string
-	for _, f := range Families() {
+	for _, f := range Measures() {
 		d := f.Descriptor
 		if d.Title == "" || d.Reading == "" || d.Level == "" || len(d.Statistics) == 0 || !strings.HasSuffix(d.Question, "?") {
 			t.Errorf("the descriptor of %s is incomplete: %+v", d.Name, d)
@@ -34,8 +32,8 @@ func TestDescriptorsAreComplete(t *testing.T) {
 				t.Errorf("%s has two statistics named %s", d.Name, s.Name)
 			}
 		}
-		if method, err := f.decode(&config.Node{}); err == nil && (method.Name() != f.Name || method.Descriptor().Name != f.Name) {
-			t.Errorf("the method of %s names itself %s, and its descriptor %s", f.Name, method.Name(), method.Descriptor().Name)
+		if method, err := f.Default(); err == nil && (method.Name() != f.Descriptor.Name || method.Descriptor().Name != f.Descriptor.Name) {
+			t.Errorf("the method of %s names itself %s, and its descriptor %s", f.Descriptor.Name, method.Name(), method.Descriptor().Name)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package model
+package preprocessing
 
 import (
 	"os"
@@ -21,41 +21,41 @@ func TestFromHuggingFace(t *testing.T) {
 	imagenet := presets["imagenet"]
 	cases := []struct {
 		name, config string
-		want         Preprocess
+		want         Settings
 	}{
 		{"ViT", `{"do_normalize": true, "do_rescale": true, "do_resize": true, "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5],
 			"image_processor_type": "ViTImageProcessor", "resample": 2, "rescale_factor": 0.00392156862745098, "size": {"height": 224, "width": 224}}`,
-			Preprocess{Frame: dataset.Frame{Height: 224, Width: 224, Channels: 3, Interpolation: "bilinear"}, Mean: half, Std: half}},
+			Settings{Frame: dataset.Frame{Height: 224, Width: 224, Channels: 3, Interpolation: "bilinear"}, Mean: half, Std: half}},
 		{"sizes as plain numbers", `{"do_normalize": true, "do_resize": true, "image_mean": 0.5, "image_std": 0.5, "size": 224}`,
-			Preprocess{Frame: dataset.Frame{Height: 224, Width: 224, Channels: 3, Interpolation: "bilinear"}, Mean: half[:1], Std: half[:1]}},
+			Settings{Frame: dataset.Frame{Height: 224, Width: 224, Channels: 3, Interpolation: "bilinear"}, Mean: half[:1], Std: half[:1]}},
 		{"CLIP", `{"crop_size": 224, "do_center_crop": true, "do_normalize": true, "do_resize": true, "feature_extractor_type": "CLIPFeatureExtractor",
 			"image_mean": [0.48145466, 0.4578275, 0.40821073], "image_std": [0.26862954, 0.26130258, 0.27577711], "resample": 3, "size": 224}`,
 			presets["clip"]},
 		{"DINOv2", `{"crop_size": {"height": 224, "width": 224}, "do_center_crop": true, "do_convert_rgb": true, "do_normalize": true, "do_rescale": true,
 			"do_resize": true, "image_mean": [0.485, 0.456, 0.406], "image_processor_type": "BitImageProcessor", "image_std": [0.229, 0.224, 0.225],
 			"resample": 3, "rescale_factor": 0.00392156862745098, "size": {"shortest_edge": 256}}`,
-			Preprocess{Frame: dataset.Frame{Resize: 256, Height: 224, Width: 224, Channels: 3, Interpolation: "bicubic"}, Mean: imagenet.Mean, Std: imagenet.Std}},
+			Settings{Frame: dataset.Frame{Resize: 256, Height: 224, Width: 224, Channels: 3, Interpolation: "bicubic"}, Mean: imagenet.Mean, Std: imagenet.Std}},
 		{"ConvNeXt's default crop_pct of 0.875", `{"crop_pct": null, "do_normalize": true, "do_resize": true, "feature_extractor_type": "ConvNextFeatureExtractor",
 			"image_mean": [0.485, 0.456, 0.406], "image_std": [0.229, 0.224, 0.225], "resample": 3, "size": 224}`,
-			Preprocess{Frame: dataset.Frame{Resize: 256, Height: 224, Width: 224, Channels: 3, Interpolation: "bicubic"}, Mean: imagenet.Mean, Std: imagenet.Std}},
+			Settings{Frame: dataset.Frame{Resize: 256, Height: 224, Width: 224, Channels: 3, Interpolation: "bicubic"}, Mean: imagenet.Mean, Std: imagenet.Std}},
 		{"ConvNeXt from 384 pixels on, which is not cropped", `{"crop_pct": 0.875, "image_processor_type": "ConvNextImageProcessor", "resample": 3, "size": {"shortest_edge": 384}}`,
-			Preprocess{Frame: dataset.Frame{Height: 384, Width: 384, Channels: 3, Interpolation: "bicubic"}}},
+			Settings{Frame: dataset.Frame{Height: 384, Width: 384, Channels: 3, Interpolation: "bicubic"}}},
 		{"DeiT", `{"crop_size": 224, "do_center_crop": true, "feature_extractor_type": "DeiTFeatureExtractor", "resample": 3, "size": 256}`,
-			Preprocess{Frame: dataset.Frame{Resize: 256, Square: true, Height: 224, Width: 224, Channels: 3, Interpolation: "bicubic"}}},
+			Settings{Frame: dataset.Frame{Resize: 256, Square: true, Height: 224, Width: 224, Channels: 3, Interpolation: "bicubic"}}},
 		{"MobileViT", `{"crop_size": 256, "do_center_crop": true, "do_flip_channel_order": true, "feature_extractor_type": "MobileViTFeatureExtractor", "resample": 2, "size": 288}`,
-			Preprocess{Frame: dataset.Frame{Resize: 288, Height: 256, Width: 256, Channels: 3, Interpolation: "bilinear"}, Order: "bgr"}},
+			Settings{Frame: dataset.Frame{Resize: 288, Height: 256, Width: 256, Channels: 3, Interpolation: "bilinear"}, Order: "bgr"}},
 		{"rescaled to [-1, 1]", `{"do_normalize": false, "image_mean": [0.5], "rescale_factor": 0.00784313725490196, "rescale_offset": true, "size": {"height": 8, "width": 9}}`,
-			Preprocess{Frame: dataset.Frame{Height: 8, Width: 9, Channels: 3, Interpolation: "bilinear"}, Range: [2]float32{-1, 1}}},
+			Settings{Frame: dataset.Frame{Height: 8, Width: 9, Channels: 3, Interpolation: "bilinear"}, Range: [2]float32{-1, 1}}},
 		{"not rescaled, so 0 to 255", `{"do_rescale": false, "do_resize": false, "size": 4, "resample": 0}`,
-			Preprocess{Frame: dataset.Frame{Channels: 3, Interpolation: "nearest"}, Range: [2]float32{0, 255}}},
+			Settings{Frame: dataset.Frame{Channels: 3, Interpolation: "nearest"}, Range: [2]float32{0, 255}}},
 		{"wav2vec 2.0", `{"do_normalize": true, "feature_extractor_type": "Wav2Vec2FeatureExtractor", "feature_size": 1, "padding_side": "right",
-			"padding_value": 0.0, "return_attention_mask": false, "sampling_rate": 16000}`, Preprocess{Frame: dataset.Frame{Rate: 16000}, Standardise: true}},
-		{"HuBERT", `{"do_normalize": false, "feature_extractor_type": "Wav2Vec2FeatureExtractor", "sampling_rate": 8000}`, Preprocess{Frame: dataset.Frame{Rate: 8000}}},
+			"padding_value": 0.0, "return_attention_mask": false, "sampling_rate": 16000}`, Settings{Frame: dataset.Frame{Rate: 16000}, Standardise: true}},
+		{"HuBERT", `{"do_normalize": false, "feature_extractor_type": "Wav2Vec2FeatureExtractor", "sampling_rate": 8000}`, Settings{Frame: dataset.Frame{Rate: 8000}}},
 		{"Whisper", `{"chunk_length": 30, "feature_extractor_type": "WhisperFeatureExtractor", "feature_size": 128, "hop_length": 160, "n_fft": 400,
 			"n_samples": 480000, "nb_max_frames": 3000, "padding_side": "right", "padding_value": 0.0, "sampling_rate": 16000}`,
-			Preprocess{Frame: dataset.Frame{Rate: 16000, Length: 480000}, Features: &logmel.Settings{Rate: 16000, FFT: 400, Window: 400, Hop: 160, Mels: 128, High: 8000,
+			Settings{Frame: dataset.Frame{Rate: 16000, Length: 480000}, Features: &logmel.Settings{Rate: 16000, FFT: 400, Window: 400, Hop: 160, Mels: 128, High: 8000,
 				Scale: "slaney", Area: true, Log: "log10", Offset: 1e-10, Clamp: true, Range: 8, Mean: -4, Std: 4, DropLast: true}}},
-		{"no keys", `{}`, Preprocess{Frame: dataset.Frame{Channels: 3, Interpolation: "bilinear"}}},
+		{"no keys", `{}`, Settings{Frame: dataset.Frame{Channels: 3, Interpolation: "bilinear"}}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestFromHuggingFace(t *testing.T) {
 			if err := os.WriteFile(path, []byte(c.config), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			got, err := ReadPreprocessorConfig(path)
+			got, err := ReadConfig(path)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -115,12 +115,12 @@ func TestFromHuggingFaceRefuses(t *testing.T) {
 			t.Errorf("%s: error %v, want one with %q", config, err, want)
 		}
 	}
-	if _, err := ReadPreprocessorConfig(filepath.Join(t.TempDir(), "none.json")); err == nil {
+	if _, err := ReadConfig(filepath.Join(t.TempDir(), "none.json")); err == nil {
 		t.Error("no error for a missing file")
 	}
 }
 
-// FuzzHuggingFace checks that a config that is accepted gives a valid Preprocess.
+// FuzzHuggingFace checks that a config that is accepted gives valid Settings.
 func FuzzHuggingFace(f *testing.F) {
 	f.Add([]byte(`{"crop_pct": 0.9, "size": {"shortest_edge": 224}, "image_mean": [0.5, 0.5, 0.5], "image_std": 0.5}`))
 	f.Add([]byte(`{"crop_size": 224, "feature_extractor_type": "DeiTFeatureExtractor", "resample": 3, "size": 256}`))

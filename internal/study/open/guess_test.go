@@ -1,4 +1,4 @@
-package spec
+package open
 
 import (
 	"archive/tar"
@@ -13,58 +13,6 @@ import (
 	"testing"
 )
 
-// TestTemplateQuotes checks that Template, which writes a study file for a model and data, quotes
-// names and paths such that Parse reads the same ones, whatever characters they have.
-func TestTemplateQuotes(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	for _, name := range []string{
-		"plain", "data #2", "a: b", `"quoted"`, "it's", "true", "False", "null", "no", "12", "-", "a\\b", "{a}", "[a]", "*a", "&a", "a, b", "é", " a ", "#", "%TAG", "@a", "a\nb",
-	} {
-		text, err := Template(TemplateInfo{
-			Name: name, Model: name + "/" + name + ".onnx", Data: name, LocalData: dir, Channels: 3, Classes: 10, Preprocess: name, PreprocessIsFile: true,
-			Layers: []TemplateLayer{{name, "first"}}, Labels: []string{name, "b"}, UnknownOutputs: true,
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		s, err := Parse("study.yaml", []byte(text), nil)
-		if err != nil {
-			t.Errorf("%q: %v\n%s", name, err, text)
-			continue
-		}
-		data, model := s.Data[0], s.Models[0]
-		if s.Name != name || data.Name != NameOf(name) || data.Images == nil || data.Images.Folder.text != name || model.Name != name || model.ONNX.text != name+"/"+name+".onnx" {
-			t.Errorf("%q: the names in the study differ:\n%s", name, text)
-		}
-	}
-}
-
-// TestTemplateComments checks the comments that depend on the data: which of the model's outputs
-// each label is, if that is unknown, and which samples come first.
-func TestTemplateComments(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	for _, c := range []struct {
-		labels    []string // of the data
-		has, lack string   // texts that the section data must have, and must not have
-	}{
-		{[]string{"cat", "dog"}, "in order: cat, dog\n", "..."},
-		{[]string{"cat", "dog", "a: b", "cow"}, `in order: cat, dog, "a: b", ...` + "\n", "cow"},
-		{nil, "the first samples by name\n", "limit: 1000"},
-	} {
-		text, err := Template(TemplateInfo{Name: "s", Model: "m.onnx", Data: "d", LocalData: dir, Classes: 1000, Labels: c.labels, UnknownOutputs: c.labels != nil, Limit: 70, Preprocess: "none"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, data, _ := strings.Cut(text, "\ndata:\n")
-		data, _, _ = strings.Cut(data, "\nmodels:\n")
-		if !strings.Contains(data, c.has) || strings.Contains(data, c.lack) {
-			t.Errorf("%v: want %q and no %q in\n%s", c.labels, c.has, c.lack, data)
-		}
-	}
-}
-
 // TestGuessKind checks the kind of data that the files of a folder suggest, and that of single
 // files. Names have brackets because these are special in glob patterns.
 func TestGuessKind(t *testing.T) {
@@ -75,7 +23,7 @@ func TestGuessKind(t *testing.T) {
 	} {
 		folder := filepath.Join(dir, filepath.Dir(name))
 		writeEmpty(t, folder, filepath.Base(name))
-		if got, err := guessKind(folder); err != nil || got != want {
+		if got, err := GuessKind(folder); err != nil || got != want {
 			t.Errorf("%s: %s, %v; want %s", name, got, err, want)
 		}
 	}
@@ -85,7 +33,7 @@ func TestGuessKind(t *testing.T) {
 		"a.mat": "is an HDF5 or MATLAB file, which is not read: save its arrays", "a.onnx": "give the model first, then the data",
 	} {
 		writeEmpty(t, dir, name)
-		got, err := guessKind(filepath.Join(dir, name))
+		got, err := GuessKind(filepath.Join(dir, name))
 		if err != nil {
 			got = err.Error()
 		}

@@ -1,4 +1,4 @@
-package model
+package preprocessing
 
 import (
 	"cmp"
@@ -40,18 +40,18 @@ func isAudioConfig(data []byte) (bool, error) {
 // parseExtractor reads a preprocessor_config.json for audio, the file of a Hugging Face model that
 // says how its input is made from the data. Missing keys have the defaults of the library
 // transformers. A key whose value is not supported is an error.
-func parseExtractor(data []byte) (Preprocess, error) {
+func parseExtractor(data []byte) (Settings, error) {
 	c := extractorConfig{Rate: 16000}
 	if err := json.Unmarshal(data, &c); err != nil {
-		return Preprocess{}, err
+		return Settings{}, err
 	}
 	switch {
 	case c.Rate < 1 || c.Rate > dataset.MaxRate:
-		return Preprocess{}, fmt.Errorf("sampling_rate %d is not 1 to %d", c.Rate, dataset.MaxRate)
+		return Settings{}, fmt.Errorf("sampling_rate %d is not 1 to %d", c.Rate, dataset.MaxRate)
 	case c.Padding != 0 || c.Side != "" && c.Side != "right":
-		return Preprocess{}, fmt.Errorf("padding with %v on the side %q is not supported: only zeros on the right are", c.Padding, cmp.Or(c.Side, "right"))
+		return Settings{}, fmt.Errorf("padding with %v on the side %q is not supported: only zeros on the right are", c.Padding, cmp.Or(c.Side, "right"))
 	case c.Dither != 0:
-		return Preprocess{}, fmt.Errorf("dither %v is not supported: its noise is random", c.Dither)
+		return Settings{}, fmt.Errorf("dither %v is not supported: its noise is random", c.Dither)
 	}
 	switch c.Type {
 	case "Wav2Vec2FeatureExtractor":
@@ -59,30 +59,30 @@ func parseExtractor(data []byte) (Preprocess, error) {
 	case "WhisperFeatureExtractor":
 		return c.whisper()
 	}
-	return Preprocess{}, fmt.Errorf("feature_extractor_type %q is not supported: Wav2Vec2FeatureExtractor and WhisperFeatureExtractor are; "+
+	return Settings{}, fmt.Errorf("feature_extractor_type %q is not supported: Wav2Vec2FeatureExtractor and WhisperFeatureExtractor are; "+
 		"set rate, and features if the model takes a spectrogram, in the study file", c.Type)
 }
 
 // waveform returns the preprocessing of wav2vec 2.0, HuBERT, WavLM and related models. A
 // dataset.Frame is the form that the data are brought to: for audio, its rate and its length.
-func (c extractorConfig) waveform() (Preprocess, error) {
+func (c extractorConfig) waveform() (Settings, error) {
 	if c.Size > 1 {
-		return Preprocess{}, fmt.Errorf("feature_size %d is not supported: Wav2Vec2FeatureExtractor has 1", c.Size)
+		return Settings{}, fmt.Errorf("feature_size %d is not supported: Wav2Vec2FeatureExtractor has 1", c.Size)
 	}
-	return Preprocess{Frame: dataset.Frame{Rate: c.Rate}, Standardise: orElse(c.DoNormalize, true)}, nil
+	return Settings{Frame: dataset.Frame{Rate: c.Rate}, Standardise: orElse(c.DoNormalize, true)}, nil
 }
 
 // whisper returns the preprocessing of Whisper: a log-mel spectrogram of 30 seconds.
-func (c extractorConfig) whisper() (Preprocess, error) {
+func (c extractorConfig) whisper() (Settings, error) {
 	if orElse(c.DoNormalize, false) {
-		return Preprocess{}, fmt.Errorf("do_normalize of WhisperFeatureExtractor is not supported: set preprocess in the study file")
+		return Settings{}, fmt.Errorf("do_normalize of WhisperFeatureExtractor is not supported: set preprocess in the study file")
 	}
 	if !(c.Chunk >= 0 && c.Chunk <= dataset.MaxSeconds) || c.Samples < 0 {
-		return Preprocess{}, fmt.Errorf("chunk_length %v and n_samples %d: they must not be negative, and a chunk has at most %d seconds", c.Chunk, c.Samples, dataset.MaxSeconds)
+		return Settings{}, fmt.Errorf("chunk_length %v and n_samples %d: they must not be negative, and a chunk has at most %d seconds", c.Chunk, c.Samples, dataset.MaxSeconds)
 	}
 	fft := cmp.Or(c.FFT, 400)
 	// transformers computes (y + 4) / 4 of the logarithm y: Mean is -4 and Std is 4.
-	p := Preprocess{
+	p := Settings{
 		Frame: dataset.Frame{Rate: c.Rate, Length: cmp.Or(c.Samples, int(cmp.Or(c.Chunk, 30)*float64(c.Rate)))},
 		Features: &logmel.Settings{Rate: c.Rate, FFT: fft, Window: fft, Hop: cmp.Or(c.Hop, 160), Mels: cmp.Or(c.Size, 80), High: 8000,
 			Scale: "slaney", Area: true, Log: "log10", Offset: 1e-10, Clamp: true, Range: 8, Mean: -4, Std: 4, DropLast: true},

@@ -1,29 +1,29 @@
-package spec
+package open
 
 import (
 	"context"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/study/spec"
 )
 
-// chooseSamples selects the samples of an entry of a study file's data by its keys where, split,
-// shuffle (or stratified) and limit, in this order, and computes the factors, properties of
-// samples, that the key factors names.
-func (d Data) chooseSamples(ctx context.Context, src dataset.Source, seed uint64) (dataset.Source, error) {
-	before, after := d.splitFactors()
-	src, err := d.computeFactors(src, before)
+// chooseSamples selects the samples of an entry by its keys where, split, shuffle (or stratified)
+// and limit, in this order, and computes the factors that the key factors names.
+func chooseSamples(ctx context.Context, d spec.Data, src dataset.Source, seed uint64) (dataset.Source, error) {
+	before, after := splitFactors(d)
+	src, err := computeFactors(d, src, before)
 	if err != nil {
 		return nil, err
 	}
-	if src, err = d.selectSamples(ctx, src, seed); err != nil {
+	if src, err = selectSamples(ctx, d, src, seed); err != nil {
 		return nil, err
 	}
-	return d.computeFactors(src, after)
+	return computeFactors(d, src, after)
 }
 
 // splitFactors returns the factors to compute before the selection, because the key where uses
 // them, and those to compute after it, on fewer samples.
-func (d Data) splitFactors() (before, after []string) {
+func splitFactors(d spec.Data) (before, after []string) {
 	for _, name := range d.Factors {
 		if _, used := d.Where[name]; used {
 			before = append(before, name)
@@ -34,23 +34,27 @@ func (d Data) splitFactors() (before, after []string) {
 	return before, after
 }
 
-func (d Data) computeFactors(src dataset.Source, names []string) (dataset.Source, error) {
+func computeFactors(d spec.Data, src dataset.Source, names []string) (dataset.Source, error) {
 	src, err := dataset.ComputeFactors(src, names)
 	if err != nil {
-		return nil, d.node.Get("factors").Errorf("%w", err)
+		return nil, d.At("factors").Errorf("%w", err)
 	}
 	return src, nil
 }
 
 // selectSamples applies the keys where, split, stratified, shuffle and limit.
-func (d Data) selectSamples(ctx context.Context, src dataset.Source, seed uint64) (dataset.Source, error) {
+func selectSamples(ctx context.Context, d spec.Data, src dataset.Source, seed uint64) (dataset.Source, error) {
 	var err error
 	if len(d.Where) > 0 {
-		if src, err = dataset.Where(ctx, src, d.conditions()); err != nil {
-			return nil, d.node.Get("where").Errorf("where: %w", err)
+		conditions := map[string]dataset.Condition{}
+		for factor, w := range d.Where {
+			conditions[factor] = w.Condition
+		}
+		if src, err = dataset.Where(ctx, src, conditions); err != nil {
+			return nil, d.At("where").Errorf("where: %w", err)
 		}
 		if src.Len() == 0 {
-			return nil, d.node.Get("where").Errorf("where: no sample meets the conditions")
+			return nil, d.At("where").Errorf("where: no sample meets the conditions")
 		}
 	}
 	if k := d.Split; k != nil {
@@ -61,7 +65,7 @@ func (d Data) selectSamples(ctx context.Context, src dataset.Source, seed uint64
 		}
 		labelled := src.Classes() != nil
 		if src, err = dataset.Split(ctx, src, from, to, dataset.SplitOptions{Seed: k.Seed, Stratified: labelled}); err != nil {
-			return nil, d.node.Get("split").Errorf("%w", err)
+			return nil, d.At("split").Errorf("%w", err)
 		}
 	}
 	if d.Stratified {
@@ -74,12 +78,4 @@ func (d Data) selectSamples(ctx context.Context, src dataset.Source, seed uint64
 		src = dataset.Limit(src, d.Limit)
 	}
 	return src, nil
-}
-
-func (d Data) conditions() map[string]dataset.Condition {
-	out := map[string]dataset.Condition{}
-	for factor, w := range d.Where {
-		out[factor] = w.Condition
-	}
-	return out
 }

@@ -1,4 +1,6 @@
-package model
+// Package preprocessing describes the steps between a sample and the input of a model. It reads
+// them by the name of a preset and from the preprocessor_config.json of a model of Hugging Face.
+package preprocessing
 
 import (
 	"cmp"
@@ -13,7 +15,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Preprocess describes the steps between an image and the input of a model. The frame (size and
+// Settings describe the steps between an image and the input of a model. The frame (size and
 // channels of images, or rate and length of waveforms) is applied while decoding. Transformations
 // act on values in [0, 1]. Normalise then converts them to the values that the model was trained
 // on:
@@ -21,13 +23,13 @@ import (
 //	out[c] = (low + in[c'] (high - low) - Mean[c]) / Std[c]
 //
 // for channel c, where [low, high] is Range and c' is c, or 2 - c if Order is "bgr". The zero
-// Preprocess changes nothing.
+// Settings change nothing.
 //
 // A waveform x has values in [-1, 1]. Mean and Std have at most one value for it. Range has the
 // values for -1 and 1 (zero: [-1, 1]). Before Range, Mean and Std, Standardise replaces x by (x -
 // mean(x)) / sqrt(var(x) + 1e-7), as in wav2vec 2.0. Features (log-mel spectrograms) are computed
 // last.
-type Preprocess struct {
+type Settings struct {
 	Frame dataset.Frame
 	Mean  []float32  // one for each channel in the model's order, or one for all; empty: 0
 	Std   []float32  // like Mean; empty: 1
@@ -39,7 +41,7 @@ type Preprocess struct {
 }
 
 // presets are the named preprocessings.
-var presets = map[string]Preprocess{
+var presets = map[string]Settings{
 	"none": {},
 	"imagenet": {
 		Frame: dataset.Frame{Resize: 256, Height: 224, Width: 224, Channels: 3},
@@ -60,38 +62,38 @@ var presets = map[string]Preprocess{
 
 // Preset returns a preprocessing by name: "imagenet" (torchvision's classifiers), "cifar10", "clip"
 // or "none".
-func Preset(name string) (Preprocess, error) {
+func Preset(name string) (Settings, error) {
 	p, ok := presets[name]
 	if !ok {
 		known := slices.Sorted(maps.Keys(presets))
-		return Preprocess{}, fmt.Errorf("preprocess: unknown preset %q: use %s", name, strings.Join(known, ", "))
+		return Settings{}, fmt.Errorf("preprocess: unknown preset %q: use %s", name, strings.Join(known, ", "))
 	}
 	p.Mean, p.Std = slices.Clone(p.Mean), slices.Clone(p.Std)
 	return p, nil
 }
 
-// A preprocessError is an error that is caused by one key of a preprocessing.
-type preprocessError struct {
-	Key string // as in study files (they say what is to be measured), for instance "mean"
+// A KeyError is caused by one key of a preprocessing.
+type KeyError struct {
+	Key string // as in study files, for instance "mean"
 	Err error
 }
 
-func (e *preprocessError) Error() string { return e.Err.Error() }
+func (e *KeyError) Error() string { return e.Err.Error() }
 
-func (e *preprocessError) Unwrap() error { return e.Err }
+func (e *KeyError) Unwrap() error { return e.Err }
 
-func keyError(key, format string, args ...any) error {
-	return &preprocessError{Key: key, Err: fmt.Errorf(format, args...)}
+func keyErrorf(key, format string, args ...any) error {
+	return &KeyError{Key: key, Err: fmt.Errorf(format, args...)}
 }
 
 // Check returns an error if the preprocessing does not fit images with the given number of
 // channels.
-func (p Preprocess) Check(channels int) error {
+func (p Settings) Check(channels int) error {
 	if err := p.Frame.Check(); err != nil {
 		return err
 	}
 	if p.Frame.Rate > 0 || p.Frame.Length > 0 || p.Standardise || p.Features != nil {
-		return keyError("rate", "preprocess: rate, length, standardise and features are for audio, and the model takes images")
+		return keyErrorf("rate", "preprocess: rate, length, standardise and features are for audio, and the model takes images")
 	}
 	if err := p.checkNumbers(channels); err != nil {
 		return err
@@ -100,16 +102,16 @@ func (p Preprocess) Check(channels int) error {
 	case "", "rgb":
 	case "bgr":
 		if channels != 3 {
-			return keyError("order", "preprocess: order bgr needs 3 channels and the model takes %d", channels)
+			return keyErrorf("order", "preprocess: order bgr needs 3 channels and the model takes %d", channels)
 		}
 	default:
-		return keyError("order", "preprocess: unknown order %q: use rgb or bgr", p.Order)
+		return keyErrorf("order", "preprocess: unknown order %q: use rgb or bgr", p.Order)
 	}
 	return nil
 }
 
 // checkNumbers checks Mean, Std and Range.
-func (p Preprocess) checkNumbers(channels int) error {
+func (p Settings) checkNumbers(channels int) error {
 	if err := checkPerChannel("mean", p.Mean, channels); err != nil {
 		return err
 	}
@@ -117,26 +119,26 @@ func (p Preprocess) checkNumbers(channels int) error {
 		return err
 	}
 	if i := slices.Index(p.Std, 0); i >= 0 {
-		return keyError("std", "preprocess: std[%d] is 0, and values are divided by it", i)
+		return keyErrorf("std", "preprocess: std[%d] is 0, and values are divided by it", i)
 	}
 	if low, high := p.Bounds(); !(low < high) || math.IsInf(float64(high-low), 0) {
-		return keyError("range", "preprocess: range [%v, %v] is empty: low must be below high", low, high)
+		return keyErrorf("range", "preprocess: range [%v, %v] is empty: low must be below high", low, high)
 	}
 	return nil
 }
 
 func checkPerChannel(name string, v []float32, channels int) error {
 	if n := len(v); n > 1 && n != channels {
-		return keyError(name, "preprocess: %s has %d values and the model takes %d channels: give %d, or one for all", name, n, channels, channels)
+		return keyErrorf(name, "preprocess: %s has %d values and the model takes %d channels: give %d, or one for all", name, n, channels, channels)
 	}
 	if i := slices.IndexFunc(v, func(x float32) bool { return x-x != 0 }); i >= 0 { // NaN or infinite
-		return keyError(name, "preprocess: %s[%d] is %v", name, i, v[i])
+		return keyErrorf(name, "preprocess: %s[%d] is %v", name, i, v[i])
 	}
 	return nil
 }
 
 // Bounds returns the values that 0 and 1 of an image have before Mean and Std are applied.
-func (p Preprocess) Bounds() (low, high float32) {
+func (p Settings) Bounds() (low, high float32) {
 	if p.Range == [2]float32{} {
 		return 0, 1
 	}
@@ -146,7 +148,7 @@ func (p Preprocess) Bounds() (low, high float32) {
 // Normalise writes to dst the model's input for src, an image of c x h x w with values in [0, 1] or
 // a waveform of 1 x n. dst has the same length and may be src.Data itself unless the order is bgr.
 // Check must have accepted the number of channels.
-func (p Preprocess) Normalise(dst []float32, src tensor.Tensor) {
+func (p Settings) Normalise(dst []float32, src tensor.Tensor) {
 	if src.Rank() == 2 {
 		p.normaliseAudio(dst, src.Data)
 		return
@@ -186,16 +188,16 @@ func ChannelValue(v []float32, c int, none float32) float32 {
 }
 
 // CheckAudio returns an error if the preprocessing does not fit audio.
-func (p Preprocess) CheckAudio() error {
+func (p Settings) CheckAudio() error {
 	switch {
 	case p.Frame.ForImages():
-		return keyError("crop", "preprocess: sizes and channels are for images, and the model takes audio")
+		return keyErrorf("crop", "preprocess: sizes and channels are for images, and the model takes audio")
 	case p.Order != "":
-		return keyError("order", "preprocess: order is for images, and the model takes audio")
+		return keyErrorf("order", "preprocess: order is for images, and the model takes audio")
 	case len(p.Mean) > 1:
-		return keyError("mean", "preprocess: mean has %d values, and audio has one channel", len(p.Mean))
+		return keyErrorf("mean", "preprocess: mean has %d values, and audio has one channel", len(p.Mean))
 	case len(p.Std) > 1:
-		return keyError("std", "preprocess: std has %d values, and audio has one channel", len(p.Std))
+		return keyErrorf("std", "preprocess: std has %d values, and audio has one channel", len(p.Std))
 	}
 	if err := p.Frame.Check(); err != nil {
 		return err
@@ -209,17 +211,17 @@ func (p Preprocess) CheckAudio() error {
 	s := *p.Features
 	s.Rate = cmp.Or(s.Rate, p.Frame.Rate)
 	if err := s.Check(); err != nil {
-		return &preprocessError{Key: "features", Err: err}
+		return &KeyError{Key: "features", Err: err}
 	}
 	return nil
 }
 
-// standardiseOffset is added to the variance of a waveform before the square root.
-const standardiseOffset = 1e-7
+// StandardiseOffset is added to the variance of a waveform before the square root.
+const StandardiseOffset = 1e-7
 
 // AudioScale returns the factor and the summand by which Range, Mean and Std change a waveform x:
 // to x scale + shift.
-func (p Preprocess) AudioScale() (scale, shift float32) {
+func (p Settings) AudioScale() (scale, shift float32) {
 	low, high := float32(-1), float32(1)
 	if p.Range != [2]float32{} {
 		low, high = p.Range[0], p.Range[1]
@@ -229,7 +231,7 @@ func (p Preprocess) AudioScale() (scale, shift float32) {
 }
 
 // normaliseAudio is Normalise for a waveform.
-func (p Preprocess) normaliseAudio(dst, src []float32) {
+func (p Settings) normaliseAudio(dst, src []float32) {
 	scale, shift := p.AudioScale()
 	if p.Standardise {
 		var sum, squares float64
@@ -240,7 +242,7 @@ func (p Preprocess) normaliseAudio(dst, src []float32) {
 		for _, v := range src {
 			squares += (float64(v) - mean) * (float64(v) - mean)
 		}
-		inverse := 1 / math.Sqrt(squares/float64(len(src))+standardiseOffset)
+		inverse := 1 / math.Sqrt(squares/float64(len(src))+StandardiseOffset)
 		for i, v := range src {
 			dst[i] = float32((float64(v)-mean)*inverse)*scale + shift
 		}

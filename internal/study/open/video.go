@@ -1,30 +1,31 @@
-package spec
+package open
 
 import (
 	"context"
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/dataset/video"
+	"github.com/noether-ml/noether/internal/study/spec"
 )
 
-// videoKeys are the keys of patches of videos: squares cut out of their frames, at the same
+// Video are the keys of patches of videos: squares cut out of their frames, at the same
 // positions in all frames of a scene, a part without a cut. A trajectory is the sequence of patches
 // at one position in consecutive frames.
-type videoKeys struct {
-	Files  []Path  `key:"files,required" short:"true" doc:"video files, animated GIFs, folders of frames, or folders of these"`
-	Frames int     `key:"frames" min:"1" doc:"largest number of frames of each file; default: all"`
-	Cuts   float64 `key:"cuts" default:"0.2" min:"0" max:"1" doc:"change of the grey histogram between two frames, from 0 to 1, that starts a new scene; 1: each file is one scene"`
+type Video struct {
+	Files  []spec.Path `key:"files,required" short:"true" doc:"video files, animated GIFs, folders of frames, or folders of these"`
+	Frames int         `key:"frames" min:"1" doc:"largest number of frames of each file; default: all"`
+	Cuts   float64     `key:"cuts" default:"0.2" min:"0" max:"1" doc:"change of the grey histogram between two frames, from 0 to 1, that starts a new scene; 1: each file is one scene"`
 	patchKeys
 }
 
-// cameraKeys are the keys of patches of still images under a simulated moving camera.
-type cameraKeys struct {
-	Folder Path    `key:"folder,required" short:"true" doc:"folder of images"`
-	Motion string  `key:"motion" enum:"pan|turn|orbit|still" default:"pan" doc:"pan: sideways; turn: rotation about the line of sight; orbit: around the image, in perspective; still: no motion"`
-	Frames int     `key:"frames" min:"1" default:"31" doc:"frames of each image"`
-	Speed  float64 `key:"speed" min:"0" doc:"pixels (pan) or degrees (turn, orbit) per frame; default: 2 (pan), 4 (turn), 3 (orbit)"`
-	Part   int     `key:"part" min:"1" default:"1" doc:"number of the part of the images, from 1"`
-	Of     int     `key:"of" min:"1" default:"1" doc:"number of equal parts"`
+// Camera are the keys of patches of still images under a simulated moving camera.
+type Camera struct {
+	Folder spec.Path `key:"folder,required" short:"true" doc:"folder of images"`
+	Motion string    `key:"motion" enum:"pan|turn|orbit|still" default:"pan" doc:"pan: sideways; turn: rotation about the line of sight; orbit: around the image, in perspective; still: no motion"`
+	Frames int       `key:"frames" min:"1" default:"31" doc:"frames of each image"`
+	Speed  float64   `key:"speed" min:"0" doc:"pixels (pan) or degrees (turn, orbit) per frame; default: 2 (pan), 4 (turn), 3 (orbit)"`
+	Part   int       `key:"part" min:"1" default:"1" doc:"number of the part of the images, from 1"`
+	Of     int       `key:"of" min:"1" default:"1" doc:"number of equal parts"`
 	patchKeys
 }
 
@@ -42,42 +43,42 @@ type patchKeys struct {
 }
 
 // patches converts the keys to video.Patches. kind is the key of the data entry that holds them.
-func (k patchKeys) patches(d Data, kind string) (video.Patches, error) {
+func (k patchKeys) patches(d spec.Data, kind string) (video.Patches, error) {
 	p := video.Patches{Size: k.Patch, Places: k.Places, Crop: k.Crop, Channels: k.Channels, Raw: k.Raw, Reach: k.Gamma, Seed: k.Seed}
 	switch {
 	case len(k.Frame) == 2:
 		p.Width, p.Height = k.Frame[0], k.Frame[1]
 	case k.Frame != nil:
-		return p, d.node.Get(kind).Get("frame").Errorf("frame is [width, height]")
+		return p, d.At(kind, "frame").Errorf("frame is [width, height]")
 	}
 	return p, nil
 }
 
-func (k *videoKeys) open(ctx context.Context, s *Study, d Data) (dataset.Source, error) {
+func (k *Video) Open(ctx context.Context, f *Files, d spec.Data) (dataset.Source, error) {
 	p, err := k.patches(d, "video")
 	if err != nil {
 		return nil, err
 	}
-	paths, err := s.findAll(ctx, d, k.Files)
+	paths, err := f.findAll(ctx, d, k.Files)
 	if err != nil {
 		return nil, err
 	}
 	src, err := video.Open(ctx, video.Options{Paths: paths, Frames: k.Frames, Cuts: k.Cuts, Patches: p})
 	if err != nil {
-		return nil, d.node.Errorf("%w", err)
+		return nil, d.At().Errorf("%w", err)
 	}
 	return src, nil
 }
 
-func (k *cameraKeys) open(ctx context.Context, s *Study, d Data) (dataset.Source, error) {
+func (k *Camera) Open(ctx context.Context, f *Files, d spec.Data) (dataset.Source, error) {
 	p, err := k.patches(d, "camera")
 	if err != nil {
 		return nil, err
 	}
 	if k.Part > k.Of {
-		return nil, d.node.Get("camera").Errorf("part %d of %d does not exist", k.Part, k.Of)
+		return nil, d.At("camera").Errorf("part %d of %d does not exist", k.Part, k.Of)
 	}
-	paths, err := s.findAll(ctx, d, []Path{k.Folder})
+	paths, err := f.findAll(ctx, d, []spec.Path{k.Folder})
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +95,7 @@ func (k *cameraKeys) open(ctx context.Context, s *Study, d Data) (dataset.Source
 	}
 	src, err := video.OpenCamera(ctx, video.CameraOptions{Images: images, Motion: k.Motion, Frames: k.Frames, Speed: k.Speed, Patches: p})
 	if err != nil {
-		return nil, d.node.Errorf("%w", err)
+		return nil, d.At().Errorf("%w", err)
 	}
 	return src, nil
 }
