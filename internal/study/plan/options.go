@@ -7,8 +7,9 @@ import (
 	"time"
 
 	"github.com/noether-ml/noether/engine/ort"
-	"github.com/noether-ml/noether/internal/features"
 	"github.com/noether-ml/noether/internal/blas"
+	"github.com/noether-ml/noether/internal/features"
+	"github.com/noether-ml/noether/internal/fetch"
 	"github.com/noether-ml/noether/internal/study/internal/telemetry"
 	"github.com/noether-ml/noether/scores"
 )
@@ -18,10 +19,10 @@ import (
 // are its saved running sums, the accumulators.
 type Options struct {
 	Runtime *ort.Runtime
-	Threads int             // threads of the engine, ONNX Runtime; 0: all cores
-	Device  string          // "" or "cpu", "cuda", ...
+	Threads int           // threads of the engine, ONNX Runtime; 0: all cores
+	Device  string        // "" or "cpu", "cuda", ...
 	BLAS    *blas.Backend // matrix library, whose number of threads is set during the run; may be nil
-	Shard   Shard           // the shard (part) of the samples to run; zero: all samples
+	Shard   Shard         // the shard (part) of the samples to run; zero: all samples
 	// Only holds the names of the models whose cells to run; nil: all models. A cell that compares
 	// two models runs with the first of them. A run with Only writes study.yaml, cells and states
 	// into the run folder. Merge, which combines such runs and shards, writes the rest.
@@ -32,6 +33,7 @@ type Options struct {
 	SaveFraction float64             // maximum fraction of the time that saving may take; 0: a twentieth
 	Progress     func(Progress)      // called after each batch; may be nil
 	FailFast     bool                // stop at the first failure
+	Downloads    *fetch.Cache        // cache of files that the study names by URL; nil: the user's default cache
 	FeatureCache *features.Store     // activations that runs share; nil: the user's default cache
 	Warn         func(string)        // called with warnings that belong to no score; may be nil
 	Log          *slog.Logger        // receives the log of the run; may be nil
