@@ -3,7 +3,6 @@ package study
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -40,10 +39,7 @@ func TestAnotherStudyInTheFolder(t *testing.T) {
 	}
 	o.Replace = true
 	r := mustRun(t, parseIn(t, dir, third), out, o)
-	cells, _ := filepath.Glob(filepath.Join(out, "cells", "*.json"))
-	// Of the files of a cell, .samples.json, with values of single samples, is not counted.
-	cells = slices.DeleteFunc(cells, func(path string) bool { return strings.HasSuffix(path, ".samples.json") })
-	if len(cells) != r.Record.Cells {
+	if cells := storedKeys(t, out, "cells"); len(cells) != r.Record.Cells {
 		t.Errorf("the folder holds %d cells of %d", len(cells), r.Record.Cells)
 	}
 	if _, err := os.Stat(userFile); err != nil {

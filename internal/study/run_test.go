@@ -183,7 +183,7 @@ func TestDamagedStateStartsAgain(t *testing.T) {
 	out := filepath.Join(dir, "run")
 	o.Shard = Shard{Index: 1, Count: 2}
 	mustRun(t, parseIn(t, dir, studyText), out, o)
-	files, _ := filepath.Glob(filepath.Join(out, "states", "*.bin"))
+	files, _ := filepath.Glob(filepath.Join(out, "states", "*.log"))
 	if len(files) == 0 {
 		t.Fatal("the shard left no state")
 	}

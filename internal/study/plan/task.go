@@ -70,8 +70,8 @@ func (t *Task) NonFiniteLayer(err error) (model, layer string) {
 	return t.Cell.Model.Entry.Name, t.ScoredLayer().Name
 }
 
-// hasUnsaved reports whether the task has results that are not saved in the run folder.
-func (t *Task) hasUnsaved() bool {
+// HasUnsaved reports whether the task has results that are not saved in the run folder.
+func (t *Task) HasUnsaved() bool {
 	return t.Scored == nil && t.Fed != t.Saved || t.Scored != nil && !t.SavedScores
 }
 
