@@ -19,6 +19,7 @@ type goPackage struct {
 	command bool // package main
 	comment string
 	imports []string // packages of this module, by folder
+	foreign []string // packages of other modules and of the standard library
 }
 
 // packages returns the packages of the module, by folder.
@@ -43,7 +44,7 @@ func packages(t *testing.T) map[string]*goPackage {
 		if err != nil {
 			return err
 		}
-		folder := path.Clean(strings.TrimPrefix(filepath.ToSlash(filepath.Dir(file)), "../"))
+		folder := path.Clean(strings.TrimPrefix(filepath.ToSlash(filepath.Dir(file))+"/", "../"))
 		p := found[folder]
 		if p == nil {
 			p = &goPackage{command: parsed.Name.Name == "main"}
@@ -55,7 +56,11 @@ func packages(t *testing.T) map[string]*goPackage {
 			if err != nil {
 				return err
 			}
-			if own, ok := strings.CutPrefix(name, module); ok && !slices.Contains(p.imports, own) {
+			own, ok := strings.CutPrefix(name, module)
+			switch {
+			case !ok:
+				p.foreign = append(p.foreign, name)
+			case !slices.Contains(p.imports, own):
 				p.imports = append(p.imports, own)
 			}
 		}
@@ -73,10 +78,18 @@ func packages(t *testing.T) map[string]*goPackage {
 func TestPackageComments(t *testing.T) {
 	t.Parallel()
 	for name, p := range packages(t) {
-		if want := "Package " + path.Base(name) + " "; !p.command && !strings.HasPrefix(p.comment, want) {
+		if want := "Package " + packageName(name) + " "; !p.command && !strings.HasPrefix(p.comment, want) {
 			t.Errorf("%s: the package comment starts with %.40q, want %q", name, p.comment, want)
 		}
 	}
+}
+
+// packageName returns the name of the package in a folder; "." is the root.
+func packageName(folder string) string {
+	if folder == "." {
+		return "noether"
+	}
+	return path.Base(folder)
 }
 
 // order lists the packages of the module. A package imports only packages that come before it. The
@@ -86,7 +99,7 @@ var order = strings.Fields(`
 	internal/seed internal/filesys internal/filelock internal/tempfolder internal/unsaved internal/atomicfile internal/powerloss internal/state internal/plainjson internal/spelling internal/machine internal/chroma internal/dynlib internal/turbojpeg internal/webp internal/gpu internal/gpu/gputest
 	internal/study/store
 	internal/quickselect internal/plural internal/webguard internal/browse internal/mlflow internal/testdata
-	internal/checksum internal/config internal/hubtest internal/fetch internal/contactsheet internal/checkpoint
+	internal/checksum internal/config internal/hubtest internal/fetch/uri internal/fetch internal/contactsheet internal/checkpoint
 	internal/linalg
 	internal/audio
 
@@ -99,6 +112,7 @@ var order = strings.Fields(`
 	onnx/rewrite
 	onnx/grad onnx/grad/internal/oracle
 
+	internal/accel/internal/kernels/vendored
 	internal/accel/internal/kernels
 	internal/accel
 	engine/ort internal/orttest
@@ -106,7 +120,7 @@ var order = strings.Fields(`
 
 	transform
 	dataset dataset/video
-	internal/model/logmel internal/model/output
+	internal/model/logmel internal/model/output internal/model/preprocessing
 	internal/model
 
 	measure
@@ -124,6 +138,8 @@ var order = strings.Fields(`
 
 	internal/study/internal/guard internal/study/internal/telemetry
 	internal/study/spec
+	internal/study/open
+	internal/catalog
 	internal/study/plan
 	internal/study/rundir
 	internal/study/run
@@ -134,12 +150,14 @@ var order = strings.Fields(`
 	internal/report/figure internal/report/table internal/report/terminal internal/report/html
 	internal/report/serve internal/report/internal/reporttest
 
+	.
+
 	internal/cluster/slurmtest
 	internal/cluster
 	internal/observe internal/demo
 
 	cmd/noether
-	internal/fixtures internal/dist internal/demo/networks internal/screenshots internal/bench papers/internal/tablefile papers/coverage papers/resi papers/seeds papers/segmentation papers/goodfellow papers/stir papers/spokenstrings papers/synesis papers/results
+	internal/fixtures internal/dist internal/demo/networks internal/screenshots internal/bench papers/internal/tablefile papers/coverage papers/resi papers/segmentation papers/goodfellow papers/stir papers/synesis papers/internal/seeds papers/internal/results
 `)
 
 func TestPackageOrder(t *testing.T) {
@@ -168,4 +186,45 @@ func TestPackageOrder(t *testing.T) {
 			}
 		}
 	}
+}
+
+// without lists for a package what it must not depend on, itself or by what it imports: packages, or
+// with a slash at the end all packages beneath a folder or module.
+var without = map[string][]string{
+	"internal/study/spec": {"engine/", "internal/accel", "internal/model", "internal/procedure", "internal/procedure/", "internal/train", "internal/train/",
+		"internal/fetch", "internal/catalog", "measure/", "github.com/yalue/onnxruntime_go", "gocloud.dev/"},
+}
+
+func TestPackagesAreWithout(t *testing.T) {
+	t.Parallel()
+	all := packages(t)
+	for name, forbidden := range without {
+		for dependency, by := range dependencies(all, name) {
+			for _, f := range forbidden {
+				if dependency == f || strings.HasSuffix(f, "/") && strings.HasPrefix(dependency, f) {
+					t.Errorf("%s depends on %s, which %s imports", name, dependency, by)
+				}
+			}
+		}
+	}
+}
+
+// dependencies returns what a package depends on, with a package that imports it. Of packages of
+// other modules it returns those that this module imports.
+func dependencies(all map[string]*goPackage, name string) map[string]string {
+	found := map[string]string{}
+	var add func(name string)
+	add = func(name string) {
+		for _, f := range all[name].foreign {
+			found[f] = name
+		}
+		for _, own := range all[name].imports {
+			if _, known := found[own]; !known {
+				found[own] = name
+				add(own)
+			}
+		}
+	}
+	add(name)
+	return found
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/noether-ml/noether/internal/model"
 	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/internal/study"
-	"github.com/noether-ml/noether/internal/study/spec"
+	"github.com/noether-ml/noether/internal/study/open"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -37,8 +37,6 @@ type invertFlags struct {
 	controversial, normalised, json                bool
 }
 
-// invertCommand returns the command invert. The penultimate layer is the input of the final
-// classifier. The flags of the engine are those of ONNX Runtime, which runs the models.
 func invertCommand(engine *engineFlags) *cobra.Command {
 	var f invertFlags
 	c := &cobra.Command{
@@ -156,9 +154,6 @@ func (f *invertFlags) run(ctx context.Context, engine *engineFlags, path string)
 	if err != nil {
 		return err
 	}
-	// Match is the distance of x' from x at the layer. Contrast subtracts the distance in the second
-	// model. NormalisedContrast first divides each distance by the norm of the representation of x,
-	// and multiplies the second by beta.
 	objective := invert.Match(m, layer)
 	if f.against != "" {
 		pre := cmp.Or(f.againstPreprocess, f.preprocess)
@@ -190,19 +185,16 @@ func (f *invertFlags) run(ctx context.Context, engine *engineFlags, path string)
 	if err := f.write(summary, x, found.Images); err != nil {
 		return err
 	}
-	if f.json {
-		return printJSON(summary)
-	}
-	return summary.print(os.Stdout, f.out)
+	return show(f.json, summary, func() error { return summary.print(os.Stdout, f.out) })
 }
 
 // open opens a model, and returns the one layer that the name matches. address is a path or URL.
 func (f *invertFlags) open(ctx context.Context, o study.Options, address, layer, preprocess string) (*model.Model, tensor.Layer, error) {
-	path, err := spec.ModelFile(ctx, address, note)
+	path, err := open.ModelFile(ctx, address, note)
 	if err != nil {
 		return nil, tensor.Layer{}, err
 	}
-	pre, file, err := spec.PreprocessFor(preprocess, path)
+	pre, file, err := open.PreprocessFor(preprocess, path)
 	if err != nil {
 		return nil, tensor.Layer{}, err
 	}
@@ -222,10 +214,9 @@ func (f *invertFlags) open(ctx context.Context, o study.Options, address, layer,
 	return m, m.Layers()[0], nil
 }
 
-// read reads images from the data, selected at random. The frame, a part of the model's
-// preprocessing, gives their size and number of channels.
+// read reads images from the data, selected at random.
 func (f *invertFlags) read(ctx context.Context, frame dataset.Frame) ([]dataset.Sample, error) {
-	src, err := spec.OpenPath(ctx, f.data)
+	src, err := open.OpenPath(ctx, f.data)
 	if err != nil {
 		return nil, err
 	}
@@ -286,8 +277,8 @@ func (f *invertFlags) search(ctx context.Context, objective invert.Distances, sa
 	defer done()
 	return s.Run(ctx, invert.Problem{Images: x, Start: start, Names: names, Checkpoint: checkpoint.File(f.checkpoint()),
 		Progress: func(p invert.Progress) {
-			progress(study.Progress{Done: p.Done, Total: p.Total, Model: spec.NameOf(objective[0].Model.Graph().Path()),
-				Data: spec.NameOf(f.data), Note: fmt.Sprintf("distance %.3g", p.Loss)})
+			progress(study.Progress{Done: p.Done, Total: p.Total, Model: fileName(objective[0].Model.Graph().Path()),
+				Data: fileName(f.data), Note: fmt.Sprintf("distance %.3g", p.Loss)})
 		}})
 }
 

@@ -13,7 +13,6 @@ import (
 
 	"github.com/noether-ml/noether/internal/plural"
 	"github.com/noether-ml/noether/internal/study"
-	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/internal/train"
 	"github.com/noether-ml/noether/internal/train/recipe"
 )
@@ -52,7 +51,7 @@ row for each.`,
 					t.Save = every
 				}
 			}
-			out = cmp.Or(out, filepath.Join("networks", spec.NameOf(args[0])))
+			out = cmp.Or(out, filepath.Join("networks", fileName(args[0])))
 			o, err := engine.open()
 			if err != nil {
 				return err
@@ -96,8 +95,7 @@ func runTraining(c *cobra.Command, f *recipe.File, out string, o study.Options, 
 	return nil
 }
 
-// metricsText formats a loss and, where they are not NaN, the accuracy of a classifier or of the
-// pixels of a segmentation and the mean IoU (intersection over union) of the classes of pixels.
+// metricsText formats a loss and, where they are not NaN, the accuracy and the mean IoU.
 func metricsText(m train.Metrics) string {
 	if math.IsNaN(m.Accuracy) {
 		return fmt.Sprintf("loss %.4g", m.Loss)
@@ -109,7 +107,6 @@ func metricsText(m train.Metrics) string {
 	return text
 }
 
-// printTraining prints the results of a training.
 func printTraining(w io.Writer, s *recipe.Summary, out string) error {
 	fmt.Fprintf(w, "%s: %d parameters, %s of %s in %s, %.0f samples/s\n", s.Name, s.Parameters, plural.Of(s.Epochs, "epoch"), plural.Of(s.Samples, "sample"),
 		time.Duration(s.Seconds*float64(time.Second)).Round(time.Second), s.Rate)

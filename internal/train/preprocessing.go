@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/noether-ml/noether/internal/model"
+	"github.com/noether-ml/noether/internal/model/preprocessing"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -80,8 +81,8 @@ func normalised(b *onnx.Builder, p model.Preprocess, shape []int, x onnx.Value) 
 		}
 		low, high := p.Bounds()
 		for c := range shape[0] {
-			std := model.ChannelValue(p.Std, c, 1)
-			scale.Data[c], shift.Data[c] = (high-low)/std, (low-model.ChannelValue(p.Mean, c, 0))/std
+			std := preprocessing.ChannelValue(p.Std, c, 1)
+			scale.Data[c], shift.Data[c] = (high-low)/std, (low-preprocessing.ChannelValue(p.Mean, c, 0))/std
 		}
 	}
 	if !slices.ContainsFunc(scale.Data, func(v float32) bool { return v != 1 }) && !slices.ContainsFunc(shift.Data, func(v float32) bool { return v != 0 }) {
