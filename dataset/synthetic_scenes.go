@@ -162,7 +162,8 @@ func drawTexture(image tensor.Tensor, r *rand.Rand) {
 	type grating struct{ x, y, phase float64 }
 	var gratings [2]grating
 	for k := range gratings {
-		frequency, angle := 2*math.Pi*(2+6*r.Float64()), math.Pi*r.Float64() // 2 to 8 cycles in the image
+		// 2 to 8 cycles in the image.
+		frequency, angle := 2*math.Pi*(2+6*r.Float64()), math.Pi*r.Float64()
 		gratings[k] = grating{frequency * math.Cos(angle), frequency * math.Sin(angle), 2 * math.Pi * r.Float64()}
 	}
 	for i := range h {

@@ -78,7 +78,8 @@ func openCamera(ctx context.Context, o CameraOptions) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	farthest := math.Abs(o.Speed) * float64(o.Frames-1) / 2 // pixels or degrees from the middle frame
+	// Pixels or degrees from the middle frame.
+	farthest := math.Abs(o.Speed) * float64(o.Frames-1) / 2
 	switch {
 	case o.Images == nil || o.Images.Len() == 0:
 		return nil, fmt.Errorf("no images")

@@ -258,7 +258,8 @@ func (c *chooser) addActivations() {
 	cuts, hasBlocks := c.cutNames(), len(c.found) > 0
 	for i, n := range c.path.nodes {
 		tensor := n.Output[0]
-		gate := positions(c.layers[tensor]) == 1 && len(c.layers[tensor].Axes) > 2 // weights of channels (squeeze-and-excitation)
+		// Weights of channels (squeeze-and-excitation).
+		gate := positions(c.layers[tensor]) == 1 && len(c.layers[tensor].Axes) > 2
 		if !activations[n.GetOpType()] || !c.hasClearAxes(tensor) || gate || hasBlocks && !cuts[tensor] {
 			continue
 		}

@@ -13,7 +13,8 @@ type join struct {
 // p.reads the tensors that each reads. This excludes the sum with a bias and sums inside an
 // activation function.
 func (p *path) joins() []join {
-	origins := map[string]map[string]bool{} // for a tensor, the nearest layers with weights and joins before it
+	// For a tensor, the nearest layers with weights and joins before it.
+	origins := map[string]map[string]bool{}
 	var out []join
 	for i, n := range p.nodes {
 		before := map[string]bool{}
