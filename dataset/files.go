@@ -101,7 +101,6 @@ func (l *fileList) find(ctx context.Context) error {
 	return nil
 }
 
-// Len returns the number of files.
 func (l *fileList) Len() int { return len(l.files) }
 
 // Describe returns sample i without its values. Its name is relative to the folder.

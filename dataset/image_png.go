@@ -244,7 +244,6 @@ func newPNGData(chunks *bufio.Reader, length uint32) *pngData {
 	return d
 }
 
-// Read implements io.Reader.
 func (d *pngData) Read(p []byte) (int, error) {
 	for d.kind == "IDAT" && d.length == 0 {
 		if err := checkSum(d.chunks, d.sum); err != nil {

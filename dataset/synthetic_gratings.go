@@ -148,7 +148,6 @@ func (o GratingsOptions) check() error {
 // product of three, fits an int32.
 const maxGrid = 1024
 
-// Len returns the number of combinations.
 func (s *Gratings) Len() int {
 	return len(s.options.Frequencies) * len(s.options.Orientations) * len(s.options.Phases)
 }
@@ -163,7 +162,6 @@ func (s *Gratings) Grating(i int) Grating {
 	}
 }
 
-// At draws sample i and brings it to the frame.
 func (s *Gratings) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "gratings", i, s.Len()); err != nil {
 		return Sample{}, err

@@ -70,9 +70,7 @@ func OpenScenes(o ScenesOptions) (*Scenes, error) {
 
 // single reports whether every image has exactly one figure.
 func (s *Scenes) single() bool { return slices.Equal(s.options.Figures, []int{1, 1}) }
-
-// Len returns the number of samples.
-func (s *Scenes) Len() int { return s.options.N }
+func (s *Scenes) Len() int     { return s.options.N }
 
 // truthClasses returns nil: the pixels of a mask are classes, not identifiers of an annotation
 // file.
@@ -103,7 +101,6 @@ func (s *Scenes) figures(i int) (figures []Figure, kinds []int) {
 	return figures, kinds
 }
 
-// At draws sample i and brings it to the frame.
 func (s *Scenes) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	o := s.options
 	if err := checkAccess(ctx, "shapes", i, o.N); err != nil {
