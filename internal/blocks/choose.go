@@ -228,9 +228,9 @@ func (c *chooser) mixed(f candidate) bool {
 // inside dense blocks, and those of networks with parallel branches.
 func (c *chooser) addJoins() {
 	cuts := c.cutNames()
-	for _, j := range c.path.joins() {
-		if c.hasClearAxes(j.tensor) && !cuts[j.tensor] {
-			c.add(j.tensor, j.node, block)
+	for _, i := range c.path.joins() {
+		if sum := c.path.nodes[i].Output[0]; c.hasClearAxes(sum) && !cuts[sum] {
+			c.add(sum, i, block)
 		}
 	}
 	c.sort()
