@@ -109,7 +109,7 @@ var order = strings.Fields(`
 	onnx/internal/window
 	onnx/infer onnx/internal/recurrence internal/blocks
 	onnx/rewrite
-	onnx/grad onnx/grad/internal/oracle
+	onnx/grad
 
 	internal/accel/internal/kernels/vendored
 	internal/accel/internal/kernels

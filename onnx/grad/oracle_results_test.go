@@ -1,6 +1,6 @@
 //go:build cgo
 
-package oracle_test
+package grad_test
 
 import (
 	"context"
@@ -15,7 +15,6 @@ import (
 	"github.com/noether-ml/noether/internal/orttest"
 	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/onnx"
-	"github.com/noether-ml/noether/onnx/grad/internal/oracle"
 	"github.com/noether-ml/noether/onnx/infer"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -64,7 +63,7 @@ func run(t *testing.T, m *onnx.Model, inputs ...tensor.Tensor) tensor.Tensor {
 	return tensor.Tensor{Shape: slices.Clone(y.Shape), Data: slices.Clone(y.Data)}
 }
 
-// checkExact checks that the model that oracle.InFloat64 makes of an operator computes its value in
+// checkExact checks that the model that inFloat64 makes of an operator computes its value in
 // float64, to 3e-14 of the largest. Outputs are float32, so the graph subtracts the expected value,
 // as the sum of two float32, and returns the difference times 2^40. With freeSizes the graph
 // declares the size of no axis but axis 1, the channels.
@@ -84,7 +83,7 @@ func checkExact(t *testing.T, opset int, x tensor.Tensor, freeSizes bool, write 
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := oracle.InFloat64(m, "y")
+	d, err := inFloat64(m, "y")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +108,7 @@ func checkExact(t *testing.T, opset int, x tensor.Tensor, freeSizes bool, write 
 	}
 }
 
-// TestActivations checks activations, some of which ONNX Runtime lacks in float64 and InFloat64
+// TestActivations checks activations, some of which ONNX Runtime lacks in float64 and inFloat64
 // writes by other operators, also at kinks (where the derivative jumps) and in the tails.
 func TestActivations(t *testing.T) {
 	t.Parallel()
@@ -172,7 +171,7 @@ func TestClip(t *testing.T) {
 	}
 }
 
-// TestDiscontinuousOperators checks that InFloat64 gives discontinuous operators their inputs in
+// TestDiscontinuousOperators checks that inFloat64 gives discontinuous operators their inputs in
 // float64: they tell apart values that are equal in float32.
 func TestDiscontinuousOperators(t *testing.T) {
 	t.Parallel()
@@ -203,7 +202,7 @@ func TestDiscontinuousOperators(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d, err := oracle.InFloat64(m); err != nil {
+			if d, err := inFloat64(m); err != nil {
 				t.Error(err)
 			} else if got := run(t, d, tiny); !slices.Equal(got.Data, c.want) {
 				t.Errorf("%v, want %v", got.Data, c.want)
@@ -215,7 +214,7 @@ func TestDiscontinuousOperators(t *testing.T) {
 	}
 }
 
-// TestOtherNodesStayFloat32 checks that, without names of outputs, InFloat64 leaves nodes in
+// TestOtherNodesStayFloat32 checks that, without names of outputs, inFloat64 leaves nodes in
 // float32 on which no discontinuous operator depends, and that inputs and outputs keep names and
 // types.
 func TestOtherNodesStayFloat32(t *testing.T) {
@@ -230,7 +229,7 @@ func TestOtherNodesStayFloat32(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := oracle.InFloat64(m)
+	d, err := inFloat64(m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,7 +258,7 @@ func TestInFloat64Errors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := oracle.InFloat64(m); err == nil || !strings.Contains(err.Error(), "opset 11") {
-		t.Errorf("InFloat64 of a model with opset 10: error %v, want one that names opset 11", err)
+	if _, err := inFloat64(m); err == nil || !strings.Contains(err.Error(), "opset 11") {
+		t.Errorf("inFloat64 of a model with opset 10: error %v, want one that names opset 11", err)
 	}
 }

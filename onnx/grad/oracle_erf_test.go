@@ -1,4 +1,6 @@
-package oracle
+//go:build cgo
+
+package grad_test
 
 import (
 	"github.com/noether-ml/noether/onnx"
@@ -18,9 +20,6 @@ var (
 		2.7470480048500659723, 3.6095873703162681925, 2.8204313778716049705, 1,
 	}
 )
-
-// A writer replaces nodes of a float32 graph by float64 ones: x is the node's input in float64, and
-// num a float64 constant.
 
 // erf: sign(x) (1 - erfc(|x|)), to 5e-16. From |x| = 6 on the result is 1 in float64.
 func erf(w *writer, n *pb.NodeProto) onnx.Value {

@@ -1,6 +1,6 @@
 //go:build cgo
 
-package oracle_test
+package grad_test
 
 import (
 	"math"
@@ -24,8 +24,8 @@ func standardise(z []float64, epsilon float32) {
 	}
 }
 
-// TestNativeOperators checks operators that package oracle leaves to ONNX Runtime's float64
-// kernels: they compute in float64 throughout, and do not round to float32 in between.
+// TestNativeOperators checks operators that inFloat64 leaves to ONNX Runtime's float64 kernels:
+// they compute in float64 throughout, and do not round to float32 in between.
 func TestNativeOperators(t *testing.T) {
 	t.Parallel()
 	x := normal(seed.Rand(3), 4, 6)

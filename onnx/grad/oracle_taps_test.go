@@ -1,4 +1,6 @@
-package oracle
+//go:build cgo
+
+package grad_test
 
 import (
 	"slices"

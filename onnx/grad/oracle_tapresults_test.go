@@ -1,6 +1,6 @@
 //go:build cgo
 
-package oracle_test
+package grad_test
 
 import (
 	"slices"
@@ -33,7 +33,7 @@ func (s slidingWindow) each(f func(output, tap, index int)) {
 }
 
 // TestConv compares convolutions in float64 with direct sums (see checkExact), with declared and
-// with free sizes of the input. 11 is the oldest operator set that package oracle rewrites.
+// with free sizes of the input. 11 is the oldest operator set that inFloat64 rewrites.
 func TestConv(t *testing.T) {
 	t.Parallel()
 	one := []int{1, 1}

@@ -1,20 +1,6 @@
-// Package oracle rewrites float32 graphs to compute in float64 where rounding errors could change
-// the result considerably. It supports the tests of package grad, which compare gradients with its
-// results.
-//
-// A relu whose input is within rounding of 0 may be on or off, and a gradient jumps with it. In the
-// model that InFloat64 returns, discontinuous operators (comparisons, signs, positions of maxima),
-// the tensors that its caller names, and all that these are computed from are in float64.
-// Everything else stays in float32:
-//
-//	g, err := grad.Add(m, grad.Options{})      // activations and gradients
-//	g, err = oracle.InFloat64(g, "y")          // activations in float64, gradients in float32
-//
-// The result has the inputs and outputs of the given model, with their types, and consists of
-// standard operators. ONNX Runtime lacks float64 CPU kernels for many operators. Those of them that
-// the test networks use are replaced by other operators: a convolution becomes a matrix product,
-// for example. The rest are computed in float32.
-package oracle
+//go:build cgo
+
+package grad_test
 
 import (
 	"encoding/binary"
@@ -28,15 +14,25 @@ import (
 	"github.com/noether-ml/noether/onnx/rewrite"
 )
 
-// MinOpset is the oldest operator set that can be rewritten.
-const MinOpset = 11
+// oracleMinOpset is the oldest operator set that can be rewritten.
+const oracleMinOpset = 11
 
-// InFloat64 returns a model that computes in float64 the named tensors, the inputs of discontinuous
-// operators, and all that these are computed from. A model of an operator set before MinOpset is an
-// error, and so is a malformed node.
-func InFloat64(m *onnx.Model, tensors ...string) (*onnx.Model, error) {
-	if m.Opset() < MinOpset {
-		return nil, fmt.Errorf("computing in float64 needs opset %d or later, and the model has %d", MinOpset, m.Opset())
+// inFloat64 rewrites a float32 graph to compute in float64 where rounding errors could change the
+// result considerably: the named tensors, the inputs of discontinuous operators (comparisons,
+// signs, positions of maxima), and all that these are computed from. A relu whose input is within
+// rounding of 0 may be on or off, and a gradient jumps with it. Everything else stays in float32:
+//
+//	g, err := grad.Add(m, grad.Options{}) // activations and gradients
+//	g, err = inFloat64(g, "y")            // activations in float64, gradients in float32
+//
+// The result has the inputs and outputs of the given model, with their types, and consists of
+// standard operators. ONNX Runtime lacks float64 CPU kernels for many operators. Those of them that
+// the test networks use are replaced by other operators: a convolution becomes a matrix product,
+// for example. The rest are computed in float32. A model of an operator set before oracleMinOpset
+// is an error, and so is a malformed node.
+func inFloat64(m *onnx.Model, tensors ...string) (*onnx.Model, error) {
+	if m.Opset() < oracleMinOpset {
+		return nil, fmt.Errorf("computing in float64 needs opset %d or later, and the model has %d", oracleMinOpset, m.Opset())
 	}
 	b := onnx.Extend(m) // a builder that starts with the nodes of m
 	if b.Apply(rewrite.Inline); b.Err() != nil {
