@@ -110,7 +110,7 @@ var order = strings.Fields(`
 	onnx/internal/window
 	onnx/infer onnx/internal/recurrence internal/blocks
 	onnx/rewrite
-	onnx/grad onnx/grad/internal/oracle
+	onnx/grad
 
 	internal/accel/internal/kernels/vendored
 	internal/accel/internal/kernels
@@ -144,6 +144,7 @@ var order = strings.Fields(`
 	internal/study/rundir
 	internal/study/run
 	internal/study
+	internal/study/studytest
 	internal/train/recipe
 
 	internal/report

@@ -30,16 +30,19 @@ type Builder struct {
 
 // build is the state that a builder shares with those that its methods Scope and Sharing return.
 type build struct {
-	model       *Model
-	opset       int                // version of the standard operator set
-	tensors     map[string]bool    // names of tensors in use
-	nodes       map[string]bool    // names of nodes in use
-	local       map[string]bool    // tensors that nodes of this builder compute
-	constants   map[string]Value   // constants that are added only once, by a string of their type and values
-	renamed     map[Value]Value    // new names of tensors that Output or Replace has renamed, possibly several times
-	outputs     map[string]bool    // names of the outputs
-	lastNumber  map[string]int     // number of the last name with a number appended, by name
-	sharedNodes map[string][]Value // outputs of nodes that sharing builders have added, by signature
+	model   *Model
+	opset   int             // version of the standard operator set
+	tensors map[string]bool // names of tensors in use
+	nodes   map[string]bool // names of nodes in use
+	local   map[string]bool // tensors that nodes of this builder compute
+	// constants that are added only once, by a string of their type and values.
+	constants map[string]Value
+	// New names of tensors that Output or Replace has renamed, possibly several times.
+	renamed    map[Value]Value
+	outputs    map[string]bool // names of the outputs
+	lastNumber map[string]int  // number of the last name with a number appended, by name
+	// Outputs of nodes that sharing builders have added, by signature.
+	sharedNodes map[string][]Value
 	err         error
 }
 
@@ -93,8 +96,8 @@ func newBuilder(m *Model, opset int) *Builder {
 	}}
 }
 
-// irVersion returns the version of the file format (IR version) for a graph of an operator set: the
-// one that was released with the set, but at least 8 and at most 11.
+// irVersion returns the IR version for a graph of an operator set: the one that was released with
+// the set, but at least 8 and at most 11.
 func irVersion(opset int) int64 {
 	switch {
 	case opset <= 18:
@@ -178,8 +181,7 @@ func (b *Builder) InputInfo(info ValueInfo) Value {
 	return Value(info.Name)
 }
 
-// Const adds a float32 initializer (the values of a constant tensor, such as a weight). If name is
-// empty, a name is chosen.
+// Const adds a float32 initializer. If name is empty, a name is chosen.
 func (b *Builder) Const(name string, t tensor.Tensor) Value {
 	if tensor.Size(t.Shape) != len(t.Data) {
 		b.Fail("constant %q has shape %v but %d values", name, t.Shape, len(t.Data))
@@ -261,8 +263,8 @@ func (b *Builder) Ops(op string, outputs int, attrs Attrs, inputs ...Value) []Va
 	return b.Node("", op, outputs, attrs, inputs...)
 }
 
-// Node adds a node of any operator domain, a named collection of operators. "" is the standard
-// domain; other domains must be declared with NeedDomain. outputs is the number of outputs.
+// Node adds a node of any operator domain. "" is the standard domain; other domains must be
+// declared with NeedDomain. outputs is the number of outputs.
 func (b *Builder) Node(domain, op string, outputs int, attrs Attrs, inputs ...Value) []Value {
 	values := make([]Value, outputs)
 	if b.err != nil {

@@ -1,4 +1,4 @@
-package study
+package study_test
 
 import (
 	"bytes"
@@ -12,15 +12,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/noether-ml/noether/internal/study"
 	"github.com/noether-ml/noether/internal/study/rundir"
 	"github.com/noether-ml/noether/internal/study/store"
+	"github.com/noether-ml/noether/internal/study/studytest"
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/scores"
 )
 
-func mustCheck(t *testing.T, dir string, fix bool, o Options) []Finding {
+func mustCheck(t *testing.T, dir string, fix bool, o study.Options) []study.Finding {
 	t.Helper()
-	found, err := Check(t.Context(), dir, fix, o)
+	found, err := study.Check(t.Context(), dir, fix, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +30,7 @@ func mustCheck(t *testing.T, dir string, fix bool, o Options) []Finding {
 }
 
 // problemsOf returns the kinds of the findings that need a repair, by file.
-func problemsOf(found []Finding) map[string]string {
+func problemsOf(found []study.Finding) map[string]string {
 	out := map[string]string{}
 	for _, f := range found {
 		if !f.Note {
@@ -44,17 +46,17 @@ func TestCheckRepairsFolder(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "small", testmodel.Options{})
-	o := options(t)
-	text := studyText + "samples: true\n"
+	o := studytest.Options(t)
+	text := studytest.Text + "samples: true\n"
 	out := filepath.Join(dir, "run")
-	want := mustRun(t, parseIn(t, dir, text), out, o)
+	want := studytest.Run(t, studytest.Parse(t, dir, text), out, o)
 	if found := mustCheck(t, out, true, o); len(found) > 0 {
 		t.Fatalf("findings in an undamaged folder: %+v", found)
 	}
 	part := o
-	part.Shard = Shard{Index: 1, Count: 2}
+	part.Shard = study.Shard{Index: 1, Count: 2}
 	shard := filepath.Join(dir, "shard")
-	mustRun(t, parseIn(t, dir, text), shard, part)
+	studytest.Run(t, studytest.Parse(t, dir, text), shard, part)
 	if found := mustCheck(t, shard, false, o); len(found) > 0 {
 		t.Fatalf("findings in an undamaged shard: %+v", found)
 	}
@@ -75,7 +77,7 @@ func TestCheckRepairsFolder(t *testing.T) {
 	// logOf writes records to a new log and returns its path in the folder.
 	logOf := func(sub string, records ...store.Record) string {
 		before, _ := filepath.Glob(filepath.Join(out, sub, "*.log"))
-		s := stored(t, out, sub)
+		s := studytest.Stored(t, out, sub)
 		if err := errors.Join(s.Put(records...), s.Close()); err != nil {
 			t.Fatal(err)
 		}
@@ -88,18 +90,18 @@ func TestCheckRepairsFolder(t *testing.T) {
 		t.Fatalf("no new log in %s", sub)
 		return ""
 	}
-	keys := storedKeys(t, out, "cells")
+	keys := studytest.StoredKeys(t, out, "cells")
 	cellLog, _ := filepath.Glob(filepath.Join(out, "cells", "*.log"))
 	if len(keys) < 5 || len(cellLog) != 1 {
 		t.Fatalf("%d cells in %v, want one log", len(keys), cellLog)
 	}
 	unknown0, unknown1 := strings.Repeat("0", 24), strings.Repeat("1", 24) // of no cell
-	valid := storedItem(t, out, "cells", keys[4])
-	state := storedItem(t, shard, "states", storedKeys(t, shard, "states")[0]).Record()
+	valid := studytest.StoredItem(t, out, "cells", keys[4])
+	state := studytest.StoredItem(t, shard, "states", studytest.StoredKeys(t, shard, "states")[0]).Record()
 	done := state
 	done.Key = keys[4] + ".1of2/conv"
 
-	damageRecord(t, out, "cells", string(storedItem(t, out, "cells", keys[0]).Body))
+	studytest.DamageRecord(t, out, "cells", string(studytest.StoredItem(t, out, "cells", keys[0]).Body))
 	misplaced := logOf("cells", store.Record{Key: keys[1], Body: valid.Body})
 	logOf("cells", store.Record{Key: unknown1, Body: valid.Body}) // of an older study
 	// A copy of the state of a cell that is done, of one whose record is damaged, and a torn log.
@@ -146,10 +148,10 @@ func TestCheckRepairsFolder(t *testing.T) {
 			t.Errorf("not repaired: %+v", f)
 		}
 	}
-	if !slices.ContainsFunc(found, func(f Finding) bool { return f.Kind == rundir.Old && f.Note && f.Mended == "" }) {
+	if !slices.ContainsFunc(found, func(f study.Finding) bool { return f.Kind == rundir.Old && f.Note && f.Mended == "" }) {
 		t.Errorf("the cell of an older study is not reported, or was changed: %+v", found)
 	}
-	if after := storedItem(t, out, "cells", keys[4]); !bytes.Equal(valid.Body, after.Body) {
+	if after := studytest.StoredItem(t, out, "cells", keys[4]); !bytes.Equal(valid.Body, after.Body) {
 		t.Error("a valid cell was changed")
 	}
 	if aside, _ := filepath.Glob(filepath.Join(out, "aside", "cells", "*.log")); len(aside) != 2 {
@@ -159,8 +161,8 @@ func TestCheckRepairsFolder(t *testing.T) {
 	if left := problemsOf(mustCheck(t, out, false, o)); len(left) > 0 {
 		t.Errorf("after the repair: %v", left)
 	}
-	again := mustRun(t, parseIn(t, dir, text), out, o)
-	sameScores(t, want.Rows, again.Rows, 1e-9)
+	again := studytest.Run(t, studytest.Parse(t, dir, text), out, o)
+	studytest.SameScores(t, want.Rows, again.Rows, 1e-9)
 
 	write([]byte("study,model\n"), out, "scores.csv")
 	if got := problemsOf(mustCheck(t, out, true, o)); got["scores.csv"] != rundir.Lacking {
@@ -189,7 +191,7 @@ func TestCheckRepairsFolder(t *testing.T) {
 // taskOf returns the name of the first task of a cell that has a state.
 func taskOf(t *testing.T, dir, cell string) string {
 	t.Helper()
-	for _, key := range storedKeys(t, dir, "states") {
+	for _, key := range studytest.StoredKeys(t, dir, "states") {
 		if id, task, _ := strings.Cut(key, "/"); strings.HasPrefix(id, cell) {
 			return task
 		}
@@ -205,9 +207,9 @@ func TestCheckBesideARun(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "small", testmodel.Options{})
-	o := options(t)
-	text := strings.Replace(studyText, ", seis]", "]", 1) + "samples: true\nbatch: 14\nmemory: 64KiB\n"
-	want := mustRun(t, parseIn(t, dir, text), filepath.Join(dir, "whole"), o)
+	o := studytest.Options(t)
+	text := strings.Replace(studytest.Text, ", seis]", "]", 1) + "samples: true\nbatch: 14\nmemory: 64KiB\n"
+	want := studytest.Run(t, studytest.Parse(t, dir, text), filepath.Join(dir, "whole"), o)
 	o.SaveInterval, o.SaveFraction = time.Nanosecond, 1e9
 	for i := range 10 {
 		out := filepath.Join(dir, fmt.Sprint("run", i))
@@ -216,7 +218,7 @@ func TestCheckBesideARun(t *testing.T) {
 		mine.Warn = func(text string) { t.Errorf("the run warns: %s", text) }
 		var rows []scores.Row
 		go func() {
-			r, err := Run(t.Context(), parseIn(t, dir, text), out, mine)
+			r, err := study.Run(t.Context(), studytest.Parse(t, dir, text), out, mine)
 			if err == nil {
 				rows = r.Rows
 			}
@@ -231,13 +233,13 @@ func TestCheckBesideARun(t *testing.T) {
 				running = false
 			default:
 				if _, err := os.Stat(filepath.Join(out, "cells")); err == nil {
-					if _, err := Check(t.Context(), out, true, o); err != nil {
+					if _, err := study.Check(t.Context(), out, true, o); err != nil {
 						t.Fatal(err)
 					}
 				}
 			}
 		}
-		sameScores(t, want.Rows, rows, 1e-9)
+		studytest.SameScores(t, want.Rows, rows, 1e-9)
 		if moved, _ := filepath.Glob(filepath.Join(out, "aside", "*", "*")); len(moved) > 0 {
 			t.Errorf("files of the run were moved: %v", moved)
 		}
@@ -248,9 +250,9 @@ func TestCheckWithoutModelFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path := testmodel.Write(t, dir, "small", testmodel.Options{})
-	o := options(t)
+	o := studytest.Options(t)
 	out := filepath.Join(dir, "run")
-	mustRun(t, parseIn(t, dir, studyText), out, o)
+	studytest.Run(t, studytest.Parse(t, dir, studytest.Text), out, o)
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
@@ -258,12 +260,12 @@ func TestCheckWithoutModelFile(t *testing.T) {
 	if len(found) != 1 || !found[0].Note || found[0].Kind != rundir.Unknown || !strings.Contains(found[0].Why, "small.onnx") {
 		t.Errorf("findings %+v, want a note that the model is missing", found)
 	}
-	if _, err := Check(t.Context(), dir, false, o); err == nil || !strings.Contains(err.Error(), "not a run folder") {
+	if _, err := study.Check(t.Context(), dir, false, o); err == nil || !strings.Contains(err.Error(), "not a run folder") {
 		t.Errorf("a folder that is no run folder: error %v, want one that says so", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Check(ctx, out, false, o); !errors.Is(err, context.Canceled) {
+	if _, err := study.Check(ctx, out, false, o); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: error %v, want context.Canceled", err)
 	}
 }

@@ -1,4 +1,4 @@
-package study
+package study_test
 
 import (
 	"errors"
@@ -10,6 +10,8 @@ import (
 
 	"github.com/noether-ml/noether/internal/atomicfile"
 	"github.com/noether-ml/noether/internal/report/html"
+	"github.com/noether-ml/noether/internal/study"
+	"github.com/noether-ml/noether/internal/study/studytest"
 	"github.com/noether-ml/noether/internal/testmodel"
 )
 
@@ -38,10 +40,10 @@ func TestCheckFindsEveryDamage(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "small", testmodel.Options{})
-	o := options(t)
-	text := studyText + "samples: true\n"
+	o := studytest.Options(t)
+	text := studytest.Text + "samples: true\n"
 	out := filepath.Join(dir, "run")
-	want := mustRun(t, parseIn(t, dir, text), out, o)
+	want := studytest.Run(t, studytest.Parse(t, dir, text), out, o)
 	page, err := os.Create(filepath.Join(out, "report.html"))
 	if err == nil {
 		err = errors.Join(html.Run{Rows: want.Rows, Record: want.Record}.WritePage(page), page.Close())
@@ -95,20 +97,20 @@ func TestRunRepairsDamage(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "small", testmodel.Options{})
-	o := options(t)
-	text := studyText + "samples: true\n"
+	o := studytest.Options(t)
+	text := studytest.Text + "samples: true\n"
 	out := filepath.Join(dir, "run")
-	want := mustRun(t, parseIn(t, dir, text), out, o)
+	want := studytest.Run(t, studytest.Parse(t, dir, text), out, o)
 	again := func(what string) {
 		t.Helper()
-		sameScores(t, want.Rows, mustRun(t, parseIn(t, dir, text), out, o).Rows, 1e-9)
+		studytest.SameScores(t, want.Rows, studytest.Run(t, studytest.Parse(t, dir, text), out, o).Rows, 1e-9)
 		if found := mustCheck(t, out, false, o); len(found) > 0 {
 			t.Errorf("%s: after another run there is still %+v", what, found)
 		}
 	}
-	damageRecord(t, out, "cells", `"Index":[`) // per-sample values
+	studytest.DamageRecord(t, out, "cells", `"Index":[`) // per-sample values
 	again("damaged per-sample values")
-	damageRecord(t, out, "cells", `{"format":1`) // scores
+	studytest.DamageRecord(t, out, "cells", `{"format":1`) // scores
 	again("damaged scores")
 	damage := func(path, text string) {
 		t.Helper()
@@ -129,34 +131,34 @@ func TestDamagedStateOfAShardIsComputedAgain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "small", testmodel.Options{})
-	o := options(t)
-	want := mustRun(t, parseIn(t, dir, studyText), filepath.Join(dir, "whole"), o)
+	o := studytest.Options(t)
+	want := studytest.Run(t, studytest.Parse(t, dir, studytest.Text), filepath.Join(dir, "whole"), o)
 	out := filepath.Join(dir, "run")
 	for i := 1; i <= 2; i++ {
 		part := o
-		part.Shard = Shard{Index: i, Count: 2}
-		mustRun(t, parseIn(t, dir, studyText), out, part)
+		part.Shard = study.Shard{Index: i, Count: 2}
+		studytest.Run(t, studytest.Parse(t, dir, studytest.Text), out, part)
 	}
-	for _, key := range storedKeys(t, out, "states") {
+	for _, key := range studytest.StoredKeys(t, out, "states") {
 		if strings.Contains(key, ".1of2/") {
-			state, err := storedItem(t, out, "states", key).Bytes("state")
+			state, err := studytest.StoredItem(t, out, "states", key).Bytes("state")
 			if err != nil {
 				t.Fatal(err)
 			}
-			damageRecord(t, out, "states", string(state))
+			studytest.DamageRecord(t, out, "states", string(state))
 			break
 		}
 	}
-	_, err := Merge(t.Context(), parseIn(t, dir, studyText), []string{out}, o)
+	_, err := study.Merge(t.Context(), studytest.Parse(t, dir, studytest.Text), []string{out}, o)
 	if err == nil || !strings.Contains(err.Error(), "1/2 (damaged)") {
 		t.Fatalf("a damaged state: %v", err)
 	}
 	part := o
-	part.Shard = Shard{Index: 1, Count: 2}
-	mustRun(t, parseIn(t, dir, studyText), out, part)
-	got, err := Merge(t.Context(), parseIn(t, dir, studyText), []string{out}, o)
+	part.Shard = study.Shard{Index: 1, Count: 2}
+	studytest.Run(t, studytest.Parse(t, dir, studytest.Text), out, part)
+	got, err := study.Merge(t.Context(), studytest.Parse(t, dir, studytest.Text), []string{out}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	sameScores(t, want.Rows, got.Rows, 1e-5)
+	studytest.SameScores(t, want.Rows, got.Rows, 1e-5)
 }

@@ -1,4 +1,4 @@
-package study
+package study_test
 
 import (
 	"context"
@@ -7,8 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/noether-ml/noether/internal/study"
 	"github.com/noether-ml/noether/internal/study/plan"
 	"github.com/noether-ml/noether/internal/study/rundir"
+	"github.com/noether-ml/noether/internal/study/studytest"
 	"github.com/noether-ml/noether/internal/testmodel"
 )
 
@@ -26,7 +28,7 @@ func TestSaveAfterDeadlineKeepsTheState(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "small", testmodel.Options{})
-	p, err := NewPlan(t.Context(), parseIn(t, dir, studyText), options(t))
+	p, err := study.NewPlan(t.Context(), studytest.Parse(t, dir, studytest.Text), studytest.Options(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,11 +50,11 @@ func TestSaveAfterDeadlineKeepsTheState(t *testing.T) {
 		return w.SaveCell(ctx, cell, accs)
 	}
 	state := func() string {
-		keys := storedKeys(t, folder.Path(), "states")
+		keys := studytest.StoredKeys(t, folder.Path(), "states")
 		if len(keys) != len(cell.Tasks) {
 			t.Fatalf("%d states, want %d", len(keys), len(cell.Tasks))
 		}
-		raw, err := storedItem(t, folder.Path(), "states", keys[0]).Bytes("state")
+		raw, err := studytest.StoredItem(t, folder.Path(), "states", keys[0]).Bytes("state")
 		if err != nil {
 			t.Fatal(err)
 		}

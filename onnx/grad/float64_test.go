@@ -14,7 +14,6 @@ import (
 	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/grad"
-	"github.com/noether-ml/noether/onnx/grad/internal/oracle"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -22,7 +21,8 @@ import (
 // float64 in place of float32, except for operands by which no gradient is taken.
 func (tc testCase) inFloat64(op string, opset int) testCase {
 	tc.operands = slices.Clone(tc.operands)
-	oneType := op == "Pow" && opset < 12 || op == "Scatter" // all floats must have the type of the first
+	// All floats must have the type of the first.
+	oneType := op == "Pow" && opset < 12 || op == "Scatter"
 	for i := range tc.operands {
 		o := &tc.operands[i]
 		o.isFloat64 = o.floats != nil && (!o.noGradient || oneType)
@@ -118,7 +118,7 @@ func checkFloat64(t *testing.T, rt *ort.Runtime, op string, g *generator, tc tes
 	}
 }
 
-// A graph that oracle.InFloat64 rewrites to compute y in float64 gives the same gradients up to
+// A graph that inFloat64 rewrites to compute y in float64 gives the same gradients up to
 // rounding. The cases keep away from kinks such as ties of a maximum, where rounding can change a
 // gradient.
 func TestFloat64Oracle(t *testing.T) {
@@ -127,7 +127,7 @@ func TestFloat64Oracle(t *testing.T) {
 		t.Run(c.op, func(t *testing.T) {
 			t.Parallel()
 			for _, opset := range c.opsets {
-				if opset < oracle.MinOpset {
+				if opset < oracleMinOpset {
 					continue
 				}
 				for i := range trials() {
@@ -141,7 +141,7 @@ func TestFloat64Oracle(t *testing.T) {
 					}
 					feed["r0"] = operand{shape: dy.Shape, floats: dy.Data}
 					m := tc.gradients(t, c.op, opset, []tensor.Tensor{dy})
-					inFloat64, err := oracle.InFloat64(m, "y")
+					inFloat64, err := inFloat64(m, "y")
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -10,11 +10,6 @@ import (
 // an axis.
 const maxConstant = 1 << 20
 
-// An operation is a node whose gradient is being written; its methods add nodes to the graph and
-// return the names of tensors. x(i) is the node's i-th input, dy(i) the gradient of its i-th output
-// and size an axis length. fail panics with an error, which the differentiation returns. In
-// comments, ddata is the gradient of data.
-
 // output = data at indices along an axis: ddata is the sum of the slices of doutput, each at the
 // position that it was taken from.
 func gather(op *operation) onnx.Value {
@@ -52,7 +47,8 @@ func (op *operation) gatherByConstant(at, indexRank int) onnx.Value {
 	if n > maxConstant {
 		return ""
 	}
-	source := slices.Repeat([]int{len(indices)}, n) // for each position, an index of g; index len(indices) is the zero that padAxis adds
+	// For each position, an index of g; index len(indices) is the zero that padAxis adds.
+	source := slices.Repeat([]int{len(indices)}, n)
 	for i, index := range indices {
 		if index < 0 || index >= n || source[index] < len(indices) {
 			return ""
@@ -64,7 +60,8 @@ func (op *operation) gatherByConstant(at, indexRank int) onnx.Value {
 
 // gatherAny moves the axes of the indices to the front and adds the slices up as rows of a matrix.
 func (op *operation) gatherAny(at, rank, indexRank int) onnx.Value {
-	permY := make([]int, indexRank, indexRank+rank-1) // of dy: the axes of the indices, then the others
+	// Of dy: the axes of the indices, then the others.
+	permY := make([]int, indexRank, indexRank+rank-1)
 	for i := range permY {
 		permY[i] = at + i
 	}

@@ -2,12 +2,6 @@ package grad
 
 import "github.com/noether-ml/noether/onnx"
 
-// In this file an operation is a node whose gradient is being written. Its i-th input is op.x(i)
-// and its i-th output op.y(i), both the names of tensors. dV, as in dY, is the gradient of the loss
-// by V; op.dy(i) is that of the i-th output, empty if it is zero. accumulate(i, f) adds f() to the
-// gradient of the i-th input where it is wanted. A method that "is" a tensor adds the nodes that
-// compute it. fail panics with an error, which the differentiation returns.
-
 // normalized is hat = (x - mean) / sqrt(variance + epsilon), with the mean and the variance over
 // some axes, and inverse = 1 / sqrt(variance + epsilon).
 func (op *operation) normalized(x onnx.Value, axes []int) (hat, inverse onnx.Value) {
@@ -57,10 +51,12 @@ func batchNormalization(op *operation) {
 	dy, scale, mean, variance := op.dy(0), op.x(1), op.x(3), op.x(4)
 	inverse := func() onnx.Value { return op.inverseDeviation(variance) }
 	dScale := func() onnx.Value { return op.Mul(op.centeredSums(mean, rank), inverse()) }
-	op.accumulate(0, func() onnx.Value { // one BatchNormalization, which a runtime can fuse with a convolution
+	// One BatchNormalization, which a runtime can fuse with a convolution.
+	op.accumulate(0, func() onnx.Value {
 		zero := op.filled(0, scale)
 		g := op.Op("BatchNormalization", onnx.Attrs{"epsilon": op.attrFloat("epsilon", 1e-5)}, dy, scale, zero, zero, variance)
-		return op.markBlocked(g, dy) // g stays in ONNX Runtime's blocked layout NCHWc if dy is in it
+		// g stays in ONNX Runtime's blocked layout NCHWc if dy is in it.
+		return op.markBlocked(g, dy)
 	})
 	op.accumulate(1, dScale)
 	op.accumulate(2, func() onnx.Value { return op.channelSums(dy, rank) })
@@ -73,9 +69,9 @@ func (op *operation) centeredSums(mean onnx.Value, rank int) onnx.Value {
 	return op.channelSums(op.Mul(op.dy(0), op.Sub(op.x(0), op.perChannel(mean, rank))), rank)
 }
 
-// elementsPerChannel is the number of elements of X for each channel, in the type of X: a scalar, or
-// a vector of one element. It is computed from the shape: the operator Size runs on the CPU, and a
-// runtime would first copy all of X there from another device.
+// elementsPerChannel is the number of elements of X for each channel, in the type of X: a scalar,
+// or a vector of one element. It is computed from the shape: the operator Size runs on the CPU, and
+// a runtime would first copy all of X there from another device.
 func (op *operation) elementsPerChannel() onnx.Value {
 	x := op.x(0)
 	known, unknown := 1, []onnx.Value(nil)
@@ -219,7 +215,8 @@ func instanceNormalization(op *operation) {
 // channel since opset 21, and had one for each group before.
 func groupNormalization(op *operation) {
 	rank := op.rank(op.x(0))
-	grouped := func(v onnx.Value) onnx.Value { return op.Reshape(v, 0, op.attr("num_groups", 1), -1) } // n x groups x rest
+	// n x groups x rest.
+	grouped := func(v onnx.Value) onnx.Value { return op.Reshape(v, 0, op.attr("num_groups", 1), -1) }
 	hat, inverse := op.normalized(grouped(op.x(0)), []int{2})
 	dy, perGroup := op.dy(0), op.Opset() < 21
 	op.accumulate(0, func() onnx.Value {
@@ -263,7 +260,8 @@ func lpNormalization(op *operation) onnx.Value {
 // The window of this sum is mirrored: it has the channels whose windows contain the channel of X.
 func lrn(op *operation) onnx.Value {
 	size := op.attr("size", 1)
-	alpha, beta := op.attrFloat("alpha", 1e-4)/float64(size), op.attrFloat("beta", 0.75) // alpha of the formula / size
+	// alpha of the formula / size.
+	alpha, beta := op.attrFloat("alpha", 1e-4)/float64(size), op.attrFloat("beta", 0.75)
 	below, above := (size-1)/2, size/2
 	x, y, dy := op.x(0), op.y(0), op.dy(0)
 	s := op.Add(op.times(op.channelWindowSums(op.square(x), below, above), alpha), op.num(op.attrFloat("bias", 1)))

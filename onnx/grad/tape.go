@@ -20,20 +20,22 @@ type tape struct {
 	nodes     []*pb.NodeProto              // of that graph, in topological order
 	producers map[onnx.Value]*pb.NodeProto // by tensor, the node that computes it
 	targets   map[onnx.Value]bool          // the tensors to differentiate by
-	active    map[onnx.Value]bool          // targets and tensors that depend on one, so that a gradient is wanted
-	gradients map[onnx.Value]onnx.Value    // by tensor, the sum of the terms of its gradient so far
-	err       error                        // the first one
+	// Targets and tensors that depend on one, so that a gradient is wanted.
+	active    map[onnx.Value]bool
+	gradients map[onnx.Value]onnx.Value // by tensor, the sum of the terms of its gradient so far
+	err       error                     // the first one
 
 	// unexpanded are gradients that are still to be expanded to the shape of their tensor. A sum or
 	// a product with another tensor expands them without a node Expand.
 	unexpanded map[onnx.Value]onnx.Value
 
-	blocked map[onnx.Value]bool // gradients that a runtime keeps in blocks of channels: see blocked.go
-	concats map[string]int      // indices of Concat nodes by their inputs: see concatsOf
+	// Gradients that a runtime keeps in blocks of channels: see blocked.go.
+	blocked map[onnx.Value]bool
+	concats map[string]int // indices of Concat nodes by their inputs: see concatsOf
 
-	// pullback is Pullback, which returns gradients given those of the tensors y. Rules that replace
-	// a node by several nodes call it to differentiate those. (A rule writes a node's gradients.)
-	// If they called Pullback itself, the initialisation of the variable rules would be a cycle.
+	// pullback is Pullback, which returns gradients given those of the tensors y. Rules that
+	// replace a node by several nodes call it to differentiate those. If they called Pullback
+	// itself, the initialisation of the variable rules would be a cycle.
 	pullback func(b *onnx.Builder, y, dy []onnx.Value, by ...onnx.Value) ([]onnx.Value, error)
 }
 
@@ -94,8 +96,8 @@ func errNoTensor(role, name string, info *infer.Info) error {
 }
 
 // checkVector returns an error if dy does not exist, does not hold floating-point numbers or has
-// another shape than y. dy is the cotangent of y (the gradient that reverse mode starts from) or
-// its tangent (the direction that forward mode starts from), as role says. An empty dy is no error.
+// another shape than y. dy is the cotangent of y or its tangent, as role says. An empty dy is no
+// error.
 func (t *tape) checkVector(role string, dy, y onnx.Value) error {
 	if dy == "" {
 		return nil
@@ -150,8 +152,8 @@ func (t *tape) activate(n *pb.NodeProto) {
 	}
 }
 
-// seed adds the cotangent dy of y (a gradient from which differentiation starts) to the gradient of
-// y, unless y depends on no target. An empty dy stands for ones.
+// seed adds the cotangent dy of y to the gradient of y, unless y depends on no target. An empty dy
+// stands for ones.
 func (t *tape) seed(y, dy onnx.Value) {
 	if !t.active[y] {
 		return

@@ -8,10 +8,7 @@ import (
 )
 
 // outputValue returns the value of the node's output with the index output, which has the given
-// shape, or nil if it cannot be inferred. Elements that depend on an unknown one are NaN. Here a
-// layout is the list of a tensor's axes, nil if unknown; a size of -1 is unknown; and generate
-// returns an array of the given shape whose elements a function computes from their indices.
-// op.args is what is known about the inputs, and op.value(i) the value of input i, nil if unknown.
+// shape, or nil if it cannot be inferred. Elements that depend on an unknown one are NaN.
 func (op *operation) outputValue(output int, shape []int) *array {
 	x := op.value(0)
 	switch op.node.GetOpType() {
@@ -108,7 +105,8 @@ func (op *operation) rearranged(x *array, output int) func(index []int) float64 
 		}
 		return func(index []int) float64 { return math.Trunc(x.at(index)) }
 	case "Reshape", "Squeeze", "Unsqueeze", "Flatten":
-		next := -1 // index in x of the last element that was returned: these operators keep the order
+		// Index in x of the last element that was returned: these operators keep the order.
+		next := -1
 		return func([]int) float64 {
 			if next++; next < len(x.data) {
 				return x.data[next]

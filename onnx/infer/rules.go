@@ -6,14 +6,11 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// A layoutRule returns the layouts of an operator's outputs: the axes of each, with their letters
-// (N batch, C channel, H and W space, T token or time) and sizes. op is a node with what is known
-// of its inputs; op.layout(i) is the layout of input i. x is that of the first input.
+// A layoutRule returns the layouts of an operator's outputs. x is the layout of the first input.
 type layoutRule func(op *operation, x layout) []layout
 
 // layoutRules are the rules of operators. An operator without a rule is assumed to keep the layout
-// of its first input, as activation functions do. unlabelled returns axes of given sizes without
-// letters.
+// of its first input, as activation functions do.
 var layoutRules = byOperator(map[string]layoutRule{
 	"Constant":                   fromNode((*operation).constantLayout),
 	"Shape":                      fromNode((*operation).shapeLayout),
@@ -57,11 +54,13 @@ var layoutRules = byOperator(map[string]layoutRule{
 	"LSTM GRU RNN": (*operation).recurrent,
 	"BatchNormalization": func(op *operation, x layout) []layout {
 		mean, variance := op.layout(3), op.layout(4)
-		return []layout{x, mean, variance, mean, variance} // before opset 14 there may be two more outputs, saved_mean and saved_var
+		// Before opset 14 there may be two more outputs, saved_mean and saved_var.
+		return []layout{x, mean, variance, mean, variance}
 	},
 	"LayerNormalization": (*operation).layerNormalization,
 
-	"GatherND NonZero Compress Unique NonMaxSuppression If Loop Scan Optional": func(*operation, layout) []layout { return nil }, // not inferred
+	// Not inferred.
+	"GatherND NonZero Compress Unique NonMaxSuppression If Loop Scan Optional": func(*operation, layout) []layout { return nil },
 })
 
 // fromFirstInput returns the rule of an operator with one output, whose layout f derives from that

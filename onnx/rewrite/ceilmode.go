@@ -11,8 +11,8 @@ import (
 
 // FixCeilMode rewrites pools with ceil_mode and inputs of known size if, on some axis, the last
 // window would start in the padding at the end. Runtimes leave out such a window, as the standard
-// requires since operator set (opset) 22. For earlier ones the runtimes' shape inference includes
-// it, and they reject a graph in which the sizes with and without it conflict.
+// requires since opset 22. For earlier ones the runtimes' shape inference includes it, and they
+// reject a graph in which the sizes with and without it conflict.
 //
 // In such a pool, padding that only the window left out would read is removed, and input elements
 // that only it would read are cropped. A MaxPool whose indices are read is not cropped: it gets a
@@ -43,8 +43,10 @@ func fixCeilMode(b *onnx.Builder, n *pb.NodeProto, x []int) []onnx.Value {
 	if rank == 0 || len(x) != rank+2 || slices.Min(x[2:]) < 1 {
 		return nil
 	}
-	pads, cut := make([]int, 2*rank), make([]int, rank) // for ceil_mode: the padding, and elements of x to crop
-	floorPads := make([]int, 2*rank)                    // padding that gives the same windows without ceil_mode
+	// For ceil_mode: the padding, and elements of x to crop.
+	pads, cut := make([]int, 2*rank), make([]int, rank)
+	// Padding that gives the same windows without ceil_mode.
+	floorPads := make([]int, 2*rank)
 	leftOut := false
 	for i, k := range kernel {
 		w := window.Of(n, k, i, rank) // w.Begin: padding at the start, w.Pad: at both ends

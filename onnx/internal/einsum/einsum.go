@@ -1,5 +1,4 @@
-// Package einsum reads the equations of the operator Einsum, sums of products by Einstein's
-// convention:
+// Package einsum reads the equations of the operator Einsum:
 //
 //	Read("bij,bjk->bik", []int{3, 3}) // a batch of matrix products: "bij" and "bjk" to "bik"
 package einsum
@@ -29,7 +28,8 @@ func Read(equation string, ranks []int) (terms []string, result string, err erro
 	}
 	longest := 0 // axes of the longest ellipsis
 	for i, term := range terms {
-		elided := ranks[i] - len(strings.Replace(term, "...", "", 1)) // axes that an ellipsis stands for
+		// Axes that an ellipsis stands for.
+		elided := ranks[i] - len(strings.Replace(term, "...", "", 1))
 		if elided < 0 || elided > len(free) || elided > 0 && !strings.Contains(term, "...") {
 			return nil, "", fmt.Errorf("its equation %q does not fit operand %d, which has %d axes", equation, i, ranks[i])
 		}

@@ -15,10 +15,10 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A chart is a figure of docs/results that is drawn from a stored result. row sets what an entry is a
-// score of, or returns false if it is not drawn. Panel, Colour and Across of its options name the
-// column of the scores that panels, colours and the categories of bars show; Columns is the width in
-// columns of a page.
+// A chart is a figure of docs/results that is drawn from a stored result. row sets what an entry is
+// a score of, or returns false if it is not drawn. Panel, Colour and Across of its options name the
+// column of the scores that panels, colours and the categories of bars show; Columns is the width
+// in columns of a page.
 type chart struct {
 	name    string // of the SVG file, and of the stored result
 	options figure.Options
