@@ -143,6 +143,7 @@ var order = strings.Fields(`
 	internal/study/rundir
 	internal/study/run
 	internal/study
+	internal/study/studytest
 	internal/train/recipe
 
 	internal/report

@@ -1,4 +1,4 @@
-package study
+package study_test
 
 import (
 	"bytes"
@@ -11,13 +11,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/noether-ml/noether/internal/study"
 	"github.com/noether-ml/noether/internal/study/rundir"
+	"github.com/noether-ml/noether/internal/study/studytest"
 	"github.com/noether-ml/noether/internal/testmodel"
 )
 
-func mustCheck(t *testing.T, dir string, fix bool, o Options) []Finding {
+func mustCheck(t *testing.T, dir string, fix bool, o study.Options) []study.Finding {
 	t.Helper()
-	found, err := Check(t.Context(), dir, fix, o)
+	found, err := study.Check(t.Context(), dir, fix, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +30,7 @@ func mustCheck(t *testing.T, dir string, fix bool, o Options) []Finding {
 // one of a run, or is that of another cell than its name says. An unwanted one is left over from
 // finished work, or holds samples of a cell that has no record. One is lacking if it is missing, or
 // differs from the cells that it is computed from.
-func problemsOf(found []Finding) map[string]string {
+func problemsOf(found []study.Finding) map[string]string {
 	out := map[string]string{}
 	for _, f := range found {
 		if !f.Note {
@@ -47,17 +49,17 @@ func TestCheckRepairsFolder(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "small", testmodel.Options{})
-	o := options(t)
-	text := studyText + "samples: true\n"
+	o := studytest.Options(t)
+	text := studytest.Text + "samples: true\n"
 	out := filepath.Join(dir, "run")
-	want := mustRun(t, parseIn(t, dir, text), out, o)
+	want := studytest.Run(t, studytest.Parse(t, dir, text), out, o)
 	if found := mustCheck(t, out, true, o); len(found) > 0 {
 		t.Fatalf("findings in an undamaged folder: %+v", found)
 	}
 	part := o
-	part.Shard = Shard{Index: 1, Count: 2}
+	part.Shard = study.Shard{Index: 1, Count: 2}
 	shard := filepath.Join(dir, "shard")
-	mustRun(t, parseIn(t, dir, text), shard, part)
+	studytest.Run(t, studytest.Parse(t, dir, text), shard, part)
 	if found := mustCheck(t, shard, false, o); len(found) > 0 {
 		t.Fatalf("findings in an undamaged shard: %+v", found)
 	}
@@ -144,7 +146,7 @@ func TestCheckRepairsFolder(t *testing.T) {
 			t.Errorf("not repaired: %+v", f)
 		}
 	}
-	if !slices.ContainsFunc(found, func(f Finding) bool { return f.Kind == rundir.Old && f.Note && f.Mended == "" }) {
+	if !slices.ContainsFunc(found, func(f study.Finding) bool { return f.Kind == rundir.Old && f.Note && f.Mended == "" }) {
 		t.Errorf("the cell of an older study is not reported, or was changed: %+v", found)
 	}
 	if !bytes.Equal(before, read(out, "cells", plain[2]+".json")) {
@@ -156,8 +158,8 @@ func TestCheckRepairsFolder(t *testing.T) {
 	if left := problemsOf(mustCheck(t, out, false, o)); len(left) > 0 {
 		t.Errorf("after the repair: %v", left)
 	}
-	again := mustRun(t, parseIn(t, dir, text), out, o)
-	sameScores(t, want.Rows, again.Rows, 1e-9)
+	again := studytest.Run(t, studytest.Parse(t, dir, text), out, o)
+	studytest.SameScores(t, want.Rows, again.Rows, 1e-9)
 
 	write([]byte("study,model\n"), out, "scores.csv")
 	if got := problemsOf(mustCheck(t, out, true, o)); got["scores.csv"] != rundir.Lacking {
@@ -187,9 +189,9 @@ func TestCheckWithoutModelFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path := testmodel.Write(t, dir, "small", testmodel.Options{})
-	o := options(t)
+	o := studytest.Options(t)
 	out := filepath.Join(dir, "run")
-	mustRun(t, parseIn(t, dir, studyText), out, o)
+	studytest.Run(t, studytest.Parse(t, dir, studytest.Text), out, o)
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
@@ -197,12 +199,12 @@ func TestCheckWithoutModelFile(t *testing.T) {
 	if len(found) != 1 || !found[0].Note || found[0].Kind != rundir.Unknown || !strings.Contains(found[0].Why, "small.onnx") {
 		t.Errorf("findings %+v, want a note that the model is missing", found)
 	}
-	if _, err := Check(t.Context(), dir, false, o); err == nil || !strings.Contains(err.Error(), "not a run folder") {
+	if _, err := study.Check(t.Context(), dir, false, o); err == nil || !strings.Contains(err.Error(), "not a run folder") {
 		t.Errorf("a folder that is no run folder: error %v, want one that says so", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Check(ctx, out, false, o); !errors.Is(err, context.Canceled) {
+	if _, err := study.Check(ctx, out, false, o); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: error %v, want context.Canceled", err)
 	}
 }

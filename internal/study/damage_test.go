@@ -1,4 +1,4 @@
-package study
+package study_test
 
 import (
 	"errors"
@@ -10,6 +10,8 @@ import (
 
 	"github.com/noether-ml/noether/internal/atomicfile"
 	"github.com/noether-ml/noether/internal/report/html"
+	"github.com/noether-ml/noether/internal/study"
+	"github.com/noether-ml/noether/internal/study/studytest"
 	"github.com/noether-ml/noether/internal/testmodel"
 )
 
@@ -38,10 +40,10 @@ func TestCheckFindsEveryDamage(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "small", testmodel.Options{})
-	o := options(t)
-	text := studyText + "samples: true\n"
+	o := studytest.Options(t)
+	text := studytest.Text + "samples: true\n"
 	out := filepath.Join(dir, "run")
-	want := mustRun(t, parseIn(t, dir, text), out, o)
+	want := studytest.Run(t, studytest.Parse(t, dir, text), out, o)
 	page, err := os.Create(filepath.Join(out, "report.html"))
 	if err == nil {
 		err = errors.Join(html.Run{Rows: want.Rows, Record: want.Record}.WritePage(page), page.Close())
@@ -95,13 +97,13 @@ func TestRunRepairsDamage(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "small", testmodel.Options{})
-	o := options(t)
-	text := studyText + "samples: true\n"
+	o := studytest.Options(t)
+	text := studytest.Text + "samples: true\n"
 	out := filepath.Join(dir, "run")
-	want := mustRun(t, parseIn(t, dir, text), out, o)
+	want := studytest.Run(t, studytest.Parse(t, dir, text), out, o)
 	again := func(what string) {
 		t.Helper()
-		sameScores(t, want.Rows, mustRun(t, parseIn(t, dir, text), out, o).Rows, 1e-9)
+		studytest.SameScores(t, want.Rows, studytest.Run(t, studytest.Parse(t, dir, text), out, o).Rows, 1e-9)
 		if found := mustCheck(t, out, false, o); len(found) > 0 {
 			t.Errorf("%s: after another run there is still %+v", what, found)
 		}
@@ -156,13 +158,13 @@ func TestDamagedStateOfAShardIsComputedAgain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "small", testmodel.Options{})
-	o := options(t)
-	want := mustRun(t, parseIn(t, dir, studyText), filepath.Join(dir, "whole"), o)
+	o := studytest.Options(t)
+	want := studytest.Run(t, studytest.Parse(t, dir, studytest.Text), filepath.Join(dir, "whole"), o)
 	out := filepath.Join(dir, "run")
 	for i := 1; i <= 2; i++ {
 		part := o
-		part.Shard = Shard{Index: i, Count: 2}
-		mustRun(t, parseIn(t, dir, studyText), out, part)
+		part.Shard = study.Shard{Index: i, Count: 2}
+		studytest.Run(t, studytest.Parse(t, dir, studytest.Text), out, part)
 	}
 	states, _ := filepath.Glob(filepath.Join(out, "states", "*.1of2.bin"))
 	raw, err := os.ReadFile(states[0])
@@ -173,16 +175,16 @@ func TestDamagedStateOfAShardIsComputedAgain(t *testing.T) {
 	if err := os.WriteFile(states[0], raw, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	_, err = Merge(t.Context(), parseIn(t, dir, studyText), []string{out}, o)
+	_, err = study.Merge(t.Context(), studytest.Parse(t, dir, studytest.Text), []string{out}, o)
 	if err == nil || !strings.Contains(err.Error(), "1/2 (damaged)") {
 		t.Fatalf("a damaged state: %v", err)
 	}
 	part := o
-	part.Shard = Shard{Index: 1, Count: 2}
-	mustRun(t, parseIn(t, dir, studyText), out, part)
-	got, err := Merge(t.Context(), parseIn(t, dir, studyText), []string{out}, o)
+	part.Shard = study.Shard{Index: 1, Count: 2}
+	studytest.Run(t, studytest.Parse(t, dir, studytest.Text), out, part)
+	got, err := study.Merge(t.Context(), studytest.Parse(t, dir, studytest.Text), []string{out}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	sameScores(t, want.Rows, got.Rows, 1e-5)
+	studytest.SameScores(t, want.Rows, got.Rows, 1e-5)
 }

@@ -1,4 +1,4 @@
-package study
+package study_test
 
 import (
 	"context"
@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/noether-ml/noether/internal/report/html"
+	"github.com/noether-ml/noether/internal/study"
+	"github.com/noether-ml/noether/internal/study/studytest"
 )
 
 // fullText is a study that writes every kind of file of a run folder.
@@ -85,18 +87,18 @@ func (d *disturbedStudy) finished(t *testing.T) string {
 
 // stopped returns the folder of a run that was stopped when due returned true. due is called at
 // each report of progress.
-func (d *disturbedStudy) stopped(t *testing.T, name string, due func(p Progress) bool) string {
+func (d *disturbedStudy) stopped(t *testing.T, name string, due func(p study.Progress) bool) string {
 	t.Helper()
 	out := filepath.Join(d.dir, name)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	o := d.saveAlways()
-	o.Progress = func(p Progress) {
+	o.Progress = func(p study.Progress) {
 		if due(p) {
 			cancel()
 		}
 	}
-	if _, err := Run(ctx, parseIn(t, d.dir, d.text), out, o); !errors.Is(err, context.Canceled) {
+	if _, err := study.Run(ctx, studytest.Parse(t, d.dir, d.text), out, o); !errors.Is(err, context.Canceled) {
 		t.Fatalf("the run ended with %v", err)
 	}
 	for _, f := range mustCheck(t, out, false, d.o) {
@@ -125,7 +127,9 @@ func (d *disturbedStudy) mutate(t *testing.T, folder, file string, m mutation, f
 	if found := mustCheck(t, out, fix, d.o); len(found) == 0 && !harmless {
 		t.Errorf("%s: check finds nothing", what)
 	}
-	d.checkCompletes(t, out, what, func(o Options) (*Result, error) { return Run(t.Context(), parseIn(t, d.dir, d.text), out, o) })
+	d.checkCompletes(t, out, what, func(o study.Options) (*study.Result, error) {
+		return study.Run(t.Context(), studytest.Parse(t, d.dir, d.text), out, o)
+	})
 	os.RemoveAll(out)
 }
 
@@ -139,12 +143,12 @@ func TestEveryMutationIsRepaired(t *testing.T) {
 	d := newDisturbedStudy(t, fullText)
 	folders := []string{
 		d.finished(t),
-		d.stopped(t, "samples", func(p Progress) bool { return p.Samples >= 16 }),
-		d.stopped(t, "procedure", func(Progress) bool { // shared: results that several cells of STIR need
+		d.stopped(t, "samples", func(p study.Progress) bool { return p.Samples >= 16 }),
+		d.stopped(t, "procedure", func(study.Progress) bool { // shared: results that several cells of STIR need
 			shared, _ := filepath.Glob(filepath.Join(d.dir, "procedure", "shared", "*.bin"))
 			return len(shared) > 0
 		}),
-		d.stopped(t, "states", func(p Progress) bool {
+		d.stopped(t, "states", func(p study.Progress) bool {
 			states, _ := filepath.Glob(filepath.Join(d.dir, "states", "states", "*.bin"))
 			cells, _ := filepath.Glob(filepath.Join(d.dir, "states", "cells", "*.json"))
 			return len(states) > 0 && len(cells) > 10

@@ -1,4 +1,4 @@
-package study
+package study_test
 
 import (
 	"bytes"
@@ -9,8 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/noether-ml/noether/internal/study"
 	"github.com/noether-ml/noether/internal/study/plan"
 	"github.com/noether-ml/noether/internal/study/rundir"
+	"github.com/noether-ml/noether/internal/study/studytest"
 	"github.com/noether-ml/noether/internal/testmodel"
 )
 
@@ -28,7 +30,7 @@ func TestSaveAfterDeadlineKeepsTheState(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "small", testmodel.Options{})
-	p, err := NewPlan(t.Context(), parseIn(t, dir, studyText), options(t))
+	p, err := study.NewPlan(t.Context(), studytest.Parse(t, dir, studytest.Text), studytest.Options(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -110,8 +110,8 @@ func execute(ctx context.Context, p *plan.Plan, folder rundir.Folder, o plan.Opt
 	return r.Finish(ctx)
 }
 
-// runPass feeds a pass to its accumulators (running sums), and scores the complete cells. If a part
-// of the pass fails, the rest is tried again without it.
+// runPass feeds a pass to its accumulators, and scores the complete cells. If a part of the pass
+// fails, the rest is tried again without it.
 func (r *runner) runPass(ctx context.Context, p *plan.Pass) (err error) {
 	ctx, pass := telemetry.Span(ctx, "pass", attribute.String("models", p.Title()), attribute.String("data", p.Data().Entry.Name))
 	defer func() { telemetry.EndSpan(pass, err) }()
