@@ -106,6 +106,7 @@ var order = strings.Fields(`
 	onnx/rewrite
 	onnx/grad onnx/grad/internal/oracle
 
+	internal/accel/internal/kernels/vendored
 	internal/accel/internal/kernels
 	internal/accel
 	engine/ort internal/orttest

@@ -1,4 +1,4 @@
-package kernels_test
+package vendored_test
 
 import (
 	"bytes"
