@@ -31,9 +31,9 @@ func fake(values ...float64) *source {
 	}}
 }
 
-// A row of a table compares the medians over three rounds of a peer (another program) and of
-// Noether. Each is a cell. A peer may be measured once only, or not at all: errSkip reports that it
-// cannot run on this machine.
+// A row of a table compares the medians over three rounds of a peer and of Noether. Each is a cell.
+// A peer may be measured once only, or not at all: errSkip reports that it cannot run on this
+// machine.
 func TestMeasure(t *testing.T) {
 	t.Parallel()
 	skipped := &source{func(context.Context, *runner) (metrics, error) { return nil, errSkip }}

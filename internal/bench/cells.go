@@ -12,9 +12,9 @@ import (
 
 const cellsColumn = "100,000 cells"
 
-// manyCells returns rows on a study of 100,000 cells: a model under 1,000 values of a transformation
-// in 100 trials, on four samples. It was run in two shards, each of one block of two samples. The
-// model is so small that most of the time is spent on the cells.
+// manyCells returns rows on a study of 100,000 cells: a model under 1,000 values of a
+// transformation in 100 trials, on four samples. It was run in two shards, each of one block of two
+// samples. The model is so small that most of the time is spent on the cells.
 func manyCells() []row {
 	var rows []row
 	for _, c := range []struct {
@@ -52,8 +52,8 @@ func cellsCommand(folder string, args []string) *source {
 	}}
 }
 
-// buildCells writes study.yaml and two run folders of it: shards, which is not merged, and finished.
-// It returns the folder that holds these three, and the path of the program noether.
+// buildCells writes study.yaml and two run folders of it: shards, which is not merged, and
+// finished. It returns the folder that holds these three, and the path of the program noether.
 func buildCells(ctx context.Context, r *runner) (dir, program string, err error) {
 	dir = filepath.Join(r.work, "cells")
 	if program, err = r.program(ctx); err != nil || r.built["cells"] {

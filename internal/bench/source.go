@@ -229,8 +229,8 @@ func arrays(n, p int, then *source) *source {
 }
 
 // firstRun returns a source that exports a network and does what a newcomer does on a folder of
-// images: noether init, noether run --dry-run and noether run. Its metrics are the number of images,
-// the seconds that the dry run predicts ("stated"), and what the run uses.
+// images: noether init, noether run --dry-run and noether run. Its metrics are the number of
+// images, the seconds that the dry run predicts ("stated"), and what the run uses.
 func firstRun(net string) *source {
 	return &source{func(ctx context.Context, r *runner) (metrics, error) {
 		model, err := r.model(ctx, net, "224")

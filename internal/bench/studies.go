@@ -21,8 +21,8 @@ const (
 	share        = "of the engine's time"
 )
 
-// studyTimes returns rows on the time of whole studies: that of the engine, and how much waiting for
-// decoded images and all other work add to it.
+// studyTimes returns rows on the time of whole studies: that of the engine, and how much waiting
+// for decoded images and all other work add to it.
 func studyTimes() []row {
 	const photos, photoCount, cifar = "images: $DATA/imagenet-samples", 2000, "cifar10: $DATA/cifar10/test_batch.bin"
 	manyPhotos := "images: $WORK/" + copiedPhotos(photoCount)

@@ -20,8 +20,8 @@ type table struct {
 	rows    []row
 }
 
-// A row is one task, measured by sources of Noether and of the peer, the program that it is compared
-// with.
+// A row is one task, measured by sources of Noether and of the peer, the program that it is
+// compared with.
 type row struct {
 	text  map[string]string // texts in the row, by column
 	cells []cell

@@ -319,7 +319,7 @@ func unitMemory() []row {
 	return rows
 }
 
-// page returns a row on a report in the browser. A view is one opening of the page.
+// page returns a row on a report in the browser.
 func page(text, benchmark string) row {
 	from := golang("internal/report/html", "FirstView/"+benchmark+"$", 5)
 	return row{text: map[string]string{"page": text}, cells: []cell{

@@ -2,9 +2,9 @@
 // experiments, runs, and their parameters, tags, metrics and artifacts.
 //
 // It keeps to the limits of the interface: it replaces characters in names, truncates long values,
-// and logs in batches of less than 1 MB. Artifacts are uploaded through the server if it offers that
-// (addresses that start with mlflow-artifacts:). If it names a store such as S3 instead, uploads
-// return ErrArtifacts.
+// and logs in batches of less than 1 MB. Artifacts are uploaded through the server if it offers
+// that (addresses that start with mlflow-artifacts:). If it names a store such as S3 instead,
+// uploads return ErrArtifacts.
 package mlflow
 
 import (

@@ -56,7 +56,7 @@ func run(ctx context.Context, names []string, files, out, library string) error 
 	}
 	defer remove()
 	start := filepath.Join(temporary, "start.onnx") // symmetric.yaml trains it, as ${START}
-	m, err := symmetric([]int{8, 8, 12, 16}, 3, 8) // three convolutions a stage, eight classes
+	m, err := symmetric([]int{8, 8, 12, 16}, 3, 8)  // three convolutions a stage, eight classes
 	if err != nil {
 		return err
 	}
