@@ -19,6 +19,7 @@ type goPackage struct {
 	command bool // package main
 	comment string
 	imports []string // packages of this module, by folder
+	foreign []string // packages of other modules and of the standard library
 }
 
 // packages returns the packages of the module, by folder.
@@ -55,7 +56,11 @@ func packages(t *testing.T) map[string]*goPackage {
 			if err != nil {
 				return err
 			}
-			if own, ok := strings.CutPrefix(name, module); ok && !slices.Contains(p.imports, own) {
+			own, ok := strings.CutPrefix(name, module)
+			switch {
+			case !ok:
+				p.foreign = append(p.foreign, name)
+			case !slices.Contains(p.imports, own):
 				p.imports = append(p.imports, own)
 			}
 		}
@@ -93,7 +98,7 @@ var order = strings.Fields(`
 	tensor
 	internal/seed internal/filesys internal/filelock internal/tempfolder internal/unsaved internal/atomicfile internal/powerloss internal/state internal/plainjson internal/spelling internal/machine internal/chroma internal/dynlib internal/turbojpeg internal/webp internal/gpu internal/gpu/gputest
 	internal/quickselect internal/plural internal/webguard internal/browse internal/mlflow internal/testdata
-	internal/checksum internal/config internal/hubtest internal/fetch internal/contactsheet internal/checkpoint
+	internal/checksum internal/config internal/hubtest internal/fetch/uri internal/fetch internal/contactsheet internal/checkpoint
 	internal/linalg
 	internal/audio
 
@@ -104,7 +109,7 @@ var order = strings.Fields(`
 	onnx/internal/window
 	onnx/infer onnx/internal/recurrence internal/blocks
 	onnx/rewrite
-	onnx/grad onnx/grad/internal/oracle
+	onnx/grad
 
 	internal/accel/internal/kernels/vendored
 	internal/accel/internal/kernels
@@ -114,7 +119,7 @@ var order = strings.Fields(`
 
 	transform
 	dataset dataset/video
-	internal/model/logmel internal/model/output
+	internal/model/logmel internal/model/output internal/model/preprocessing
 	internal/model
 
 	measure
@@ -132,6 +137,8 @@ var order = strings.Fields(`
 
 	internal/study/internal/guard internal/study/internal/telemetry
 	internal/study/spec
+	internal/study/open
+	internal/catalog
 	internal/study/plan
 	internal/study/rundir
 	internal/study/run
@@ -178,4 +185,45 @@ func TestPackageOrder(t *testing.T) {
 			}
 		}
 	}
+}
+
+// without lists for a package what it must not depend on, itself or by what it imports: packages, or
+// with a slash at the end all packages beneath a folder or module.
+var without = map[string][]string{
+	"internal/study/spec": {"engine/", "internal/accel", "internal/model", "internal/procedure", "internal/procedure/", "internal/train", "internal/train/",
+		"internal/fetch", "internal/catalog", "measure/", "github.com/yalue/onnxruntime_go", "gocloud.dev/"},
+}
+
+func TestPackagesAreWithout(t *testing.T) {
+	t.Parallel()
+	all := packages(t)
+	for name, forbidden := range without {
+		for dependency, by := range dependencies(all, name) {
+			for _, f := range forbidden {
+				if dependency == f || strings.HasSuffix(f, "/") && strings.HasPrefix(dependency, f) {
+					t.Errorf("%s depends on %s, which %s imports", name, dependency, by)
+				}
+			}
+		}
+	}
+}
+
+// dependencies returns what a package depends on, with a package that imports it. Of packages of
+// other modules it returns those that this module imports.
+func dependencies(all map[string]*goPackage, name string) map[string]string {
+	found := map[string]string{}
+	var add func(name string)
+	add = func(name string) {
+		for _, f := range all[name].foreign {
+			found[f] = name
+		}
+		for _, own := range all[name].imports {
+			if _, known := found[own]; !known {
+				found[own] = name
+				add(own)
+			}
+		}
+	}
+	add(name)
+	return found
 }

@@ -31,8 +31,8 @@ func findFFmpeg(explicit string) (string, error) {
 	return path, nil
 }
 
-// videoClip returns a clip, the sequence of frames of a video file, which ffmpeg decodes into a
-// pipe of PPM images. ffmpeg is the path of the program; "": see findFFmpeg.
+// videoClip returns a clip of a video file, which ffmpeg decodes into a pipe of PPM images. ffmpeg
+// is the path of the program; "": see findFFmpeg.
 func videoClip(path, ffmpeg string) (clip, error) {
 	program, err := findFFmpeg(ffmpeg)
 	if err != nil {

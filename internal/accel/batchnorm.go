@@ -10,10 +10,7 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// batchNorms is the state of rewriteBatchNorm. A native operator is one of this project, in C, that
-// replaces standard ones. The embedded graph holds what is known about the nodes before they are
-// rewritten: types, shapes and constants (static), and for each tensor the node that computes it
-// (producers) and the index of that node (index).
+// batchNorms is the state of rewriteBatchNorm.
 type batchNorms struct {
 	*graph
 	opset   int                   // version of the standard operators, see gradientPattern
@@ -24,8 +21,8 @@ type batchNorms struct {
 }
 
 // rewriteBatchNorm replaces BatchNormalization in training mode as package train writes it, with
-// the sum and the ReLU that follow, and the gradients that package grad (onnx/grad) writes for
-// these, by native operators. It reports whether it has replaced any.
+// the sum and the ReLU that follow, and the gradients that package grad writes for these, by native
+// operators. It reports whether it has replaced any.
 func rewriteBatchNorm(b *onnx.Builder, outputs []string) bool {
 	nodes := b.Nodes()
 	r := &batchNorms{newGraph(b), b.Opset(), countReaders(nodes, outputs), map[string]string{}, map[string]nativeNode{}, map[string]bool{}}

@@ -8,10 +8,9 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// A graph holds facts about the nodes of a model before they are rewritten: this package replaces
-// groups of standard operators by faster ones of its own. A builder edits the nodes of a model.
+// A graph holds facts about the nodes of a model before they are rewritten.
 type graph struct {
-	static    *infer.Info              // types, shapes and constants, known without a run
+	static    *infer.Info
 	producers map[string]*pb.NodeProto // the node that produces a tensor
 	index     map[string]int           // the index of that node
 }

@@ -8,11 +8,10 @@ import (
 )
 
 // rewriteGroups rewrites the groups of connected nodes that are faster in NHWC (see selectGroups)
-// with native operators, which replace those of ONNX Runtime (their domain is domain), and reports
-// whether there are any. For every tensor of a group it adds a node that converts the tensor to
-// NCHW, under the name that it had. rewrite.Prune removes those of these nodes whose output nothing
-// reads. outputs are the outputs of the graph. A graph that computes the gradient of a ReLU has
-// other costs.
+// with native operators, and reports whether there are any. For every tensor of a group it adds a
+// node that converts the tensor to NCHW, under the name that it had. rewrite.Prune removes those of
+// these nodes whose output nothing reads. outputs are the outputs of the graph. A graph that
+// computes the gradient of a ReLU has other costs.
 func rewriteGroups(b *onnx.Builder, outputs []string) bool {
 	g, nodes := newGraph(b), b.Nodes()
 	costs := forwardCosts
@@ -41,7 +40,7 @@ func rewriteGroups(b *onnx.Builder, outputs []string) bool {
 
 // A layout holds the state of rewriteGroups.
 type layout struct {
-	*graph       // its field static has the shapes that are known before a run
+	*graph
 	b            *onnx.Builder
 	nhwc         map[string]onnx.Value  // tensors in NHWC, by name in NCHW
 	convolutions map[string]convolution // the native convolutions whose results these tensors are, by name in NCHW

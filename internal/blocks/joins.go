@@ -8,10 +8,10 @@ type join struct {
 	node   int // index in path.nodes of the node that computes it
 }
 
-// joins returns the sums and concatenations whose branches come from different layers with weights
-// (outputs of products: matrix products, convolutions and recurrent operators). p is the part of
-// the graph between an input and some outputs: p.nodes are its nodes in order, p.reads the tensors
-// that each reads. This excludes the sum with a bias and sums inside an activation function.
+// joins returns the sums and concatenations whose branches come from different layers with weights.
+// p is the part of the graph between an input and some outputs: p.nodes are its nodes in order,
+// p.reads the tensors that each reads. This excludes the sum with a bias and sums inside an
+// activation function.
 func (p *path) joins() []join {
 	origins := map[string]map[string]bool{} // for a tensor, the nearest layers with weights and joins before it
 	var out []join

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/noether-ml/noether/internal/model/logmel"
+	"github.com/noether-ml/noether/internal/model/preprocessing"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -71,7 +72,7 @@ func newAudioInput(info onnx.ValueInfo, layout tensor.Axes, o Options) (input, e
 // is an error.
 func featureRate(s logmel.Settings, rate int) (int, error) {
 	if rate > 0 && s.Rate > 0 && rate != s.Rate {
-		return 0, &preprocessError{Key: "rate", Err: fmt.Errorf("preprocess: rate %d differs from that of the features, %d samples per second", rate, s.Rate)}
+		return 0, &preprocessing.KeyError{Key: "rate", Err: fmt.Errorf("preprocess: rate %d differs from that of the features, %d samples per second", rate, s.Rate)}
 	}
 	return max(rate, s.Rate), nil
 }
@@ -93,7 +94,7 @@ func withFeatures(graph *onnx.Model, o Options, channel ...int) (*onnx.Model, er
 	}
 	framesFirst, err := orient(info, &s)
 	if err != nil {
-		return nil, &preprocessError{Key: "features", Err: err}
+		return nil, &preprocessing.KeyError{Key: "features", Err: err}
 	}
 	b := onnx.NewBuilder(graph.Opset())
 	n := -1
@@ -105,7 +106,7 @@ func withFeatures(graph *onnx.Model, o Options, channel ...int) (*onnx.Model, er
 	wave := b.Input("sound", onnx.Float, slices.Concat([]int{info.Shape[0].Size}, channel, []int{n})...)
 	features, err := s.Graph(b.Scope("log-mel"), wave)
 	if err != nil {
-		return nil, &preprocessError{Key: "features", Err: err}
+		return nil, &preprocessing.KeyError{Key: "features", Err: err}
 	}
 	if framesFirst {
 		features = b.Transpose(features, 0, 2, 1)
@@ -198,7 +199,7 @@ func checkFrames(info onnx.ValueInfo, framesFirst bool, s logmel.Settings, n int
 	if n < 0 || frames < 0 || s.Frames(n) == frames {
 		return nil
 	}
-	return &preprocessError{Key: "length", Err: fmt.Errorf("preprocess: waveforms of %d samples have %d frames, and input %s takes %d", n, s.Frames(n), describeInput(info), frames)}
+	return &preprocessing.KeyError{Key: "length", Err: fmt.Errorf("preprocess: waveforms of %d samples have %d frames, and input %s takes %d", n, s.Frames(n), describeInput(info), frames)}
 }
 
 // TakesAudio reports whether the model takes audio rather than images.

@@ -65,7 +65,7 @@ func TestGoldenAdversarial(t *testing.T) {
 			}
 			for i, b := range golden.Batches {
 				tr.fixedStart = func(tensor.Tensor) tensor.Tensor { return floats(b.Start, 5, 2, 6, 6) }
-				loss, err := tr.Step(t.Context(), Batch{Inputs: []tensor.Tensor{floats(b.X, 5, 2, 6, 6)}, Classes: b.T})
+				loss, err := tr.Step(t.Context(), Batch{Inputs: []tensor.Tensor{floats(b.X, 5, 2, 6, 6)}, Targets: Targets{Classes: b.T}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -114,13 +114,13 @@ func TestAdversarialErrors(t *testing.T) {
 	for _, bad := range []float32{-1, 2, float32(math.NaN())} {
 		x := tensor.New(2, 4)
 		x.Data[5] = bad
-		if _, err := tr.Step(t.Context(), Batch{Inputs: []tensor.Tensor{x}, Classes: []int{0, 1}}); err == nil || !strings.Contains(err.Error(), "sample 1") {
+		if _, err := tr.Step(t.Context(), Batch{Inputs: []tensor.Tensor{x}, Targets: Targets{Classes: []int{0, 1}}}); err == nil || !strings.Contains(err.Error(), "sample 1") {
 			t.Errorf("an input of %g: %v", bad, err)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := tr.Step(ctx, Batch{Inputs: []tensor.Tensor{tensor.New(2, 4)}, Classes: []int{0, 1}}); err == nil {
+	if _, err := tr.Step(ctx, Batch{Inputs: []tensor.Tensor{tensor.New(2, 4)}, Targets: Targets{Classes: []int{0, 1}}}); err == nil {
 		t.Error("a cancelled context: no error")
 	}
 }
@@ -153,7 +153,7 @@ func TestAdversarialLinear(t *testing.T) {
 		margin += d * float64(x.Data[i])
 		norm += d * d
 	}
-	loss, err := tr.Step(t.Context(), Batch{Inputs: []tensor.Tensor{x}, Classes: []int{0}})
+	loss, err := tr.Step(t.Context(), Batch{Inputs: []tensor.Tensor{x}, Targets: Targets{Classes: []int{0}}})
 	if err != nil {
 		t.Fatal(err)
 	}

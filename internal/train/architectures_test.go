@@ -143,7 +143,7 @@ func TestNarrowArchitecturesTrain(t *testing.T) {
 		}
 		var first, last float64
 		for i := range 25 {
-			loss, err := tr.Step(t.Context(), Batch{Inputs: []tensor.Tensor{x}, Classes: []int{0, 1, 2, 0, 1, 2}})
+			loss, err := tr.Step(t.Context(), Batch{Inputs: []tensor.Tensor{x}, Targets: Targets{Classes: []int{0, 1, 2, 0, 1, 2}}})
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}

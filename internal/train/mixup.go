@@ -11,8 +11,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// mixes reports whether a graph has the mixed losses of Spec.Mixup, the alpha of mixup. Graphs for
-// training have them, those for evaluation have not. A program builds these graphs.
+// mixes reports whether a graph has the mixed losses of Spec.Mixup. Graphs for training have them,
+// those for evaluation have not.
 func (p *program) mixes(training bool) bool { return training && p.spec.Mixup > 0 }
 
 // mixed returns lambda first + (1 - lambda) second for each sample.
@@ -24,10 +24,10 @@ func mixed(b *onnx.Builder, lambda, first, second onnx.Value) onnx.Value {
 // partner: the sample at the same index of a random permutation of the batch, which may be the
 // sample itself. It also binds the partners' targets for the main loss, Spec.Loss, and lambda. The
 // seed and the number of the step determine the permutation and lambda. A session may run several
-// steps; unrolledIndex is the number of this step in it (see notUnrolled).
+// steps (see notUnrolled).
 func (t *Trainer) mix(s *boundSession, b *Batch, step, unrolledIndex int) error {
 	lambda, partner := drawMixture(seed.Rand(t.program.spec.Seed, "train: mixup", step), t.program.spec.Mixup, b.len())
-	other := b.rows(partner)
+	other := b.rows(Batch{}, partner)
 	for i, input := range t.program.inputs {
 		x := tensor.New(b.Inputs[i].Shape...)
 		for j, v := range b.Inputs[i].Data {
@@ -37,23 +37,28 @@ func (t *Trainer) mix(s *boundSession, b *Batch, step, unrolledIndex int) error 
 			return err
 		}
 	}
-	if err := t.feedMain(s, other.main(), b.len(), inputName(unrolledIndex, partnerName)); err != nil {
+	if err := t.feedMain(s, other.Targets, b.len(), inputName(unrolledIndex, partnerName)); err != nil {
 		return err
 	}
 	return s.setScalar(inputName(unrolledIndex, lambdaName), lambda)
 }
 
-// rows returns the samples with the given indices.
-func (b *Batch) rows(indices []int) Batch {
-	var out Batch
-	for _, x := range b.Inputs {
-		out.Inputs = append(out.Inputs, rows(tensor.Tensor{}, x, indices))
+// rows returns the samples with the given indices. It uses the memory of dst.
+func (b Batch) rows(dst Batch, indices []int) Batch {
+	if len(dst.Inputs) != len(b.Inputs) {
+		dst.Inputs = make([]tensor.Tensor, len(b.Inputs))
 	}
-	out.setMain(b.main().rows(indices))
-	for _, t := range b.Tasks { // targets of further losses, Spec.Tasks
-		out.Tasks = append(out.Tasks, t.rows(indices))
+	if len(dst.Tasks) != len(b.Tasks) {
+		dst.Tasks = make([]Targets, len(b.Tasks))
 	}
-	return out
+	for i, x := range b.Inputs {
+		dst.Inputs[i] = rows(dst.Inputs[i], x, indices)
+	}
+	dst.Targets = b.Targets.rows(dst.Targets, indices)
+	for i, t := range b.Tasks {
+		dst.Tasks[i] = t.rows(dst.Tasks[i], indices)
+	}
+	return dst
 }
 
 // drawMixture returns lambda, of the distribution Beta(alpha, alpha), and the partners, a

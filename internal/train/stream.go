@@ -14,8 +14,8 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// A Stream is a Source (of batches, by the indices of samples) that reads a data set of any size.
-// Samples are decoded and augmented on other goroutines while training runs, within bounded memory.
+// A Stream is a Source that reads a data set of any size. Samples are decoded and augmented on
+// other goroutines while training runs, within bounded memory.
 type Stream struct {
 	Data dataset.Source
 	// Preprocess holds the frame in which samples are read: the size and crop of images, the rate
@@ -25,17 +25,15 @@ type Stream struct {
 	// Evaluation does not augment. Optional.
 	Augment transform.Transform
 	Seed    uint64
-	// Factor names the target of the main loss, Spec.Loss: a factor of variation, a known property
-	// of the samples, as b x 1 in a batch of b; or MaskTarget or PresenceTarget; "": the labels.
+	// Factor names the target of the main loss, Spec.Loss: a factor of variation, as b x 1 in a
+	// batch of b; or MaskTarget or PresenceTarget; "": the labels.
 	Factor string
 	Tasks  []string // targets of the further losses, Spec.Tasks, named as in Factor
-	// MaskClasses is the number of classes of masks, for PresenceTarget. A mask holds the class of
-	// each position of an image.
+	// MaskClasses is the number of classes of masks, for PresenceTarget.
 	MaskClasses int
 	Read        dataset.ReadOptions // how far samples are decoded ahead
 
 	batch Batch
-	main  Targets // of batch, for the main loss
 }
 
 // Targets that are not factors.
@@ -87,32 +85,29 @@ func (s *Stream) Batches(ctx context.Context, epoch int, indices []int, size int
 
 // clear empties the batch and keeps its memory.
 func (s *Stream) clear() {
-	empty := func(t *tensor.Tensor) {
-		if t.Rank() > 0 {
-			t.Data, t.Shape[0] = t.Data[:0], 0
-		}
-	}
 	for i := range s.batch.Inputs {
-		empty(&s.batch.Inputs[i])
+		clearRows(&s.batch.Inputs[i])
 	}
 	if s.batch.Tasks == nil && len(s.Tasks) > 0 {
 		s.batch.Tasks = make([]Targets, len(s.Tasks))
 	}
-	for _, t := range append(pointers(s.batch.Tasks), &s.main) {
-		t.Classes = t.Classes[:0]
-		empty(&t.Target)
-		empty(&t.Masks)
+	s.batch.Targets.clear()
+	for i := range s.batch.Tasks {
+		s.batch.Tasks[i].clear()
 	}
-	s.batch.setMain(s.main)
 }
 
-// pointers returns the addresses of the elements of a list.
-func pointers(list []Targets) []*Targets {
-	var out []*Targets
-	for i := range list {
-		out = append(out, &list[i])
+// clear empties the targets and keeps their memory.
+func (t *Targets) clear() {
+	t.Classes = t.Classes[:0]
+	clearRows(&t.Target)
+	clearRows(&t.Masks)
+}
+
+func clearRows(t *tensor.Tensor) {
+	if t.Rank() > 0 {
+		t.Data, t.Shape[0] = t.Data[:0], 0
 	}
-	return out
 }
 
 // add appends a sample to the batch, which has room for size samples.
@@ -136,9 +131,7 @@ func (s *Stream) add(sample dataset.Sample, size int) error {
 			return err
 		}
 	}
-	err := s.addTarget(&s.main, s.Factor, sample)
-	b.setMain(s.main)
-	return err
+	return s.addTarget(&b.Targets, s.Factor, sample)
 }
 
 // addTarget appends a target of a sample: its label, a factor, or one from its mask.

@@ -155,7 +155,7 @@ func linearData(n int, key uint64) *Arrays {
 		v := x.At(i).Data
 		y.At(i).Data[0], y.At(i).Data[1] = v[0]-2*v[3]+0.5, 0.25*v[1]+v[2]
 	}
-	return &Arrays{Inputs: []tensor.Tensor{x}, Target: y}
+	return &Arrays{Inputs: []tensor.Tensor{x}, Targets: Targets{Target: y}}
 }
 
 func TestFit(t *testing.T) {
@@ -393,21 +393,21 @@ func TestBadInput(t *testing.T) {
 	x, y := tensor.New(2, 4), tensor.New(2, 3)
 	for name, b := range map[string]Batch{
 		"empty":         {},
-		"two inputs":    {Inputs: []tensor.Tensor{x, x}, Target: y},
-		"input width":   {Inputs: []tensor.Tensor{tensor.New(2, 5)}, Target: y},
-		"target length": {Inputs: []tensor.Tensor{x}, Target: tensor.New(3, 3)},
-		"target width":  {Inputs: []tensor.Tensor{x}, Target: tensor.New(2, 2)},
+		"two inputs":    {Inputs: []tensor.Tensor{x, x}, Targets: Targets{Target: y}},
+		"input width":   {Inputs: []tensor.Tensor{tensor.New(2, 5)}, Targets: Targets{Target: y}},
+		"target length": {Inputs: []tensor.Tensor{x}, Targets: Targets{Target: tensor.New(3, 3)}},
+		"target width":  {Inputs: []tensor.Tensor{x}, Targets: Targets{Target: tensor.New(2, 2)}},
 	} {
 		if _, err := tr.Step(t.Context(), b); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
 	x.Data[3] = float32(math.NaN())
-	if _, err := tr.Step(t.Context(), Batch{Inputs: []tensor.Tensor{x}, Target: y}); err == nil || !strings.Contains(err.Error(), "loss is NaN") {
+	if _, err := tr.Step(t.Context(), Batch{Inputs: []tensor.Tensor{x}, Targets: Targets{Target: y}}); err == nil || !strings.Contains(err.Error(), "loss is NaN") {
 		t.Errorf("an input of NaN: error %v", err)
 	}
 	x.Data[3] = 0
-	if _, err := tr.Step(t.Context(), Batch{Inputs: []tensor.Tensor{x}, Target: y}); err != nil {
+	if _, err := tr.Step(t.Context(), Batch{Inputs: []tensor.Tensor{x}, Targets: Targets{Target: y}}); err != nil {
 		t.Errorf("a step after a failed step: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

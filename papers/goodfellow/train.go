@@ -28,11 +28,8 @@ const (
 	maxLayers = 3  // largest number of layers
 )
 
-// The hyperparameters in which the networks differ: the target activations of the sparsity penalty
-// and the weight decays. ridge.onnx has autoencoders of one layer with every target and decay,
-// depth.onnx stacks of up to maxLayers layers with every combination of decays, and copies.onnx
-// repetitions of the best stack of each depth. The paper (Goodfellow et al. 2009) does not give its
-// targets and decays of figure 3; its decays of stacks are 0, 1e-5, 1e-3, 0.01, 0.1, 1 and 10.
+// The hyperparameters in which the networks differ. The paper does not give its targets and decays
+// of figure 3; its decays of stacks are 0, 1e-5, 1e-3, 0.01, 0.1, 1 and 10.
 var (
 	targets     = []float64{unpenalised, -0.3, -0.6, -0.8, -0.9, -0.95, -0.98}
 	ridgeDecays = []float64{0, 0.003, 0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.5, 1, 3}
@@ -65,13 +62,10 @@ const mild = 0.03
 // the flags of the command.
 func (p plan) train(ctx context.Context, which string) error {
 	started := time.Now()
-	// stills cuts 100 patches (10 with -quick) from each image of the first of 2 parts of the
-	// folder, with seed 1. divided keeps every tenth of them for validation.
-	x, err := stills(ctx, p.images, 2, side, p.pick(100, 10), 1)
+	patterns, held, err := p.patches(ctx)
 	if err != nil {
 		return err
 	}
-	patterns, held := divided(x)
 	fmt.Printf("%d patches, %d held out, %.0f s\n", patterns.Shape[0], held.Shape[0], time.Since(started).Seconds())
 	networks := p.ridge
 	if which == "depth" {
@@ -82,6 +76,16 @@ func (p plan) train(ctx context.Context, which string) error {
 	}
 	fmt.Printf("%s.onnx after %.0f s\n", which, time.Since(started).Seconds())
 	return nil
+}
+
+// parallel calls f for 0 to n-1, on all cores, until one fails.
+func parallel(ctx context.Context, n int, f func(ctx context.Context, i int) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range n {
+		group.Go(func() error { return f(ctx, i) })
+	}
+	return group.Wait()
 }
 
 // pick returns the usual value of a setting, or a small one with -quick.
@@ -98,40 +102,30 @@ func (p plan) settings(decay float64, seed uint64) autoencoder.Settings {
 }
 
 // ridge trains networks of one layer with every target and every decay, several times each, on the
-// patches patterns. held are patches for validation; curves collects each layer's validation
-// errors.
+// patches patterns. held are patches for validation.
 func (p plan) ridge(ctx context.Context, patterns, held tensor.Tensor) error {
 	branches := make([]autoencoder.Branch, p.trainings*len(targets)*len(ridgeDecays))
-	var c curves
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(runtime.GOMAXPROCS(0))
-	for i := range branches {
-		group.Go(func() error {
-			number, target, decay := i%p.trainings+1, targets[i/p.trainings/len(ridgeDecays)], ridgeDecays[i/p.trainings%len(ridgeDecays)]
-			s := p.settings(decay, uint64(number))
-			if target != unpenalised {
-				s.Target, s.Weight = target, penaltyWeight
-			}
-			if decay > mild {
-				s.RollbackFactor = 0
-			}
-			l, err := autoencoder.Train(ctx, p.rt, patterns, held, s)
-			if err != nil {
-				return err
-			}
-			name := fmt.Sprintf("%s/training%d", cell(target, decay), number)
-			branches[i] = autoencoder.Branch{Name: name, Layers: []*autoencoder.Layer{l}}
-			c.add(name, 1, decay, l)
-			if number > 1 {
-				return nil
-			}
-			return p.sheet("ridge", strings.ReplaceAll(cell(target, decay), "/", "-"), 8, 3, autoencoder.Images(side, 1, l))
-		})
-	}
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	if err := p.curves("ridge", &c); err != nil {
+	err := parallel(ctx, len(branches), func(ctx context.Context, i int) error {
+		number, target, decay := i%p.trainings+1, targets[i/p.trainings/len(ridgeDecays)], ridgeDecays[i/p.trainings%len(ridgeDecays)]
+		s := p.settings(decay, uint64(number))
+		if target != unpenalised {
+			s.Target, s.Weight = target, penaltyWeight
+		}
+		if decay > mild {
+			s.RollbackFactor = 0
+		}
+		l, err := autoencoder.Train(ctx, p.rt, patterns, held, s)
+		if err != nil {
+			return err
+		}
+		name := fmt.Sprintf("%s/training%d", cell(target, decay), number)
+		branches[i] = autoencoder.Branch{Name: name, Layers: []*autoencoder.Layer{l}}
+		if number > 1 {
+			return nil
+		}
+		return p.sheet("ridge", strings.ReplaceAll(cell(target, decay), "/", "-"), 8, 3, autoencoder.Images(side, 1, l))
+	})
+	if err != nil {
 		return err
 	}
 	return p.save("ridge.onnx")(autoencoder.Model(side, 1, branches...))
@@ -141,7 +135,6 @@ func (p plan) ridge(ctx context.Context, patterns, held tensor.Tensor) error {
 // decays of their lower layers share these layers.
 type tree struct {
 	plan
-	curves   curves
 	mu       sync.Mutex
 	branches []autoencoder.Branch
 }
@@ -149,15 +142,10 @@ type tree struct {
 // depth trains stacks with every combination of decays.
 func (p plan) depth(ctx context.Context, patterns, held tensor.Tensor) error {
 	t := &tree{plan: p}
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(runtime.GOMAXPROCS(0))
-	for _, decay := range depthDecays {
-		group.Go(func() error { return t.grow(ctx, patterns, held, []float64{decay}, nil) })
-	}
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	if err := p.curves("depth", &t.curves); err != nil {
+	err := parallel(ctx, len(depthDecays), func(ctx context.Context, i int) error {
+		return t.grow(ctx, patterns, held, depthDecays[i:i+1], nil)
+	})
+	if err != nil {
 		return err
 	}
 	return p.save("depth.onnx")(autoencoder.Model(side, 1, t.branches...))
@@ -170,7 +158,6 @@ func (t *tree) grow(ctx context.Context, patterns, held tensor.Tensor, decays []
 	if err != nil {
 		return err
 	}
-	t.curves.add(path(decays), len(decays), decays[len(decays)-1], l)
 	layers := append(below[:len(below):len(below)], l)
 	if len(layers) == maxLayers {
 		t.mu.Lock()
@@ -218,39 +205,32 @@ func (p plan) copy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	x, err := stills(ctx, p.images, 2, side, p.pick(100, 10), 1)
+	patterns, held, err := p.patches(ctx)
 	if err != nil {
 		return err
 	}
-	patterns, held := divided(x)
-	var c curves
 	branches := make([]autoencoder.Branch, maxLayers*p.copies)
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(runtime.GOMAXPROCS(0))
-	for i := range branches {
-		group.Go(func() error {
-			decays, number := best[i/p.copies], i%p.copies
-			b := autoencoder.Branch{Name: fmt.Sprintf("depth%d/copy%d", len(decays), number)}
-			patterns, held := patterns, held
-			for k, decay := range decays {
-				seed := uint64(1000*(number+1) + k) // of no other training
-				l, err := autoencoder.Train(ctx, p.rt, patterns, held, p.settings(decay, seed))
-				if err != nil {
-					return err
-				}
-				inner, err := encoded(ctx, p.rt, l, patterns, held)
-				if err != nil {
-					return err
-				}
-				patterns, held = inner[0], inner[1]
-				b.Layers = append(b.Layers, l)
-				c.add(b.Name, k+1, decay, l)
+	err = parallel(ctx, len(branches), func(ctx context.Context, i int) error {
+		decays, number := best[i/p.copies], i%p.copies
+		b := autoencoder.Branch{Name: fmt.Sprintf("depth%d/copy%d", len(decays), number)}
+		patterns, held := patterns, held
+		for k, decay := range decays {
+			seed := uint64(1000*(number+1) + k) // of no other training
+			l, err := autoencoder.Train(ctx, p.rt, patterns, held, p.settings(decay, seed))
+			if err != nil {
+				return err
 			}
-			branches[i] = b
-			return nil
-		})
-	}
-	if err := group.Wait(); err != nil {
+			inner, err := encoded(ctx, p.rt, l, patterns, held)
+			if err != nil {
+				return err
+			}
+			patterns, held = inner[0], inner[1]
+			b.Layers = append(b.Layers, l)
+		}
+		branches[i] = b
+		return nil
+	})
+	if err != nil {
 		return err
 	}
 	for i := range maxLayers {
@@ -259,9 +239,6 @@ func (p plan) copy(ctx context.Context) error {
 		if err := p.sheet("copies", fmt.Sprintf("depth%d", i+1), 8, 3, autoencoder.Images(side, 1, b.Layers...)); err != nil {
 			return err
 		}
-	}
-	if err := p.curves("copies", &c); err != nil {
-		return err
 	}
 	return p.save("copies.onnx")(autoencoder.Model(side, 1, branches...))
 }

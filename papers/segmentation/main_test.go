@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/noether-ml/noether/papers/internal/tablefile"
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -87,7 +88,7 @@ func TestVerdict(t *testing.T) {
 			t.Errorf("[%v, %v] is %q, want %q", c.low, c.high, got, c.want)
 		}
 	}
-	if mean, low, _ := interval([]float64{3}); mean != 3 || !math.IsNaN(low) {
+	if mean, low, _ := tablefile.Interval([]float64{3}); mean != 3 || !math.IsNaN(low) {
 		t.Errorf("one value has the mean %v and the bound %v", mean, low)
 	}
 }

@@ -14,19 +14,14 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"os"
+	"io"
 
 	"github.com/noether-ml/noether/papers/internal/tablefile"
 )
 
-func main() {
-	if err := run(os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, "synesis:", err)
-		os.Exit(1)
-	}
-}
+func main() { tablefile.Main("synesis", run) }
 
-func run(args []string) error {
+func run(args []string, _ io.Writer) error {
 	switch {
 	case len(args) > 0 && args[0] == "strings":
 		return writeStrings(args[1:])
@@ -47,10 +42,10 @@ func writeTables(args []string) error {
 	}
 	for _, file := range flags.Args() {
 		rows, err := tablefile.ReadScores(file)
-		if err != nil {
-			return err
+		if err == nil {
+			err = write(*out, rows)
 		}
-		if err := write(*out, rows); err != nil {
+		if err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}
 	}

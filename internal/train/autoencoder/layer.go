@@ -14,9 +14,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Settings are the settings of training a layer of m units, which encodes patterns, inputs x of n
-// values, and reconstructs them as y. Training minimises J: the mean of |x - y|^2, the weight decay
-// and the sparsity penalty, Weight times the sum over units of (Target - mean activation)^2.
+// Settings are the settings of training a layer of m units.
 type Settings struct {
 	Units  int     // m
 	Decay  float64 // coefficient of the weight decay, which leaves out the biases
@@ -127,7 +125,9 @@ func fit(ctx context.Context, rt *ort.Runtime, network *onnx.Model, patterns, va
 		return nil, err
 	}
 	defer t.Close()
-	source := func(x tensor.Tensor) train.Source { return &train.Arrays{Inputs: []tensor.Tensor{x}, Target: x} }
+	source := func(x tensor.Tensor) train.Source {
+		return &train.Arrays{Inputs: []tensor.Tensor{x}, Targets: train.Targets{Target: x}}
+	}
 	epochs, err := t.Fit(ctx, source(patterns), source(validation), train.FitOptions{Epochs: s.Epochs, Batch: s.Batch, Patience: s.Patience, Seed: s.Seed,
 		RollbackFactor: s.RollbackFactor, RollbackByLoss: s.RollbackByLoss, KeepLast: !s.Best, Checkpoint: s.Checkpoint, Identity: s.Identity, AfterEpoch: s.AfterEpoch, Resumed: s.Resumed})
 	if err != nil {

@@ -2,26 +2,27 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/noether-ml/noether/internal/catalog"
 	"github.com/noether-ml/noether/internal/report/figure"
-	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
 )
 
-// A chart is a figure of docs/results that is drawn from a stored result, the table of a study or a
-// benchmark. Its rows function turns the table into scores. Panel, Colour and Across of its options
-// name the column of the scores that panels, colours and the categories of bars show; Columns is
-// the width in columns of a page.
+// A chart is a figure of docs/results that is drawn from a stored result. row sets what an entry is
+// a score of, or returns false if it is not drawn. Panel, Colour and Across of its options name the
+// column of the scores that panels, colours and the categories of bars show; Columns is the width
+// in columns of a page.
 type chart struct {
 	name    string // of the SVG file, and of the stored result
 	options figure.Options
-	rows    func(*table) ([]scores.Row, error)
+	row     func(entry, *scores.Row) bool
 }
 
 // charts lists the figures that are drawn from stored results. Those that need scores of every
@@ -54,12 +55,12 @@ func (c chart) draw(root string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, err := c.rows(t)
+	rows, err := c.rows(t.entries)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.name, err)
 	}
 	options := c.options
-	options.Measures = append(spec.Descriptors(), performance)
+	options.Measures = append(catalog.Descriptors(), performance)
 	f, err := figure.Draw(rows, options)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.name, err)
@@ -71,182 +72,94 @@ func (c chart) draw(root string) ([]byte, error) {
 	return svg.Bytes(), nil
 }
 
-// seisSynthetic reads a table that has a transformation in each row. Its columns are the
-// transformation, what is drawn at random for it, equivariance and its null, invariance and its
-// null. (The null of a score is its value for shuffled pairs.) The measure seis asks whether
-// spatial information is still in a layer after the transformation, and in the same place.
-func seisSynthetic(t *table) ([]scores.Row, error) {
+// rows returns the scores of the entries that are drawn. The depth of a layer is its place among
+// those of the model.
+func (c chart) rows(entries []entry) ([]scores.Row, error) {
 	var rows []scores.Row
-	for _, r := range t.rows {
-		for i, statistic := range []string{"equivariance", "invariance"} {
-			row, err := scored(r[2+2*i], r[3+2*i])
-			if err != nil {
-				return nil, err
-			}
-			row.Model, row.Layer, row.Depth = "resnet20", "conv1", 1
-			row.Transform, row.Measure, row.Statistic = r[0], "seis", statistic
-			rows = append(rows, row)
+	var failed error
+	number := func(text string) float64 {
+		if text == "" {
+			return math.NaN()
 		}
+		v, err := strconv.ParseFloat(text, 64)
+		failed = errors.Join(failed, err)
+		return v
 	}
-	return rows, nil
-}
-
-// seisLayers reads a table that has a score and a layer in each row, and a network or an epoch in
-// each column. Differences and nulls are not drawn.
-func seisLayers(t *table) ([]scores.Row, error) {
-	var rows []scores.Row
-	var layers []string
-	for _, r := range t.rows {
-		if strings.HasPrefix(r[0], "null") {
+	layers := map[string][]string{}
+	for _, e := range entries {
+		row := scores.Row{Depth: -1}
+		if e.value == "" || !c.row(e, &row) {
 			continue
 		}
-		if !slices.Contains(layers, r[1]) {
-			layers = append(layers, r[1])
+		row.Value, row.Low, row.High, row.Null = number(e.value), number(e.low), number(e.high), math.NaN()
+		if i := slices.IndexFunc(entries, e.isNull); i >= 0 {
+			row.Null = number(entries[i].value)
 		}
-		for i, cell := range r[2:] {
-			name := t.header[2+i]
-			if cell == "" || strings.Contains(name, " - ") {
-				continue
+		if row.Layer != "" {
+			if !slices.Contains(layers[row.Model], row.Layer) {
+				layers[row.Model] = append(layers[row.Model], row.Layer)
 			}
-			row, err := scored(cell, "")
-			if err != nil {
-				return nil, err
-			}
-			row.Model, row.Layer, row.Depth = name, r[1], 1+slices.Index(layers, r[1])
-			row.Measure, row.Statistic = "seis", r[0]
-			rows = append(rows, row)
+			row.Depth = 1 + slices.Index(layers[row.Model], row.Layer)
 		}
-	}
-	return rows, nil
-}
-
-// stirLayers reads a table that has a pair of kinds of networks (such as trained in one way) and a
-// layer in each row. Its first columns are the reference (the kind whose representation is kept in
-// computing the similarity STIR), the other kind, the layer, STIR and its null.
-func stirLayers(t *table) ([]scores.Row, error) {
-	var rows []scores.Row
-	depth := map[string]int{}
-	for _, r := range t.rows {
-		row, err := scored(r[3], r[4])
-		if err != nil {
-			return nil, err
-		}
-		row.Model = r[0]
-		if r[1] != r[0] {
-			row.Model += ", " + r[1]
-		}
-		if depth[r[2]] == 0 {
-			depth[r[2]] = len(depth) + 1
-		}
-		row.Layer, row.Depth, row.Measure, row.Statistic = r[2], depth[r[2]], "stir", "stir"
 		rows = append(rows, row)
 	}
-	return rows, nil
+	return rows, failed
 }
 
-// segmentationDepth reads a table with a row for each network, augmentation and layer, which the
-// first three columns name. Each other column is a transformation. The scores are relative errors:
-// the norm of f(T(x)) minus the transformed f(x), over the norm of the transformed f(x).
-func segmentationDepth(t *table) ([]scores.Row, error) {
-	var rows []scores.Row
-	depth := 0
-	for i, r := range t.rows {
-		if depth++; i > 0 && !slices.Equal(r[:2], t.rows[i-1][:2]) {
-			depth = 1
-		}
-		for k, transformation := range t.header[3:] {
-			row, err := scored(r[3+k], "")
-			if err != nil {
-				return nil, err
-			}
-			row.Model, row.Layer, row.Depth = r[0]+", "+r[1], r[2], depth
-			row.Transform, row.Measure, row.Statistic = transformation, "equivariance-error", "relative-error"
-			rows = append(rows, row)
-		}
-	}
-	return rows, nil
+// isNull reports whether o is the null of e.
+func (e entry) isNull(o entry) bool {
+	return (o.statistic == "null" || o.statistic == "null of "+e.statistic) && slices.Equal(o.keys, e.keys)
 }
 
-// networks reads a table that has a model in each row, and two ratios of images per second: where
-// every tensor of the model is read, and where only some are. It is the table networks-clock of
-// package bench.
-func networks(t *table) ([]scores.Row, error) {
-	var rows []scores.Row
-	for _, r := range t.rows {
-		for i, read := range []string{"every tensor", "ReLUs or blocks"} {
-			row, err := scored(r[3+3*i], "")
-			if err != nil {
-				return nil, err
-			}
-			row.Model, row.Variant, row.Measure, row.Statistic = r[0], read, performance.Name, "ratio"
-			rows = append(rows, row)
-		}
-	}
-	return rows, nil
+// seisSynthetic has a transformation as key.
+func seisSynthetic(e entry, r *scores.Row) bool {
+	r.Model, r.Layer, r.Transform, r.Measure, r.Statistic = "resnet20", "conv1", e.keys[0], "seis", e.statistic
+	return !strings.HasPrefix(e.statistic, "null")
 }
 
-// ridge reads a table that has a target activation (of the sparsity penalty) in each row and a
-// weight decay in each column. In the chart a target is a model and the decay the parameter.
-func ridge(t *table) ([]scores.Row, error) {
-	var rows []scores.Row
-	for _, r := range t.rows {
-		for i, decay := range t.header[1:] {
-			if r[1+i] == "" {
-				continue // no unit of these networks varies
-			}
-			row, err := scored(r[1+i], "")
-			if err != nil {
-				return nil, err
-			}
-			row.Model, row.Transform, row.Parameter = "target "+r[0], "weight decay", decay
-			row.Measure, row.Statistic = "firing", "invariance"
-			rows = append(rows, row)
-		}
-	}
-	return rows, nil
+// seisLayers has a score and a layer as keys, and a network, an epoch or a difference of two as
+// statistic.
+func seisLayers(e entry, r *scores.Row) bool {
+	r.Model, r.Layer, r.Measure, r.Statistic = e.statistic, e.keys[1], "seis", e.keys[0]
+	return !strings.HasPrefix(e.keys[0], "null") && !strings.Contains(e.statistic, " - ")
 }
 
-// informativeness reads the errors from a table that has a factor (a known property of samples) and
-// a probe (a small network that predicts it from activations) in each row, a kind of training in
-// each column, and the nulls in the last column. In the chart a kind is a model.
-func informativeness(t *table) ([]scores.Row, error) {
-	var rows []scores.Row
-	for _, r := range t.rows {
-		factor, probe, ok := strings.Cut(r[1], ", ")
-		if !ok || r[0] != "informativeness, RMSE" {
-			continue
-		}
-		last := len(t.header) - 1
-		for i, kind := range t.header[2:last] {
-			row, err := scored(r[2+i], r[last])
-			if err != nil {
-				return nil, err
-			}
-			row.Model, row.Layer, row.Depth, row.Variant = kind, "penultimate", 1, probe
-			row.Measure, row.Statistic, row.Factor = "informativeness", "rmse", factor
-			rows = append(rows, row)
-		}
+// stirLayers has the reference, the other kind of networks and the layer as keys.
+func stirLayers(e entry, r *scores.Row) bool {
+	r.Model, r.Layer, r.Measure, r.Statistic = e.keys[0], e.keys[2], "stir", "stir"
+	if e.keys[1] != e.keys[0] {
+		r.Model += ", " + e.keys[1]
 	}
-	return rows, nil
+	return e.statistic == "STIR"
 }
 
-// scored reads a cell of a table, "0.5" or "0.5 [0.4, 0.6]", and the cell of its null, which may be
-// empty.
-func scored(cell, null string) (scores.Row, error) {
-	row := scores.Row{Depth: -1, Low: math.NaN(), High: math.NaN(), Null: math.NaN()}
-	if _, err := fmt.Sscanf(cell, "%f [%f, %f]", &row.Value, &row.Low, &row.High); err != nil {
-		v, err := strconv.ParseFloat(cell, 64)
-		if err != nil {
-			return row, err
-		}
-		row.Value, row.Low, row.High = v, math.NaN(), math.NaN()
-	}
-	if null != "" {
-		v, err := strconv.ParseFloat(null, 64)
-		if err != nil {
-			return row, err
-		}
-		row.Null = v
-	}
-	return row, nil
+// segmentationDepth has a network, an augmentation and a layer as keys, and a transformation as
+// statistic.
+func segmentationDepth(e entry, r *scores.Row) bool {
+	r.Model, r.Layer, r.Transform = e.keys[0]+", "+e.keys[1], e.keys[2], e.statistic
+	r.Measure, r.Statistic = "equivariance-error", "relative-error"
+	return true
+}
+
+// networks is a benchmark with a model as key, which reads every tensor of the model or some.
+func networks(e entry, r *scores.Row) bool {
+	read, ok := map[string]string{"ratio": "every tensor", "ratio, ReLUs or blocks": "ReLUs or blocks"}[e.statistic]
+	r.Model, r.Variant, r.Measure, r.Statistic = e.keys[0], read, performance.Name, "ratio"
+	return ok
+}
+
+// ridge has a target activation as key, and a weight decay as statistic.
+func ridge(e entry, r *scores.Row) bool {
+	r.Model, r.Transform, r.Parameter = "target "+e.keys[0], "weight decay", e.statistic
+	r.Measure, r.Statistic = "firing", "invariance"
+	return true
+}
+
+// informativeness has a measure and what a probe predicts as keys, and a kind of training as
+// statistic.
+func informativeness(e entry, r *scores.Row) bool {
+	factor, probe, ok := strings.Cut(e.keys[1], ", ")
+	r.Model, r.Layer, r.Variant, r.Factor = e.statistic, "penultimate", probe, factor
+	r.Measure, r.Statistic = "informativeness", "rmse"
+	return ok && e.keys[0] == "informativeness, RMSE" && e.statistic != "null"
 }

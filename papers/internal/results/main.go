@@ -1,62 +1,65 @@
 // Results writes the tables of docs/results, and some of its charts, from the stored results of
-// experiments and benchmarks.
+// experiments and benchmarks. Its argument is the folder of the repository, by default the current
+// one.
 //
 // A page marks the place of a table by <!-- table: NAME --> and <!-- end -->. The text between
 // these comments is made from papers/results/NAME.csv or, if there is no such file, from
 // internal/bench/results/NAME.json.
 //
-//go:generate go run . -root ../../..
+//go:generate go run . ../../..
 package main
 
 import (
 	"encoding/csv"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
+	"io"
 	"io/fs"
-	"log"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/noether-ml/noether/papers/internal/tablefile"
 )
 
-func main() {
-	root := flag.String("root", ".", "the folder of the repository")
-	flag.Parse()
-	log.SetFlags(0)
-	log.SetPrefix("results: ")
+func main() { tablefile.Main("results", run) }
+
+func run(args []string, _ io.Writer) error {
+	return write(append(args, ".")[0])
+}
+
+// write writes the charts and pages of the repository in the folder root.
+func write(root string) error {
 	for _, c := range charts {
-		svg, err := c.draw(*root)
+		svg, err := c.draw(root)
 		if err != nil {
-			log.Fatal(err)
+			return err
 		}
-		if err := os.WriteFile(filepath.Join(*root, "docs/results", c.name+".svg"), svg, 0o644); err != nil {
-			log.Fatal(err)
+		if err := os.WriteFile(filepath.Join(root, "docs/results", c.name+".svg"), svg, 0o644); err != nil {
+			return err
 		}
 	}
-	pages, err := filepath.Glob(filepath.Join(*root, "docs/results/*.md"))
+	pages, err := filepath.Glob(filepath.Join(root, "docs/results/*.md"))
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
 	for _, page := range pages {
 		before, err := os.ReadFile(page)
 		if err != nil {
-			log.Fatal(err)
+			return err
 		}
-		after, err := fill(*root, string(before))
+		after, err := fill(root, string(before))
 		if err != nil {
-			log.Fatalf("%s: %v", page, err)
-		}
-		if after == string(before) {
-			continue
+			return fmt.Errorf("%s: %w", page, err)
 		}
 		if err := os.WriteFile(page, []byte(after), 0o644); err != nil {
-			log.Fatal(err)
+			return err
 		}
 	}
+	return nil
 }
 
 // marker matches the place of a table, from the comment with its name to the end comment.
@@ -77,10 +80,18 @@ func fill(root, page string) (string, error) {
 	return out, failed
 }
 
-// A table has a header and rows. A row may have fewer cells than the header.
+// A table has a header and rows, made of entries. A row may have fewer cells than the header.
 type table struct {
-	header []string
-	rows   [][]string
+	header  []string
+	rows    [][]string
+	entries []entry
+}
+
+// An entry is a value of a stored result, with its interval if it has one. keys name its row,
+// statistic its column.
+type entry struct {
+	keys                        []string
+	statistic, value, low, high string
 }
 
 // load reads the stored result of the given name.
@@ -137,6 +148,7 @@ func fromCSV(name, text string) (*table, error) {
 		for len(t.rows[row]) <= keys+column {
 			t.rows[row] = append(t.rows[row], "")
 		}
+		t.entries = append(t.entries, entry{r[:keys], statistic, field("value"), field("low"), field("high")})
 		t.rows[row][keys+column] = score(field("value"), field("spearman"), field("low"), field("high"))
 	}
 	return t, nil
@@ -179,6 +191,7 @@ func fromJSON(name string, raw []byte) (*table, error) {
 		var cells []string
 		for _, c := range stored.Columns {
 			cells = append(cells, r[c].String())
+			t.entries = append(t.entries, entry{cells[:1], c, r[c].Value, r[c].Low, r[c].High})
 		}
 		t.rows = append(t.rows, cells)
 	}
@@ -206,15 +219,10 @@ func (t *table) markdown() string {
 	write := func(cells []string) {
 		b.WriteString("|")
 		for i := range t.header {
-			cell := ""
-			if i < len(cells) {
-				cell = strings.ReplaceAll(cells[i], "|", `\|`)
+			if i < len(cells) && cells[i] != "" {
+				b.WriteString(" " + strings.ReplaceAll(cells[i], "|", `\|`))
 			}
-			if cell == "" {
-				b.WriteString(" |")
-				continue
-			}
-			b.WriteString(" " + cell + " |")
+			b.WriteString(" |")
 		}
 		b.WriteString("\n")
 	}

@@ -11,26 +11,19 @@
 // differences of means, with Welch's interval, for networks that share no seed. correlations makes
 // a table of what noether correlate --csv has written (correlations of scores over models), with a
 // row for each data set; TEXT=FILE adds TEXT to the titles of the columns of FILE. Both write CSV
-// as package papers/results reads it. A null is the value of a statistic by chance.
+// as papers/internal/results reads it.
 package main
 
 import (
 	"errors"
 	"flag"
-	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/noether-ml/noether/papers/internal/tablefile"
 )
 
-func main() {
-	if err := run(os.Args[1:], os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "seeds:", err)
-		os.Exit(1)
-	}
-}
+func main() { tablefile.Main("seeds", run) }
 
 func run(args []string, out io.Writer) error {
 	if len(args) < 2 || args[0] != "table" && args[0] != "correlations" {

@@ -6,11 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"math"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/noether-ml/noether/measure/resample"
@@ -57,28 +54,13 @@ type cell struct {
 	row         []string
 	column      string
 	difference  bool
-	plus, minus map[string]float64
-}
-
-// values returns the values or differences of the seeds that have them, in ascending order.
-func (c *cell) values() []float64 {
-	var out []float64
-	for seed, v := range c.plus {
-		less, ok := c.minus[seed]
-		if c.difference && !ok {
-			continue
-		}
-		out = append(out, v-less)
-	}
-	slices.Sort(out)
-	return out
+	plus, minus tablefile.Sample
 }
 
 // write writes the table of the means over seeds: the statistics in the order of l.statistics, and
 // each in the order of rows. It is CSV with a line for each cell. Where rows has means over trials
-// (repetitions with other random draws) or over the values of a parameter (such as an angle), the
-// scores of single trials or values are left out. A statistic null-NAME is the null of NAME, its
-// value by chance.
+// or over the values of a parameter, the scores of single trials or values are left out. A
+// statistic null-NAME is the null of NAME.
 func (l *layout) write(out io.Writer, rows []scores.Row) error {
 	if len(l.row) == 0 || len(l.column) == 0 || len(l.statistics) == 0 {
 		return errors.New("table needs -row, -column and -score")
@@ -109,13 +91,11 @@ func (l *layout) write(out io.Writer, rows []scores.Row) error {
 	if len(cells) == 0 {
 		return errors.New("no score is chosen")
 	}
-	w := csv.NewWriter(out)
-	w.Write(append(slices.Clone(l.row), "statistic", "value", "low", "high"))
+	table := [][]string{append(slices.Clone(l.row), "statistic", "value", "low", "high")}
 	for _, c := range cells {
-		w.Write(append(slices.Clone(c.row), append([]string{c.column}, l.cell(c)...)...))
+		table = append(table, slices.Concat(c.row, []string{c.column}, l.cell(c)))
 	}
-	w.Flush()
-	return w.Error()
+	return csv.NewWriter(out).WriteAll(table)
 }
 
 // fieldsOf returns the fields of a score that rows and columns can be named by.
@@ -169,7 +149,7 @@ func (l *layout) enter(cells *[]*cell, fields map[string]string, difference, min
 	i := slices.IndexFunc(*cells, func(c *cell) bool { return slices.Equal(c.row, row) && c.column == column })
 	if i < 0 {
 		i = len(*cells)
-		*cells = append(*cells, &cell{row, column, difference, map[string]float64{}, map[string]float64{}})
+		*cells = append(*cells, &cell{row, column, difference, tablefile.Sample{}, tablefile.Sample{}})
 	}
 	to := (*cells)[i].plus
 	if minus {
@@ -193,29 +173,17 @@ func (l *layout) rename(field, label string) string {
 }
 
 // cell returns the mean of a cell and the ends of its 95 % interval: Student's, or Welch's of an
-// unpaired difference. The ends are empty if there are fewer than two values, all three if a value
-// is NaN or there is none.
+// unpaired difference.
 func (l *layout) cell(c *cell) []string {
-	mean, half := resample.Student(c.values())
+	values := c.plus.Values()
+	if c.difference {
+		values = c.plus.Minus(c.minus)
+	}
+	mean, half := resample.Student(values)
 	if c.difference && l.unpaired {
-		mean, half = resample.Welch(sorted(c.minus), sorted(c.plus))
+		mean, half = resample.Welch(c.minus.Values(), c.plus.Values())
 	}
-	switch {
-	case math.IsNaN(mean):
-		return []string{"", "", ""}
-	case math.IsNaN(half):
-		return []string{l.format(mean), "", ""}
-	}
-	return []string{l.format(mean), l.format(mean - half), l.format(mean + half)}
-}
-
-// sorted returns the values of all seeds in ascending order.
-func sorted(bySeed map[string]float64) []float64 {
-	return slices.Sorted(maps.Values(bySeed))
-}
-
-func (l *layout) format(v float64) string {
-	return strconv.FormatFloat(v, 'f', l.digits, 64)
+	return tablefile.Cells(fmt.Sprintf("%%.%df", l.digits), mean, mean-half, mean+half)
 }
 
 // correlations writes a row for each data set and a column for each score of each file: Pearson's
@@ -223,8 +191,7 @@ func (l *layout) format(v float64) string {
 // titles of its columns. The Variant of a correlation names both quantities, as SCORE ~ OTHER. A
 // score without Spearman's rho is an error.
 func (l *layout) correlations(out io.Writer, files []string) error {
-	w := csv.NewWriter(out)
-	w.Write([]string{"test set", "statistic", "value", "spearman", "low", "high"})
+	table := [][]string{{"test set", "statistic", "value", "spearman", "low", "high"}}
 	for _, file := range files {
 		text, name, ok := strings.Cut(file, "=")
 		if !ok {
@@ -247,9 +214,8 @@ func (l *layout) correlations(out io.Writer, files []string) error {
 			score, _, _ := strings.Cut(r.Variant, " ~ ")
 			column := strings.TrimSpace(l.rename("score", score) + " " + text)
 			signed := func(v float64) string { return fmt.Sprintf("%+.2f", v) }
-			w.Write([]string{l.rename("data", r.Data), column, signed(r.Value), signed(rows[i].Value), signed(r.Low), signed(r.High)})
+			table = append(table, []string{l.rename("data", r.Data), column, signed(r.Value), signed(rows[i].Value), signed(r.Low), signed(r.High)})
 		}
 	}
-	w.Flush()
-	return w.Error()
+	return csv.NewWriter(out).WriteAll(table)
 }

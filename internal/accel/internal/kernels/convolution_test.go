@@ -151,8 +151,8 @@ func TestConvolution(t *testing.T) {
 		} {
 			terms := c.terms
 			if side == 4 {
-				// Tiles of 4 x 4 have larger rounding errors. In 3,000 draws the largest were 9.3e-6
-				// sqrt(terms), and 2.2e-6 sqrt(terms) without such tiles.
+				// Tiles of 4 x 4 have larger rounding errors. In 3,000 draws the largest were
+				// 9.3e-6 sqrt(terms), and 2.2e-6 sqrt(terms) without such tiles.
 				terms *= 50
 			}
 			got, err := run(t, c.op, attrs, 2, 1, c.in...)
