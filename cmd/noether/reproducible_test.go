@@ -74,16 +74,14 @@ measures: [seis]
 		return got
 	}
 	want := run()
-	cells, err := filepath.Glob(filepath.Join(out, "cells", "*.json"))
-	if err != nil || len(cells) != 2 {
-		t.Fatalf("%d cells, %v, want 2", len(cells), err)
+	cells := cellKeys(t, out)
+	if len(cells) != 2 {
+		t.Fatalf("%d cells, want 2", len(cells))
 	}
 	for _, cell := range cells {
-		if err := os.Remove(cell); err != nil {
-			t.Fatal(err)
-		}
+		removeCells(t, out, cell)
 		if got := run(); !bytes.Equal(got, want) {
-			t.Errorf("without %s: %s", filepath.Base(cell), firstDifference(got, want))
+			t.Errorf("without %s: %s", cell, firstDifference(got, want))
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/noether-ml/noether/internal/study/store"
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/scores"
 )
@@ -99,14 +100,17 @@ batch: 8
 // scores.csv, if they exist.
 func noPartialFiles(t *testing.T, dir string) {
 	t.Helper()
-	cells, _ := filepath.Glob(filepath.Join(dir, "cells", "*.json"))
-	for _, c := range cells {
-		if strings.HasSuffix(c, ".samples.json") { // values of single samples, not a cell
-			continue
+	for _, sub := range []string{"cells", "states"} {
+		s := store.New(filepath.Join(dir, sub), store.Options{Verify: true})
+		if err := s.Refresh(); err != nil {
+			t.Fatal(err)
 		}
-		if _, err := scores.ReadCell(c); err != nil {
-			t.Error(err)
+		for _, l := range s.Logs() {
+			if l.Damaged > 0 || l.Tail > 0 {
+				t.Errorf("a log of %s is incomplete: %+v", sub, l)
+			}
 		}
+		s.Close()
 	}
 	if record := filepath.Join(dir, "run.json"); exists(record) {
 		if _, err := scores.ReadRecord(record); err != nil {

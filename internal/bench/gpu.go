@@ -47,7 +47,7 @@ func gpus() []row {
 		compare("and distances at its 16 residual sums, 200 photographs", "images/s",
 			photoPeer(200, "distance"), photos(200, "op:Add", "effective-invariance, distance"), "images/s"),
 		compare("SEIS at the 19 convolutions of a ResNet-20, 2,000 CIFAR-10 pairs, the two scores", "images/s",
-			peer("internal/bench/gpu.py", "$PEERS", "seis", "$DATA/cifar10/test_batch.bin", "2000"), benchmark("internal/study", "SEIS/scores$", 1), "pairs/s"),
+			peer("internal/bench/gpu.py", "$PEERS", "seis", "$DATA/cifar10/test_batch.bin", "2000"), benchmark("internal/study/run", "SEIS/scores$", 1), "pairs/s"),
 		compare("one step of an inversion, ResNet-18 at 224, batch 32", "images/s",
 			peer("internal/bench/gpu.py", "$PEERS", "invert", "resnet18", "224", "32"), benchmark("internal/invert", "Step$", 10, net...), "images/s"),
 		compare("one step of SGD, CIFAR ResNet-18, batch 128", "images/s",

@@ -235,13 +235,21 @@ func (s submission) source(step step) *source {
 // removeShard removes the state of the first shard of the model that lacks the last one, so that
 // the last shard is not the last to finish.
 func removeShard(s submission, run string) error {
-	suffix := func(i int) string { return fmt.Sprintf(".%dof%d.bin", i, s.shards) }
-	firsts, err := filepath.Glob(filepath.Join(run, "states", "*"+suffix(1)))
+	// The name of a log of states begins with the model and the shard.
+	logs := func(shard int) ([]string, error) {
+		return filepath.Glob(filepath.Join(run, "states", fmt.Sprintf("*.%dof%d.*.log", shard, s.shards)))
+	}
+	firsts, err := logs(1)
 	if err != nil {
 		return err
 	}
+	lasts, err := logs(s.shards)
+	if err != nil {
+		return err
+	}
+	model := func(log string) string { return strings.SplitN(filepath.Base(log), ".", 2)[0] }
 	for _, first := range firsts {
-		if _, err := os.Stat(strings.TrimSuffix(first, suffix(1)) + suffix(s.shards)); err != nil {
+		if !slices.ContainsFunc(lasts, func(last string) bool { return model(last) == model(first) }) {
 			return os.Remove(first)
 		}
 	}

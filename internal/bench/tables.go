@@ -28,7 +28,7 @@ var tables = []table{
 		rate("forward, ResNet-18 at 224, batch 8, its 17 ReLUs read", "images/s",
 			peer("bench.py", "taps", "resnet18", "224", "8", "relu"), golang("internal/model", "LayersRelu$", 10, "NOETHER_BENCH_MODEL=model:resnet18:224"), "peak-MiB"),
 		rate("effective invariance, ResNet-20, CIFAR-10 test set, three rotations", "images/s",
-			peer("bench.py", "ei", "cifar_resnet20", "$DATA/cifar10/test_batch.bin"), golang("internal/study", "EffectiveInvariance$", 1), "MiB-peak"),
+			peer("bench.py", "ei", "cifar_resnet20", "$DATA/cifar10/test_batch.bin"), golang("internal/study/run", "EffectiveInvariance$", 1), "MiB-peak"),
 		seis("SEIS at the 19 convolutions of a ResNet-20, 2,000 CIFAR-10 pairs, the two scores", "scores", true),
 		seis("SEIS at the 19 convolutions of a ResNet-20, 2,000 CIFAR-10 pairs, with the null", "null", false),
 		seis("SEIS at the 19 convolutions of a ResNet-20, 2,000 CIFAR-10 pairs, with null and interval", "null-and-interval", false),
@@ -99,7 +99,7 @@ func seis(work, benchmark string, compared bool) row {
 		r.cells = append(r.cells, cell{column: pytorch, from: peer("bench.py", "seis", "cifar_resnet20", "$DATA/cifar10/test_batch.bin", "2000"),
 			metric: "seconds", unit: "s", memory: "peak_mib", once: true})
 	}
-	r.cells = append(r.cells, cell{column: noether, from: golang("internal/study", "SEIS/"+benchmark+"$", 1), metric: "s/op", unit: "s", memory: "MiB-peak"})
+	r.cells = append(r.cells, cell{column: noether, from: golang("internal/study/run", "SEIS/"+benchmark+"$", 1), metric: "s/op", unit: "s", memory: "MiB-peak"})
 	return r
 }
 
@@ -131,7 +131,7 @@ func loader(text string) row {
 // size returns a row on the time of SEIS for a number of pairs.
 func size(text, benchmark string) row {
 	return row{text: map[string]string{"SEIS at the 19 convolutions of a ResNet-20": text}, cells: []cell{
-		{column: "time", from: golang("internal/study", "SEIS/"+benchmark+"$", 1), metric: "s/op", unit: "s", memory: "MiB-peak", once: true},
+		{column: "time", from: golang("internal/study/run", "SEIS/"+benchmark+"$", 1), metric: "s/op", unit: "s", memory: "MiB-peak", once: true},
 	}}
 }
 

@@ -112,7 +112,7 @@ func (f *fixture) twelveShards(t *testing.T) {
 		t.Errorf("task %d was killed and has started %d times, want 2 or more", killed, task.Start)
 	}
 	f.sameScores(t, run)
-	if left, _ := filepath.Glob(filepath.Join(run, "states", "*.bin")); len(left) > 0 {
+	if left, _ := filepath.Glob(filepath.Join(run, "states", "*.log")); len(left) > 0 {
 		t.Errorf("states remain: %v", left)
 	}
 	if out, code := f.run(t, "cluster", "retry", run); code != 0 || !strings.Contains(out, "every task is done") {
@@ -130,7 +130,7 @@ func (f *fixture) killAfterSave(t *testing.T, run string, s *cluster.Submission)
 	t.Helper()
 	waitUntil(t, "a task to save something", func() bool {
 		for i, task := range s.Tasks {
-			saved, _ := filepath.Glob(filepath.Join(run, "states", "*."+task.Shard.String()+".bin"))
+			saved, _ := filepath.Glob(filepath.Join(run, "states", "*"+task.Shard.String()+".*.log"))
 			state, ok := readTaskFile(run, i+1)
 			if ok && state.State == cluster.Running && len(saved) > 0 && syscall.Kill(state.PID, syscall.SIGKILL) == nil {
 				killed = i + 1
@@ -200,7 +200,7 @@ func (f *fixture) outOfMemory(t *testing.T) {
 // SIGSTOP, and returns the task's file.
 func stopAfterSave(t *testing.T, run string) (held cluster.TaskState) {
 	waitUntil(t, "a task to save something", func() bool {
-		saved, _ := filepath.Glob(filepath.Join(run, "states", "*.bin"))
+		saved, _ := filepath.Glob(filepath.Join(run, "states", "*.log"))
 		var ok bool
 		held, ok = readTaskFile(run, 1)
 		return ok && len(saved) > 0 && syscall.Kill(held.PID, syscall.SIGSTOP) == nil

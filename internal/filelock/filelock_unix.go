@@ -3,6 +3,7 @@
 package filelock
 
 import (
+	"errors"
 	"io"
 	"os"
 
@@ -36,4 +37,16 @@ func TryExclusive(path string) (lock io.Closer, free bool) {
 		return nil, false
 	}
 	return f, true
+}
+
+// Held reports whether another process holds a lock on a file. It is false for a file that cannot
+// be opened, and on a file system without locks, for which known is false.
+func Held(path string) (held, known bool) {
+	f, err := os.OpenFile(path, os.O_RDWR, 0) // on NFS an exclusive lock needs a file that can be written
+	if err != nil {
+		return false, os.IsNotExist(err)
+	}
+	defer f.Close()
+	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	return errors.Is(err, unix.EWOULDBLOCK), err == nil || errors.Is(err, unix.EWOULDBLOCK)
 }
