@@ -127,8 +127,8 @@ func checkFilesComplete(t *testing.T, program, run string) {
 	}
 }
 
-// sameRows checks that the scores of two run folders are equal to the bit: values, intervals,
-// nulls (the values for shuffled pairs) and numbers of samples.
+// sameRows checks that the scores of two run folders are equal to the bit: values, intervals, nulls
+// and numbers of samples.
 func sameRows(t *testing.T, want, got string) {
 	t.Helper()
 	a, b := readScores(t, want), readScores(t, got)

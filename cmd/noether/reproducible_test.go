@@ -50,8 +50,8 @@ batch: 16
 }
 
 // TestLastCellIsReproducible checks that a resumed run with one unfinished cell has the scores of
-// an uninterrupted run to the bit. A cell is one measure of one model on one data set under one
-// value of a transformation. Computed alone, it must not get more BLAS threads than beside others.
+// an uninterrupted run to the bit. A cell that is computed alone must not get more BLAS threads
+// than beside others.
 func TestLastCellIsReproducible(t *testing.T) {
 	t.Parallel()
 	dir, out := t.TempDir(), filepath.Join(t.TempDir(), "run")

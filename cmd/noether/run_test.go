@@ -184,8 +184,7 @@ func TestFailuresAreListedAndTheRestIsDone(t *testing.T) {
 	}
 }
 
-// With --log json each line of standard error is a JSON object, the errors included. A pass is one
-// reading of the samples, a cell one measure of one model under one transformation value.
+// With --log json each line of standard error is a JSON object, the errors included.
 func TestLogIsJSONToItsLastLine(t *testing.T) {
 	dir := brokenFolder(t)
 	text := strings.Replace(smallStudy{}.text(), "models: [", "models: [{name: nan, onnx: nan.onnx, layers: conv}, ", 1)

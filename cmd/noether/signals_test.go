@@ -96,8 +96,8 @@ batch: 8
 	t.Logf("%d runs were stopped, %d finished before", stopped, finished)
 }
 
-// noPartialFiles checks that the files of a run folder can be read: the cells (records of one
-// measure under one transformation), run.json and scores.csv, if they exist.
+// noPartialFiles checks that the files of a run folder can be read: the cells, run.json and
+// scores.csv, if they exist.
 func noPartialFiles(t *testing.T, dir string) {
 	t.Helper()
 	for _, sub := range []string{"cells", "states"} {

@@ -36,7 +36,7 @@ batch: 8
 `
 
 // A fixture holds a Slurm cluster, the compiled program and a folder with a study, its models and a
-// profile (settings of the jobs).
+// profile.
 type fixture struct {
 	slurm        *slurmtest.Cluster
 	dir, program string
@@ -45,8 +45,7 @@ type fixture struct {
 }
 
 // TestSlurm runs studies as jobs of a real Slurm cluster, with failures of jobs and of the
-// controller. A task is a job that measures some models, or a shard (a part of the samples) of one.
-// The merge is a job that combines the results of all tasks.
+// controller.
 func TestSlurm(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -94,9 +93,8 @@ func TestSlurm(t *testing.T) {
 // twelveShards runs twelve tasks, one of which is killed, and restarts the controller.
 func (f *fixture) twelveShards(t *testing.T) {
 	run := filepath.Join(f.dir, "twelve")
-	// Without calibration (a short run that measures the time of a model) the cost of a model is
-	// its parameters times its inputs, which are equal, so each model has four shards. Measured
-	// costs would vary, since tests run in parallel.
+	// Without calibration the cost of a model is its parameters times its inputs, which are equal,
+	// so each model has four shards. Measured costs would vary, since tests run in parallel.
 	s := f.submit(t, "study.yaml", run, "--tasks", "12", "--calibrate", "0s")
 	if len(s.Tasks) != 12 || s.Tasks[0].Shard.Count != 4 {
 		t.Fatalf("the tasks are %+v, want 12, each one of four shards of a model", s.Tasks)
@@ -127,8 +125,7 @@ func (f *fixture) twelveShards(t *testing.T) {
 	})
 }
 
-// killAfterSave waits until a task has saved a state (the running sums of unfinished scores), kills
-// it by SIGKILL, and returns its number.
+// killAfterSave waits until a task has saved a state, kills it by SIGKILL, and returns its number.
 func (f *fixture) killAfterSave(t *testing.T, run string, s *cluster.Submission) (killed int) {
 	t.Helper()
 	waitUntil(t, "a task to save something", func() bool {
@@ -434,7 +431,7 @@ func readRows(t *testing.T, run string) []scores.Row {
 }
 
 // sameScores compares the scores of a run with those without a cluster, to 1e-6: values, intervals
-// and nulls (the values that chance alone gives).
+// and nulls.
 func (f *fixture) sameScores(t *testing.T, run string) {
 	t.Helper()
 	got := readRows(t, run)

@@ -24,9 +24,9 @@ func Shared(path string) io.Closer {
 	return f
 }
 
-// TryExclusive takes an exclusive lock on a file or a folder. free is false if another process holds
-// a lock, path cannot be opened, or the file system has no locks. A file that does not exist is
-// free and has no lock.
+// TryExclusive takes an exclusive lock on a file or a folder. free is false if another process
+// holds a lock, path cannot be opened, or the file system has no locks. A file that does not exist
+// is free and has no lock.
 func TryExclusive(path string) (lock io.Closer, free bool) {
 	f, err := os.Open(path)
 	if err != nil {
