@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) {
 	b := blas.Load() // tests are to pass with and without a fast library; see blas.Load
-	b.SetThreads(1)           // tests run in parallel
+	b.SetThreads(1)  // tests run in parallel
 	os.Exit(m.Run())
 }
 
