@@ -141,7 +141,7 @@ var order = strings.Fields(`
 	internal/study/open
 	internal/catalog
 	internal/study/plan
-	internal/study/rundir
+	internal/study/results
 	internal/study/run
 	internal/study
 	internal/study/studytest
@@ -194,6 +194,7 @@ func TestPackageOrder(t *testing.T) {
 var without = map[string][]string{
 	"internal/study/spec": {"engine/", "internal/accel", "internal/model", "internal/procedure", "internal/procedure/", "internal/train", "internal/train/",
 		"internal/fetch", "internal/catalog", "measure/", "github.com/yalue/onnxruntime_go", "gocloud.dev/"},
+	"internal/study/store": {"engine/", "internal/study/", "internal/procedure", "internal/procedure/", "internal/train", "internal/train/", "measure", "measure/", "scores"},
 }
 
 func TestPackagesAreWithout(t *testing.T) {
