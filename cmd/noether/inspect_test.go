@@ -99,8 +99,8 @@ func TestInitMeasuresBoxes(t *testing.T) {
 	}
 }
 
-// TestInspectOfTextEncoder checks that inspect asks for --length, the number of tokens, and lists the
-// layers with it. NTC is the order of axes batch, tokens, channels.
+// TestInspectOfTextEncoder checks that inspect asks for --length, the number of tokens, and lists
+// the layers with it. NTC is the order of axes batch, tokens, channels.
 func TestInspectOfTextEncoder(t *testing.T) {
 	path := filepath.Join("..", "..", "internal", "study", "run", "testdata", "text", "encoder.onnx")
 	text, err := output(t, "inspect", path)

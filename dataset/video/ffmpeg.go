@@ -158,7 +158,8 @@ var logPrefix = regexp.MustCompile(`^(\[[^\]]* @ 0x[0-9a-f]+\] )+`)
 // lastLine returns the last line without its prefix and without the path of the video, whose name
 // callers put before the error.
 func (t *tail) lastLine(path string) string {
-	if strings.Contains(string(t.text), "matches no streams") { // the rest is advice on calling ffmpeg
+	// The rest is advice on calling ffmpeg.
+	if strings.Contains(string(t.text), "matches no streams") {
 		return "it has only audio or subtitles and no images"
 	}
 	lines := strings.Split(strings.TrimSpace(string(t.text)), "\n")

@@ -13,11 +13,13 @@ import (
 // batchNorms is the state of rewriteBatchNorm.
 type batchNorms struct {
 	*graph
-	opset   int                   // version of the standard operators, see gradientPattern
-	readers map[string]int        // number of nodes that read a tensor, plus 1 for an output
-	merged  map[string]string     // outputs of sums and ReLUs, to the output of the native operator that includes them
-	native  map[string]nativeNode // nodes with native operators, by the first tensor that they replace
-	masked  map[string]bool       // tensors: gradients of ReLUs that a native operator includes
+	opset   int            // version of the standard operators, see gradientPattern
+	readers map[string]int // number of nodes that read a tensor, plus 1 for an output
+	// Outputs of sums and ReLUs, to the output of the native operator that includes them.
+	merged map[string]string
+	// Nodes with native operators, by the first tensor that they replace.
+	native map[string]nativeNode
+	masked map[string]bool // tensors: gradients of ReLUs that a native operator includes
 }
 
 // rewriteBatchNorm replaces BatchNormalization in training mode as package train writes it, with
@@ -173,7 +175,8 @@ func gradientPattern(norm *pb.NodeProto, opset int, shape []int) (*graph, batchN
 		return nil, batchNormTensors{}, err
 	}
 	p := newGraph(b)
-	along := p.producers[string(d[1])].Input[0] // the gradient with respect to scale is along / sqrt(variance + epsilon)
+	// The gradient with respect to scale is along / sqrt(variance + epsilon).
+	along := p.producers[string(d[1])].Input[0]
 	return p, batchNormTensors{string(x), string(v[0]), string(y[1]), string(y[2]), string(dy), string(d[0]), string(d[2]), along}, nil
 }
 

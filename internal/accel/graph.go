@@ -67,7 +67,8 @@ func (g *graph) scalarValue(tensor string) (float64, bool) {
 // isScalar reports whether a tensor is known to have one element.
 func (g *graph) isScalar(tensor string) bool {
 	shape := g.static.Shape(tensor)
-	return shape != nil && !slices.ContainsFunc(shape, func(d int) bool { return d != 1 }) // free dimensions are negative
+	// Free dimensions are negative.
+	return shape != nil && !slices.ContainsFunc(shape, func(d int) bool { return d != 1 })
 }
 
 // product returns the factors of a product of a tensor and a scalar.

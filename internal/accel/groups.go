@@ -49,9 +49,10 @@ type group struct {
 // A grouping is the groups of a graph: a disjoint-set forest of the outputs of nodes.
 type grouping struct {
 	*graph
-	excluded map[string]bool   // outputs of nodes that belong to no group
-	parent   map[string]string // parent of each output of a node in a group; a root is its own parent
-	groups   map[string]*group // by root
+	excluded map[string]bool // outputs of nodes that belong to no group
+	// parent of each output of a node in a group; a root is its own parent.
+	parent map[string]string
+	groups map[string]*group // by root
 }
 
 // selectGroups returns the outputs of the nodes in groups that are faster in NHWC. Groups with more

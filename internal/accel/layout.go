@@ -41,10 +41,12 @@ func rewriteGroups(b *onnx.Builder, outputs []string) bool {
 // A layout holds the state of rewriteGroups.
 type layout struct {
 	*graph
-	b            *onnx.Builder
-	nhwc         map[string]onnx.Value  // tensors in NHWC, by name in NCHW
-	convolutions map[string]convolution // the native convolutions whose results these tensors are, by name in NCHW
-	readers      map[string]int         // nodes and outputs of the graph that read a tensor, counted
+	b    *onnx.Builder
+	nhwc map[string]onnx.Value // tensors in NHWC, by name in NCHW
+	// The native convolutions whose results these tensors are, by name in NCHW.
+	convolutions map[string]convolution
+	// Nodes and outputs of the graph that read a tensor, counted.
+	readers map[string]int
 }
 
 // A convolution is a native convolution with its epilogue: the sum with an addend, ReLU, then a
@@ -86,7 +88,8 @@ func (l *layout) write(n *pb.NodeProto) onnx.Value {
 			}
 		}
 	case "Mul":
-		dy, m, _ := l.reluGradient(n) // the gradient by the ReLU's output, times the mask m of 0 and 1
+		// The gradient by the ReLU's output, times the mask m of 0 and 1.
+		dy, m, _ := l.reluGradient(n)
 		if c, ok := l.fusible(dy, mask); ok && slices.Equal(l.static.Shape(dy), l.static.Shape(m)) {
 			c.inputs[mask] = l.toNHWC(l.maskSource(m)) // the tensor that is positive where m is 1
 			return l.convolve(n, c)

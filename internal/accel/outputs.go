@@ -128,6 +128,7 @@ func (f *fusion) takeNCHW(tensor string, name *string) bool {
 		return false
 	}
 	*name = toNCHW.Output[0]
-	toNCHW.Output[0] = "unread " + tensor // a name that no node reads, so that Prune removes the node
+	// a name that no node reads, so that Prune removes the node.
+	toNCHW.Output[0] = "unread " + tensor
 	return true
 }

@@ -13,7 +13,8 @@ import (
 type window struct {
 	strides, dilations, pads []int
 	outputPadding            []int // of a ConvTranspose
-	kernel                   []int // sizes of the kernels, for the operator that computes their gradient
+	// Sizes of the kernels, for the operator that computes their gradient.
+	kernel []int
 }
 
 // windowOf returns the window of a Conv or ConvTranspose, and reports whether the native operators

@@ -68,7 +68,8 @@ type vocoder struct {
 	current, previous []complex128 // spectra of the input at the frame, and a hop before
 	out               []complex128 // spectrum of the last output frame
 	magnitude         []float64    // |current|
-	peaks, ends       []int        // bins of the peaks, and the end of the region of each, exclusive
+	// Bins of the peaks, and the end of the region of each, exclusive.
+	peaks, ends []int
 }
 
 func newVocoder(wave []float32, n int) *vocoder {

@@ -228,9 +228,9 @@ func (c *chooser) mixed(f candidate) bool {
 // inside dense blocks, and those of networks with parallel branches.
 func (c *chooser) addJoins() {
 	cuts := c.cutNames()
-	for _, j := range c.path.joins() {
-		if c.hasClearAxes(j.tensor) && !cuts[j.tensor] {
-			c.add(j.tensor, j.node, block)
+	for _, i := range c.path.joins() {
+		if sum := c.path.nodes[i].Output[0]; c.hasClearAxes(sum) && !cuts[sum] {
+			c.add(sum, i, block)
 		}
 	}
 	c.sort()
@@ -258,7 +258,8 @@ func (c *chooser) addActivations() {
 	cuts, hasBlocks := c.cutNames(), len(c.found) > 0
 	for i, n := range c.path.nodes {
 		tensor := n.Output[0]
-		gate := positions(c.layers[tensor]) == 1 && len(c.layers[tensor].Axes) > 2 // weights of channels (squeeze-and-excitation)
+		// Weights of channels (squeeze-and-excitation).
+		gate := positions(c.layers[tensor]) == 1 && len(c.layers[tensor].Axes) > 2
 		if !activations[n.GetOpType()] || !c.hasClearAxes(tensor) || gate || hasBlocks && !cuts[tensor] {
 			continue
 		}

@@ -108,43 +108,16 @@ func TestRunRepairsDamage(t *testing.T) {
 			t.Errorf("%s: after another run there is still %+v", what, found)
 		}
 	}
-	sampled, _ := filepath.Glob(filepath.Join(out, "cells", "*.samples.json"))
-	if len(sampled) < 2 {
-		t.Fatal("no per-sample values")
-	}
-	raw, err := os.ReadFile(sampled[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	unequal := strings.Replace(string(raw), `"Index":[`, `"Index":[0,`, 1)
-	if unequal == string(raw) {
-		t.Fatalf("the per-sample values have no list Index: %.200s", raw)
-	}
+	studytest.DamageRecord(t, out, "cells", `"Index":[`) // per-sample values
+	again("damaged per-sample values")
+	studytest.DamageRecord(t, out, "cells", `{"format":1`) // scores
+	again("damaged scores")
 	damage := func(path, text string) {
 		t.Helper()
 		if err := atomicfile.Write(path, []byte(text)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	damage(sampled[0], unequal)
-	again("an index and values of unequal length")
-
-	// Earlier versions wrote no checksums of files into the record of a cell (its scores, as JSON).
-	record := strings.TrimSuffix(sampled[1], ".samples.json") + ".json"
-	raw, err = os.ReadFile(record)
-	if err != nil {
-		t.Fatal(err)
-	}
-	withoutChecksums, _, ok := strings.Cut(string(raw), `,"files"`)
-	if !ok {
-		t.Fatalf("the record has no checksums of files: %s", raw)
-	}
-	damage(record, withoutChecksums+"}\n")
-	again("a record of an earlier version")
-	damage(record, withoutChecksums+"}\n")
-	damage(sampled[1], unequal)
-	again("unequal lengths in a folder of an earlier version")
-
 	for _, name := range []string{"run.json", "study.yaml", "scores.csv", "scores.parquet", "samples.parquet"} {
 		damage(filepath.Join(out, name), "{")
 		again(name)
@@ -166,16 +139,17 @@ func TestDamagedStateOfAShardIsComputedAgain(t *testing.T) {
 		part.Shard = study.Shard{Index: i, Count: 2}
 		studytest.Run(t, studytest.Parse(t, dir, studytest.Text), out, part)
 	}
-	states, _ := filepath.Glob(filepath.Join(out, "states", "*.1of2.bin"))
-	raw, err := os.ReadFile(states[0])
-	if err != nil {
-		t.Fatal(err)
+	for _, key := range studytest.StoredKeys(t, out, "states") {
+		if strings.Contains(key, ".1of2/") {
+			state, err := studytest.StoredItem(t, out, "states", key).Bytes("state")
+			if err != nil {
+				t.Fatal(err)
+			}
+			studytest.DamageRecord(t, out, "states", string(state))
+			break
+		}
 	}
-	raw[40] ^= 1 // in the state of an accumulator
-	if err := os.WriteFile(states[0], raw, 0o666); err != nil {
-		t.Fatal(err)
-	}
-	_, err = study.Merge(t.Context(), studytest.Parse(t, dir, studytest.Text), []string{out}, o)
+	_, err := study.Merge(t.Context(), studytest.Parse(t, dir, studytest.Text), []string{out}, o)
 	if err == nil || !strings.Contains(err.Error(), "1/2 (damaged)") {
 		t.Fatalf("a damaged state: %v", err)
 	}

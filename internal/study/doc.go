@@ -30,9 +30,8 @@
 //
 //	study.yaml         the study with variables filled in, absolute paths, hashes of models and data
 //	run.json           what was run, skipped, unreadable and failed
-//	cells/KEY.json     a finished cell, written whole or not at all
-//	states/            accumulators and checkpoints of unfinished cells
-//	shared/            checkpoints that several cells of a procedure share
+//	cells/             logs of finished cells
+//	states/            logs of the states of unfinished cells
 //	failures/          what failed, and why; the rest of the study is still computed
 //	pictures/          contact sheets, of several images each, for the report
 //	aside/             damaged files, and files under names that the run needs, moved there

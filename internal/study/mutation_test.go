@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -120,9 +121,9 @@ func (d *disturbedStudy) mutate(t *testing.T, folder, file string, m mutation, f
 	if err := m.change(filepath.Join(out, file)); err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
-	// The user may remove the report. Removed states (.bin files) are computed again, and so is any
+	// The user may remove the report. Removed states are computed again, and so is any
 	// file of an unfinished run.
-	harmless := m.name == "removed" && (file == "report.html" || strings.HasSuffix(file, ".bin") || filepath.Base(folder) != "finished")
+	harmless := m.name == "removed" && (file == "report.html" || strings.HasPrefix(file, "states") || filepath.Base(folder) != "finished")
 	fix = fix || file == "report.html" // which Run does not write, so that only Check can repair it
 	if found := mustCheck(t, out, fix, d.o); len(found) == 0 && !harmless {
 		t.Errorf("%s: check finds nothing", what)
@@ -145,13 +146,11 @@ func TestEveryMutationIsRepaired(t *testing.T) {
 		d.finished(t),
 		d.stopped(t, "samples", func(p study.Progress) bool { return p.Samples >= 16 }),
 		d.stopped(t, "procedure", func(study.Progress) bool { // shared: results that several cells of STIR need
-			shared, _ := filepath.Glob(filepath.Join(d.dir, "procedure", "shared", "*.bin"))
-			return len(shared) > 0
+			return slices.ContainsFunc(studytest.StoredKeys(t, filepath.Join(d.dir, "procedure"), "states"), func(key string) bool { return strings.HasPrefix(key, "shared/") })
 		}),
 		d.stopped(t, "states", func(p study.Progress) bool {
-			states, _ := filepath.Glob(filepath.Join(d.dir, "states", "states", "*.bin"))
-			cells, _ := filepath.Glob(filepath.Join(d.dir, "states", "cells", "*.json"))
-			return len(states) > 0 && len(cells) > 10
+			out := filepath.Join(d.dir, "states")
+			return len(studytest.StoredKeys(t, out, "states")) > 0 && len(studytest.StoredKeys(t, out, "cells")) > 10
 		}),
 	}
 	cases := 0
@@ -167,7 +166,7 @@ func TestEveryMutationIsRepaired(t *testing.T) {
 		}
 	}
 	t.Logf("%d mutations", cases)
-	for _, kind := range []string{"states/*.bin", "cells/*.json", "shared/*.bin"} {
+	for _, kind := range []string{"states/*.log", "cells/*.log"} {
 		found := 0
 		for _, folder := range folders {
 			files, _ := filepath.Glob(filepath.Join(folder, kind))
@@ -184,7 +183,7 @@ func TestFilesInPlaceOfFolders(t *testing.T) {
 	t.Parallel()
 	d := newDisturbedStudy(t, fullText)
 	finished := d.finished(t)
-	for i, sub := range []string{"cells", "states", "failures", "shared", "pictures", "pictures/views"} {
+	for i, sub := range []string{"cells", "states", "failures", "pictures", "pictures/views"} {
 		replaced := mutation{"a file in its place", func(path string) error {
 			return errors.Join(os.RemoveAll(path), os.WriteFile(path, nil, 0o666))
 		}}

@@ -3,7 +3,6 @@ package study_test
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -42,10 +41,7 @@ func TestAnotherStudyInTheFolder(t *testing.T) {
 	}
 	o.Replace = true
 	r := studytest.Run(t, studytest.Parse(t, dir, third), out, o)
-	cells, _ := filepath.Glob(filepath.Join(out, "cells", "*.json"))
-	// Of the files of a cell, .samples.json, with values of single samples, is not counted.
-	cells = slices.DeleteFunc(cells, func(path string) bool { return strings.HasSuffix(path, ".samples.json") })
-	if len(cells) != r.Record.Cells {
+	if cells := studytest.StoredKeys(t, out, "cells"); len(cells) != r.Record.Cells {
 		t.Errorf("the folder holds %d cells of %d", len(cells), r.Record.Cells)
 	}
 	if _, err := os.Stat(userFile); err != nil {

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/noether-ml/noether/internal/study"
+	"github.com/noether-ml/noether/internal/study/store"
 	"github.com/noether-ml/noether/internal/study/studytest"
 	"github.com/noether-ml/noether/internal/testmodel"
-	"github.com/noether-ml/noether/scores"
 )
 
 // TestFinishedRunIsLeftAsItIs checks that a run and a merge write nothing into a folder that has
@@ -76,8 +76,7 @@ func TestFinishedRunIsLeftAsItIs(t *testing.T) {
 	unknownVersion := o
 	unknownVersion.Version = ""
 	table := filepath.Join(out, "scores.csv")
-	// The scores of one cell, a unit of work: one measure under one transformation value.
-	cell := filepath.Join(out, "cells", first.Record.Keys[0]+".json")
+	cell := first.Record.Keys[0]
 	for name, c := range map[string]struct {
 		options study.Options
 		text    string
@@ -89,14 +88,13 @@ func TestFinishedRunIsLeftAsItIs(t *testing.T) {
 		"an altered table":   {o, text, func() error { return os.WriteFile(table, []byte("x"), 0o666) }},
 		"an emptied table":   {o, text, func() error { return os.WriteFile(filepath.Join(out, "samples.parquet"), nil, 0o666) }},
 		"an altered cell": {o, text, func() error {
-			c, err := scores.ReadCell(cell)
-			if err != nil {
-				return err
-			}
+			c := studytest.StoredCell(t, out, cell)
 			c.Layers[0].Scores[0].Value = 0.125
-			return scores.WriteCell(cell, c)
+			body, err := c.MarshalJSON()
+			studytest.PutRecord(t, out, "cells", store.Record{Key: cell, Body: body})
+			return err
 		}},
-		"a missing cell": {o, text, func() error { return os.Remove(cell) }},
+		"a missing cell": {o, text, func() error { studytest.RemoveRecord(t, out, "cells", cell); return nil }},
 	} {
 		studytest.Run(t, studytest.Parse(t, dir, text), out, o) // undoes the change of the previous case
 		setOldTimes()

@@ -1,7 +1,6 @@
 package study_test
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -39,18 +38,10 @@ func TestUnfinishedRunHasNoPartialMeans(t *testing.T) {
 	}
 	studytest.SameScores(t, whole.Rows, unfinished.Rows, 0)
 
-	// Each cell (unit of work: one measure at one angle) has a file of its scores. Keys are the names.
-	lost := "" // the file with the accuracy at 270 degrees, which is then removed
 	for _, key := range record.Keys {
-		path := filepath.Join(out, "cells", key+".json")
-		if c, err := scores.ReadCell(path); err != nil {
-			t.Fatal(err)
-		} else if c.Measure == "accuracy" && c.Parameter == "270" {
-			lost = path
+		if c := studytest.StoredCell(t, out, key); c.Measure == "accuracy" && c.Parameter == "270" {
+			studytest.RemoveRecord(t, out, "cells", key)
 		}
-	}
-	if err := os.Remove(lost); err != nil {
-		t.Fatal(err)
 	}
 	partial, err := study.ReadResult(out)
 	if err != nil {

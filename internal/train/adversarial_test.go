@@ -136,12 +136,14 @@ func TestAdversarialLinear(t *testing.T) {
 	}
 	const radius = 0.2
 	tr, err := New(orttest.Load(t), Spec{Model: m, Loss: CrossEntropy, Optimiser: SGD{Rate: 0.1},
-		Adversarial: &Adversarial{Defence: AdversarialTraining, Norm: "l2", Radius: radius, Steps: 3, AtX: true}}) // AtX: the search for the image starts at x
+		// AtX: the search for the image starts at x.
+		Adversarial: &Adversarial{Defence: AdversarialTraining, Norm: "l2", Radius: radius, Steps: 3, AtX: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer tr.Close()
-	x := tensor.Tensor{Shape: []int{1, 3}, Data: []float32{0.5, 0.4, 0.6}} // the ball lies within [0, 1]
+	// The ball lies within [0, 1].
+	x := tensor.Tensor{Shape: []int{1, 3}, Data: []float32{0.5, 0.4, 0.6}}
 	weights := tr.Weights()
 	w, bias := weights["layer1.weight"], weights["layer1.bias"]
 	if len(w.Data) != 6 || len(bias.Data) != 2 {

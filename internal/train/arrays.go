@@ -16,7 +16,6 @@ type Arrays struct {
 	batch Batch
 }
 
-// Len implements Source.
 func (a *Arrays) Len() int {
 	if len(a.Inputs) == 0 {
 		return 0

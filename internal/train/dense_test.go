@@ -111,7 +111,8 @@ func TestMeanIoU(t *testing.T) {
 		data.Inputs[0].Data[i] = float32(r.NormFloat64())
 	}
 	for i := range data.Masks.Data {
-		data.Masks.Data[i] = float32(r.IntN(3) - 1) // -1 (no class), 0 or 1; class 2 is only predicted
+		// -1 (no class), 0 or 1; class 2 is only predicted.
+		data.Masks.Data[i] = float32(r.IntN(3) - 1)
 	}
 	b := onnx.NewBuilder(onnx.DefaultOpset)
 	x := b.Input("x", onnx.Float, -1, 3, 4, 5)
@@ -190,7 +191,8 @@ func TestStreamOfMasks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i := range masks.Data { // 16 x 16 = 256 values are the mask, or a channel of the image, of one sample
+		// 16 x 16 = 256 values are the mask, or a channel of the image, of one sample.
+		for i := range masks.Data {
 			mirrored := i/16*16 + 15 - i%16
 			if f.Masks.Data[i] != masks.Data[mirrored] || f.Inputs[0].Data[i] != image.Data[mirrored] && i < 256 {
 				t.Fatalf("position %d is not mirrored", i)
@@ -203,7 +205,8 @@ func TestStreamOfMasks(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range 256 {
-			want := float32(-1) // the image is moved by a quarter of 16 columns: nothing is known there
+			// The image is moved by a quarter of 16 columns: nothing is known there.
+			want := float32(-1)
 			if i%16 >= 4 {
 				want = masks.Data[i-4]
 			}

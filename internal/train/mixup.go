@@ -65,7 +65,8 @@ func (b Batch) rows(dst Batch, indices []int) Batch {
 // permutation of n samples.
 func drawMixture(r *rand.Rand, alpha float64, n int) (lambda float32, partner []int) {
 	v := distuv.Beta{Alpha: alpha, Beta: alpha, Src: r}.Rand()
-	if math.IsNaN(v) { // for a tiny alpha both gamma variates that give v are 0: lambda is nearly 0 or 1
+	// For a tiny alpha both gamma variates that give v are 0: lambda is nearly 0 or 1.
+	if math.IsNaN(v) {
 		v = math.Round(r.Float64())
 	}
 	return float32(v), r.Perm(n)

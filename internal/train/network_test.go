@@ -44,7 +44,8 @@ func readGoldenNetwork(t *testing.T, name string) (g goldenNetwork, batches []Ba
 // (NoAcceleration) native operators, which are Noether's, in place of slower ones of ONNX Runtime.
 func TestGoldenNetwork(t *testing.T) {
 	t.Parallel()
-	for name, widths := range map[string][]int{"network": {4, 6}, "wide": {16}} { // 16 channels are enough for Winograd convolutions
+	// 16 channels are enough for Winograd convolutions.
+	for name, widths := range map[string][]int{"network": {4, 6}, "wide": {16}} {
 		t.Run(name, func(t *testing.T) { testGoldenNetwork(t, name, widths) })
 	}
 }

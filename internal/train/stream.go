@@ -42,7 +42,6 @@ const (
 	PresenceTarget = "presence" // whether the mask has class k, for k from 1; b x (classes - 1)
 )
 
-// Len implements Source.
 func (s *Stream) Len() int { return s.Data.Len() }
 
 // Batch implements Source. Samples are not augmented.

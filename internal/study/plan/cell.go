@@ -104,7 +104,7 @@ func (c *Cell) Classes() []string {
 func (c *Cell) Parameter() string { return cmp.Or(c.View.Parameter, c.drawn) }
 
 // HasUnsaved reports whether a task of the cell has results that are not saved in the run folder.
-func (c *Cell) HasUnsaved() bool { return slices.ContainsFunc(c.Tasks, (*Task).hasUnsaved) }
+func (c *Cell) HasUnsaved() bool { return slices.ContainsFunc(c.Tasks, (*Task).HasUnsaved) }
 
 // A View is one way of transforming the input: a transformation with one value of its parameter, in
 // one trial. The zero View is the clean input.

@@ -69,8 +69,8 @@ func (t *Task) NonFiniteLayer(err error) (model, layer string) {
 	return t.Cell.Model.Entry.Name, t.ScoredLayer().Name
 }
 
-// hasUnsaved reports whether the task has results that are not saved in the run folder.
-func (t *Task) hasUnsaved() bool {
+// HasUnsaved reports whether the task has results that are not saved in the run folder.
+func (t *Task) HasUnsaved() bool {
 	return t.Scored == nil && t.Fed != t.Saved || t.Scored != nil && !t.SavedScores
 }
 
@@ -263,7 +263,10 @@ type siteAccumulator struct {
 }
 
 func (a *siteAccumulator) Feed(at SampleIDs, z []tensor.Tensor) error {
-	b := measure.Batch{Place: at.Position, Index: at.Index, Label: at.Label, Clean: z[0], Ops: at.Ops, Truth: at.Truth}
+	b := measure.Batch{Place: at.Position, Index: at.Index, Label: at.Label, Clean: z[0], Truth: at.Truth}
+	for _, op := range at.Ops {
+		b.Motions = append(b.Motions, transform.MotionOf(op))
+	}
 	if len(z) > 1 {
 		b.Transformed = z[1]
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/noether-ml/noether/internal/study/plan"
 	"github.com/noether-ml/noether/internal/study/studytest"
 	"github.com/noether-ml/noether/internal/testmodel"
-	"github.com/noether-ml/noether/scores"
 )
 
 // TestMemoryLimitDoesNotChangeScores runs a study with the default memory and with a limit, under
@@ -75,9 +74,8 @@ func TestRunRecordsTimeAndMemory(t *testing.T) {
 	}
 	defer plan.Close()
 	for _, c := range plan.Cells {
-		cell, err := scores.ReadCell(filepath.Join(out, "cells", c.Key+".json"))
-		if err != nil || cell.PeakMemory < 10<<20 {
-			t.Errorf("%s: %d bytes, %v", c, cell.PeakMemory, err)
+		if cell := studytest.StoredCell(t, out, c.Key); cell.PeakMemory < 10<<20 {
+			t.Errorf("%s: %d bytes", c, cell.PeakMemory)
 		}
 	}
 }

@@ -57,7 +57,7 @@ func (r *runner) runProcedure(ctx context.Context, c *plan.Cell) error {
 			c.Procedure.Scored, err = c.Procedure.Gather(scored)
 		}
 		if err == nil {
-			err = units.Write()
+			err = units.Close()
 		}
 		return err
 	})

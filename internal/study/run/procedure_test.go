@@ -271,7 +271,7 @@ func TestDamagedCheckpointIsComputedAgain(t *testing.T) {
 	if _, err := study.Run(ctx, procedureStudy(t, dir, &brightness{}), out, part); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	files, _ := filepath.Glob(filepath.Join(out, "states", "*.bin"))
+	files, _ := filepath.Glob(filepath.Join(out, "states", "*.log"))
 	if len(files) != 1 {
 		t.Fatalf("the stopped run leaves %v", files)
 	}
@@ -317,7 +317,7 @@ func TestShardsDoNotDivideProcedures(t *testing.T) {
 		part := o
 		part.Shard = study.Shard{Index: i, Count: 4}
 		studytest.Run(t, newStudy(), out[i-1], part)
-		if cells, _ := filepath.Glob(filepath.Join(out[i-1], "cells", "*.json")); len(cells) == 0 || len(cells) > 2 {
+		if cells := studytest.StoredKeys(t, out[i-1], "cells"); len(cells) == 0 || len(cells) > 2 {
 			t.Errorf("shard %d of 4 finishes %d of 6 procedures, want 1 or 2", i, len(cells))
 		}
 	}

@@ -48,11 +48,16 @@ func Run(ctx context.Context, s *spec.Study, dir string, o plan.Options) (result
 
 // execute runs a plan in its folder: first passes, each of which reads the samples once for several
 // measures, then procedures, the measures that work in steps.
-func execute(ctx context.Context, p *plan.Plan, folder rundir.Folder, o plan.Options) (*rundir.Result, error) {
+func execute(ctx context.Context, p *plan.Plan, folder rundir.Folder, o plan.Options) (result *rundir.Result, err error) {
 	w, err := rundir.NewWriter(p, folder, o)
 	if err != nil {
 		return nil, err
 	}
+	defer func() {
+		if closing := w.Close(); err == nil {
+			err = rundir.SaveError(closing)
+		}
+	}()
 	r := &runner{Writer: w, accs: map[*plan.Task]plan.Accumulator{}, timer: newSaveTimer(o.SaveInterval, o.SaveFraction), recorded: time.Now()}
 	limits := plan.LimitsOf(p.Study, &o)
 	r.parallel = newParallelism(plan.Passes(p.Cells, limits, o.Shard), o.Workers()) // before Resume marks finished tasks, which are in no pass

@@ -188,7 +188,7 @@ func TestDamagedStateStartsAgain(t *testing.T) {
 	out := filepath.Join(dir, "run")
 	o.Shard = study.Shard{Index: 1, Count: 2}
 	studytest.Run(t, studytest.Parse(t, dir, studytest.Text), out, o)
-	files, _ := filepath.Glob(filepath.Join(out, "states", "*.bin"))
+	files, _ := filepath.Glob(filepath.Join(out, "states", "*.log"))
 	if len(files) == 0 {
 		t.Fatal("the shard left no state")
 	}

@@ -116,7 +116,8 @@ func TestConvolution(t *testing.T) {
 			in, out = rapid.IntRange(16, 70).Draw(r, "in"), rapid.IntRange(16, 70).Draw(r, "out")
 		}
 		attrs := w.attrs(rapid.SampledFrom([]int{0, 8, 16}).Draw(r, "lanes"))
-		side := rapid.SampledFrom([]int{2, 4}).Draw(r, "side") // of the output tiles of Winograd's algorithm
+		// Of the output tiles of Winograd's algorithm.
+		side := rapid.SampledFrom([]int{2, 4}).Draw(r, "side")
 		attrs["side"] = side
 		size, pixels, offsets := w.size[0]*w.size[1], w.output(0)*w.output(1), w.kernel[0]*w.kernel[1]
 		results := append([]int{n, out}, w.used([2]int{w.output(0), w.output(1)})...)
