@@ -83,6 +83,7 @@ func TestPackageComments(t *testing.T) {
 // commands and what only they import come last.
 var order = strings.Fields(`
 	tensor
+	engine engine/enginetest
 	internal/seed internal/filesys internal/filelock internal/tempfolder internal/unsaved internal/atomicfile internal/powerloss internal/state internal/plainjson internal/spelling internal/machine internal/chroma internal/dynlib internal/turbojpeg internal/webp internal/gpu internal/gpu/gputest
 	internal/quickselect internal/plural internal/webguard internal/browse internal/mlflow internal/testdata
 	internal/checksum internal/config internal/hubtest internal/fetch internal/contactsheet internal/checkpoint
@@ -106,7 +107,7 @@ var order = strings.Fields(`
 	transform
 	dataset dataset/video
 	internal/model/logmel internal/model/output
-	internal/model
+	internal/model internal/model/modeltest
 
 	measure
 	measure/resample
@@ -164,6 +165,33 @@ func TestPackageOrder(t *testing.T) {
 		for _, from := range p.imports {
 			if place[from] >= own {
 				t.Errorf("%s imports %s, which does not come before it", name, from)
+			}
+		}
+	}
+}
+
+// without lists, for packages, those that they must not import, not even through others.
+var without = map[string][]string{
+	"engine":         {"onnx", "dataset"},
+	"internal/model": {"engine/ort"},
+}
+
+func TestTransitiveImports(t *testing.T) {
+	t.Parallel()
+	all := packages(t)
+	for name, forbidden := range without {
+		from := map[string]string{name: ""} // of each package that is imported, one that imports it
+		for queue := []string{name}; len(queue) > 0; queue = queue[1:] {
+			for _, imported := range all[queue[0]].imports {
+				if _, seen := from[imported]; !seen {
+					from[imported] = queue[0]
+					queue = append(queue, imported)
+				}
+			}
+		}
+		for _, f := range forbidden {
+			if by, ok := from[f]; ok {
+				t.Errorf("%s must not import %s, which %s imports", name, f, by)
 			}
 		}
 	}

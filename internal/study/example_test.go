@@ -40,7 +40,11 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	m, err := model.Open(rt, path, model.Options{Layers: []string{"blurred"}})
+	net, err := rt.OpenNetwork(path, ort.NetworkOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	m, err := model.Open(context.Background(), net, model.Options{Layers: []string{"blurred"}})
 	if err != nil {
 		log.Fatal(err)
 	}
