@@ -11,7 +11,7 @@ NPM := npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 # Installs the npm packages of a folder, unless node_modules is a link to those of another checkout.
 INSTALL := { test -L node_modules || $(NPM); }
 
-.PHONY: build demo demo-networks screenshots wheel release test lint bench fuzz torture vulncheck fixtures generate schemas clean
+.PHONY: build demo demo-networks screenshots wheel release test race cover lint golangci actionlint apidiff bench fuzz torture vulncheck fixtures generate schemas clean
 
 build: bin/noether
 
@@ -56,10 +56,37 @@ SLOW := ./internal/study ./internal/report/html ./cmd/noether ./measure/similari
 test: $(RUNTIME)
 	$(GO) tool gotestsum --format pkgname --format-hide-empty-pkg $(if $(TESTLOG),--jsonfile $(TESTLOG)) -- $(SLOW) ./...
 
+# The packages in which goroutines share memory, with the race detector.
+RACE ?= ./dataset/... ./engine/... ./internal/features/... ./internal/fetch/... ./internal/observe/... ./internal/report/serve/... ./internal/study/... ./measure/paired/...
+race: $(RUNTIME)
+	$(GO) test -race -short $(RACE)
+
+# The coverage of each package by its own tests, the least covered first.
+cover: $(RUNTIME)
+	@$(GO) test -cover ./... | awk '/coverage: [0-9]/ { sub(/%.*/, "", $$0); c = $$NF; p = $$1 == "ok" ? $$2 : $$1; sub(/.*noether-ml\/noether/, ".", p); printf "%6.1f %%  %s\n", c, p } /^FAIL|^---/' | sort -n
+
+# The Python checks run where .ci/run has made the virtual environment.
+PYTHONLINT := python/.venv/bin
 lint: $(RUNTIME)
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "run gofmt on these files"; exit 1; }
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
+	@if [ -x $(PYTHONLINT)/ruff ]; then cd python && .venv/bin/ruff check . && .venv/bin/mypy; \
+	else echo "python: not checked, as there is no $(PYTHONLINT): see python/requirements-lint.txt"; fi
+
+# The linters of .golangci.yml. They take minutes, so the workflow runs them and make lint does not.
+golangci: $(RUNTIME)
+	$(GO) tool -modfile=internal/tools/go.mod golangci-lint run
+
+# The syntax of the workflows, and of the scripts in them.
+actionlint:
+	$(GO) run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
+
+# How the exported API of the public packages differs from BASE, by default the revision at which
+# the branch left origin/main, or the last release.
+BASE ?= $(shell git merge-base HEAD origin/main 2>/dev/null || git describe --tags --abbrev=0 2>/dev/null)
+apidiff:
+	internal/tools/apidiff.sh $(BASE)
 
 # Speed and peak memory of typical tasks; see docs/results/performance.md. Needs NOETHER_TESTDATA.
 # TABLES names the tables to measure; by default those that do not take long. PEERS names the folder

@@ -14,7 +14,7 @@ import (
 // read on demand. It serves matrices of activations that do not fit into memory. Close it after
 // use.
 type ArrayFile struct {
-	file archive  // the open file
+	file archive
 	npy  npyArray // shape and type of the array, and where its bytes are
 }
 
@@ -27,10 +27,10 @@ const maxPreloaded = 64 << 20
 func OpenArrayFile(ctx context.Context, path, key string) (*ArrayFile, error) {
 	file, a, err := openArray(ctx, path, key)
 	if err != nil {
-		return nil, fmt.Errorf("reading an array: %w", err) // the error names the file
+		return nil, fmt.Errorf("reading an array: %w", err)
 	}
 	out := &ArrayFile{file, a}
-	if n := tensor.Size(a.shape); n <= maxPreloaded/a.bytes { // a.bytes are those of one value
+	if n := tensor.Size(a.shape); n <= maxPreloaded/a.bytes {
 		raw, err := a.read(0, n)
 		if err != nil {
 			file.Close()

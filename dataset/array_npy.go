@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/x448/float16"
+
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -224,31 +226,9 @@ func (a *npyArray) value(raw []byte) float64 {
 func float(bits uint64, size int) float64 {
 	switch size {
 	case 2:
-		return half(uint16(bits))
+		return float64(float16.Frombits(uint16(bits)).Float32())
 	case 4:
 		return float64(math.Float32frombits(uint32(bits)))
 	}
 	return math.Float64frombits(bits)
-}
-
-// half returns the value of an IEEE 754 half-precision number: a sign, 5 bits of exponent and 10 of
-// fraction.
-func half(h uint16) float64 {
-	exponent, fraction := int(h>>10&31), float64(h&1023)
-	var v float64
-	switch exponent {
-	case 0:
-		v = math.Ldexp(fraction, -24)
-	case 31:
-		v = math.Inf(1)
-		if fraction != 0 {
-			v = math.NaN()
-		}
-	default:
-		v = math.Ldexp(1024+fraction, exponent-25)
-	}
-	if h>>15 == 1 {
-		return -v
-	}
-	return v
 }

@@ -12,7 +12,7 @@ import (
 func ReadArray(ctx context.Context, path, key string) (tensor.Tensor, error) {
 	t, err := readArray(ctx, path, key)
 	if err != nil {
-		return tensor.Tensor{}, fmt.Errorf("reading an array: %w", err) // the error names the file
+		return tensor.Tensor{}, fmt.Errorf("reading an array: %w", err)
 	}
 	return t, nil
 }
@@ -34,7 +34,7 @@ func readArray(ctx context.Context, path, key string) (tensor.Tensor, error) {
 		if err != nil {
 			return tensor.Tensor{}, err
 		}
-		for i := range n { // each value has a.bytes bytes
+		for i := range n {
 			out.Data[at+i] = float32(a.value(raw[i*a.bytes:]))
 		}
 	}

@@ -16,10 +16,9 @@ import (
 const ModelRate = -1
 
 // AudioOptions are the options of OpenAudio: which files to read, their labels, and the length of
-// an item, which is a file or an excerpt of it. Factors are known properties of a sample, such as
-// the speaker.
+// an item, which is a file or an excerpt of it.
 type AudioOptions struct {
-	Dir     string // the folder
+	Dir     string
 	Labels  string // CSV file with columns file (relative to Dir) and label; others are factors
 	Label   string // column of the CSV file, or field of Pattern, with the label; "": label
 	Pattern string // of file names: "{label}_{speaker}_{take}.wav"
@@ -34,16 +33,14 @@ type AudioOptions struct {
 	Fit    string  // for files of another length: "pad" (default), "crop" or "split"; see OpenAudio
 }
 
-// Audio is a Source (a data set, read sample by sample) of WAV and FLAC files. The fingerprint is a
-// hash of the data, see OpenAudio. fileList holds the names, labels and factors of the files.
+// Audio is a Source of WAV and FLAC files.
 type Audio struct {
 	fileList
-	options     AudioOptions
-	info        []audio.Info // of each file: rate and length
-	damaged     []error      // of each file: why its header cannot be read; nil: it can
-	items       []audioItem  // the samples
-	notes       []string     // on the files left out
-	fingerprint string
+	options AudioOptions
+	info    []audio.Info // of each file: rate and length
+	damaged []error      // of each file: why its header cannot be read; nil: it can
+	items   []audioItem
+	notes   []string // on the files left out
 }
 
 // An audioItem is one sample of the source: a part of a file. file is an index into files. Only Fit
@@ -195,28 +192,11 @@ func (s *Audio) splitItems() error {
 // note adds a note on files that are left out.
 func (s *Audio) note(names []string, why string) {
 	if len(names) > 0 {
-		s.notes = append(s.notes, fmt.Sprintf("%d of %d audio files are left out because they are %s: %s", len(names), len(s.files), why, firstNames(names)))
+		s.notes = append(s.notes, fmt.Sprintf("%d of %d audio files are left out because they are %s: %s", len(names), len(s.files), why, firstNames(names, 5)))
 	}
 }
 
-// firstNames joins the first five names, and says how many more there are.
-func firstNames(names []string) string {
-	const listed = 5
-	text := ""
-	for i, n := range names {
-		switch {
-		case i == listed:
-			return fmt.Sprintf("%s and %d more", text, len(names)-listed)
-		case i > 0:
-			text += ", "
-		}
-		text += n
-	}
-	return text
-}
-
-// rate returns the rate to which file i is resampled if no Frame, the input format of a model, sets
-// another.
+// rate returns the rate to which file i is resampled if no Frame sets another.
 func (s *Audio) rate(i int) int {
 	if s.options.Rate > 0 {
 		return s.options.Rate
@@ -237,24 +217,15 @@ func resampledLength(n, from, to int) int {
 // Len returns the number of items.
 func (s *Audio) Len() int { return len(s.items) }
 
-// Classes returns the sorted names of the labels; nil without labels.
-func (s *Audio) Classes() []string { return s.classes }
-
-// Factors returns the factors of the CSV file, the pattern or the transcripts, and duration.
-func (s *Audio) Factors() []string { return s.factors }
-
-// Fingerprint returns the hash that OpenAudio describes.
-func (s *Audio) Fingerprint() string { return s.fingerprint }
-
 // Notes returns sentences on the files left out: the number, some of the names, and the reason.
 // Links to files that do not exist (danglingNotes) are left out, too.
-func (s *Audio) Notes() []string { return append(s.danglingNotes(), s.notes...) }
+func (s *Audio) Notes() []string { return append(s.fileList.Notes(), s.notes...) }
 
 // Describe returns item i without its values: Waveform has no Data. The name is the path of the
 // file within the folder, followed by the number of the item if files are split.
 func (s *Audio) Describe(i int) Sample {
 	item := s.items[i]
-	out := s.describe(item.file)
+	out := s.fileList.Describe(item.file)
 	out.Index = i
 	if s.options.Fit == "split" {
 		out.Name = fmt.Sprintf("%s#%d", out.Name, item.part)

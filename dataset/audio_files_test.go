@@ -48,9 +48,9 @@ func digits(t testing.TB) string {
 	})
 }
 
-// TestAudioByPattern checks the classes, labels and factors (known properties of a sample) that
-// come from a pattern of file names. The factor duration, in seconds, comes from the file. The
-// factor take is a number, so it has no categories.
+// TestAudioByPattern checks the classes, labels and factors that come from a pattern of file names.
+// The factor duration, in seconds, comes from the file. The factor take is a number, so it has no
+// categories.
 func TestAudioByPattern(t *testing.T) {
 	t.Parallel()
 	s := openAudio(t, AudioOptions{Dir: digits(t), Pattern: "{label}_{speaker}_{take}.wav"})

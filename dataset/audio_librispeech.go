@@ -9,10 +9,8 @@ import (
 	"strings"
 )
 
-// readTranscripts sets the factors (known properties of a sample) of LibriSpeech files from their
-// names and transcripts, and leaves out files without a transcript. A file is one utterance of a
-// speaker who reads a chapter. s.files, s.info (length and rate) and s.damaged (the error of
-// reading a file) are parallel lists.
+// readTranscripts sets the factors of LibriSpeech files from their names and transcripts, and
+// leaves out files without a transcript. A file is one utterance of a speaker who reads a chapter.
 func (s *Audio) readTranscripts() error {
 	words := map[string]int{} // number of words, by the path of an utterance without its extension
 	read := map[string]bool{} // transcripts that have been read
@@ -48,7 +46,7 @@ func (s *Audio) readTranscripts() error {
 	if kept == 0 {
 		return fmt.Errorf("none of %d audio files has a transcript SPEAKER-CHAPTER.trans.txt beside it", len(s.files))
 	}
-	s.note(missing, "without a transcript") // Notes tells users which files are left out
+	s.note(missing, "without a transcript")
 	s.files, s.info, s.damaged = s.files[:kept], s.info[:kept], s.damaged[:kept]
 	return s.labelSpeakers(speakers, chapters)
 }

@@ -13,7 +13,7 @@ import (
 // whole waveform and then cuts the transformed input out of the result.
 type Waveform struct {
 	Rate    int       // samples per second
-	Seconds float64   // length of Input that the options of the source (the data set) set; 0: none
+	Seconds float64   // length of Input that the options of the source set; 0: none
 	Data    []float32 // at least as long as Input, padded with zeros; nil in a Sample without values
 	Start   int       // index in Data of the first value of Input
 }
@@ -25,8 +25,9 @@ type Waveform struct {
 // and the excerpt that was Input starts and ends at the scaled positions. An excerpt that is longer
 // than Input is cropped at a random position. A shorter one is placed at a random position, and
 // copies of it fill the rest. So neither the length nor the position of silence reveals how much
-// the audio was stretched. The code of Plachouras et al. 2025 (see package internal/procedure/probe) does the
-// same. The random position is part of op. An op for images only is an error for audio.
+// the audio was stretched. The code of Plachouras et al. 2025 (see package
+// internal/procedure/probe) does the same. The random position is part of op. An op for images only
+// is an error for audio.
 func (s Sample) Apply(op transform.Op) (tensor.Tensor, error) {
 	if s.Waveform == nil {
 		out := tensor.New(s.Input.Shape...)

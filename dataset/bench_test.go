@@ -13,8 +13,8 @@ import (
 )
 
 // BenchmarkPhotographs decodes, resizes and crops photographs of ImageNet for networks with inputs
-// of 224 x 224, on one core. images/s is per second of processor time. internal/bench/photos.py does the
-// same in Python. NOETHER_BENCH_PHOTOS names another folder of images.
+// of 224 x 224, on one core. images/s is per second of processor time. internal/bench/photos.py
+// does the same in Python. NOETHER_BENCH_PHOTOS names another folder of images.
 func BenchmarkPhotographs(b *testing.B) {
 	pattern := filepath.Join(os.Getenv("NOETHER_BENCH_PHOTOS"), "*")
 	if os.Getenv("NOETHER_BENCH_PHOTOS") == "" {
@@ -54,8 +54,8 @@ func BenchmarkPhotographs(b *testing.B) {
 }
 
 // BenchmarkFiles reads, decodes, resizes and crops the files of photographs by as many goroutines
-// as there are cores. Garbage is collected as often as in the command noether. internal/bench/photos.py
-// --loader does the same in Python, with two workers.
+// as there are cores. Garbage is collected as often as in the command noether.
+// internal/bench/photos.py --loader does the same in Python, with two workers.
 func BenchmarkFiles(b *testing.B) {
 	machine.BoundGarbage(0)
 	folder, err := OpenFolder(b.Context(), FolderOptions{Dir: testdata.Path(b, "imagenet-samples")})

@@ -14,7 +14,7 @@ import (
 )
 
 // TestDecodingIsBounded checks that an image is not decoded while others use up maxPixels, the
-// largest number of pixels that are decoded at once. The semaphore decoding counts them.
+// largest number of pixels that are decoded at once.
 func TestDecodingIsBounded(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

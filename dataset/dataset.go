@@ -77,6 +77,17 @@ type Source interface {
 	Fingerprint() string
 }
 
+// metadata is what most sources know once they are open.
+type metadata struct {
+	classes     []string
+	factors     []string // sorted
+	fingerprint string
+}
+
+func (m metadata) Classes() []string   { return m.classes }
+func (m metadata) Factors() []string   { return m.factors }
+func (m metadata) Fingerprint() string { return m.fingerprint }
+
 // A BadSample is the error of one sample that cannot be read, for instance of a damaged image.
 type BadSample struct {
 	Name string

@@ -7,11 +7,10 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Describer is a Source (a data set, read sample by sample) that also knows the name, label and
-// factors (known properties) of its samples without reading them.
+// A Describer is a Source that also knows the name, label and factors of its samples without
+// reading them.
 type Describer interface {
-	// Describe returns sample i without Input (its values) and Transformed (ready-made transformed
-	// versions of it).
+	// Describe returns sample i without Input and Transformed.
 	Describe(i int) Sample
 }
 

@@ -14,15 +14,13 @@ import (
 	"strings"
 )
 
-// A fileList is a list of the files of a folder, with their labels and factors: known properties,
-// such as the speaker.
+// A fileList is a list of the files of a folder, with their labels and factors.
 type fileList struct {
 	dir        string
 	what       string // "images" or "audio files", for error messages
 	extensions []string
 	files      []fileEntry
-	classes    []string
-	factors    []string            // sorted
+	metadata
 	categories map[string][]string // by factor that is text: names of its categories, by value
 	dangling   []string            // symbolic links with a matching extension whose target is missing
 }
@@ -30,7 +28,7 @@ type fileList struct {
 type fileEntry struct {
 	name    string // relative to the folder, with slashes
 	size    int64  // in bytes
-	label   int    // index into classes, or NoLabel (-1)
+	label   int    // index into classes, or NoLabel
 	factors map[string]float64
 }
 
@@ -47,11 +45,6 @@ type labelSource struct {
 // hasExtension reports whether a file has one of the list's extensions.
 func (l *fileList) hasExtension(name string) bool {
 	return slices.Contains(l.extensions, strings.ToLower(path.Ext(name)))
-}
-
-// containsExtension reports whether the list has a file with an extension.
-func (l *fileList) containsExtension(extension string) bool {
-	return slices.ContainsFunc(l.files, func(f fileEntry) bool { return strings.EqualFold(path.Ext(f.name), extension) })
 }
 
 // findAndLabel finds the files and sets their labels.
@@ -106,33 +99,35 @@ func (l *fileList) find(ctx context.Context) error {
 	return nil
 }
 
-// describe returns sample i without its content.
-func (l *fileList) describe(i int) Sample {
+// Len returns the number of files.
+func (l *fileList) Len() int { return len(l.files) }
+
+// Describe returns sample i without its values. Its name is relative to the folder.
+func (l *fileList) Describe(i int) Sample {
 	f := l.files[i]
 	return Sample{Index: i, Name: f.name, Label: f.label, Factors: maps.Clone(f.factors)}
 }
 
-// danglingNotes returns a note on the dangling links that were left out, if there are any.
-func (l *fileList) danglingNotes() []string {
-	n := len(l.dangling)
-	if n == 0 {
+// Notes returns a note on the dangling links that were left out, if there are any.
+func (l *fileList) Notes() []string {
+	if len(l.dangling) == 0 {
 		return nil
 	}
-	names := strings.Join(l.dangling[:min(n, maxNamed)], ", ")
-	if n > maxNamed {
-		names += fmt.Sprintf(" and %d more", n-maxNamed)
-	}
-	return []string{fmt.Sprintf("left out links to files that do not exist: %s", names)}
+	return []string{"left out links to files that do not exist: " + firstNames(l.dangling, 20)}
 }
 
-// maxNamed is the largest number of dangling links that a note lists.
-const maxNamed = 20
+// firstNames joins the first names, and says how many more there are.
+func firstNames(names []string, most int) string {
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}
 
 // filesBeneath lists the files of a folder that have a matching extension, by name, followed by
 // those of its folders, by name. Symbolic links are followed. Dangling ones are left out and
 // recorded.
 func (l *fileList) filesBeneath(ctx context.Context, dir string) ([]fileEntry, error) {
-	root, wanted := l.dir, l.hasExtension
 	const maxDepth = 32 // deeper than any data set: there must be a link to a parent folder
 	if strings.Count(dir, "/") > maxDepth {
 		return nil, fmt.Errorf("%s: folders are nested deeper than %d: is there a link to a parent folder?", dir, maxDepth)
@@ -140,7 +135,7 @@ func (l *fileList) filesBeneath(ctx context.Context, dir string) ([]fileEntry, e
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	entries, err := os.ReadDir(filepath.Join(root, dir))
+	entries, err := os.ReadDir(filepath.Join(l.dir, dir))
 	if err != nil {
 		return nil, err
 	}
@@ -148,20 +143,20 @@ func (l *fileList) filesBeneath(ctx context.Context, dir string) ([]fileEntry, e
 	var folders []string
 	for _, e := range entries {
 		name := path.Join(dir, e.Name())
-		if strings.HasPrefix(e.Name(), ".") || (e.Type().IsRegular() && !wanted(name)) {
+		if strings.HasPrefix(e.Name(), ".") || (e.Type().IsRegular() && !l.hasExtension(name)) {
 			continue
 		}
-		info, err := statEntry(root, name, e)
+		info, err := statEntry(l.dir, name, e)
 		switch {
 		case e.Type()&fs.ModeSymlink != 0 && errors.Is(err, fs.ErrNotExist):
-			if wanted(name) {
+			if l.hasExtension(name) {
 				l.dangling = append(l.dangling, name)
 			}
 		case err != nil:
 			return nil, err
 		case info.IsDir():
 			folders = append(folders, name)
-		case wanted(name):
+		case l.hasExtension(name):
 			files = append(files, fileEntry{name: name, size: info.Size(), label: NoLabel})
 		}
 	}
@@ -254,21 +249,18 @@ func (l *fileList) labelBySynset() error {
 		}
 		l.classes = append(l.classes, s)
 	}
-	slices.Sort(l.classes)
-	l.classes = slices.Compact(l.classes)
+	l.classes = distinct(l.classes)
 	for i := range l.files {
 		l.files[i].label, _ = slices.BinarySearch(l.classes, synsetOf(l.files[i].name))
 	}
 	return nil
 }
 
-// maxHashedFiles is the largest number of files whose bytes are part of the fingerprint, the hash
-// of a data set.
+// maxHashedFiles is the largest number of files whose bytes are part of the fingerprint.
 const maxHashedFiles = 10_000
 
-// hash adds the names, sizes, labels and factors of the files to a digest, from which the
-// fingerprint is computed, and the first and the last block (of 64 KiB) of up to maxHashedFiles of
-// them.
+// hash adds the names, sizes, labels and factors of the files to a digest, and the first and the
+// last block of up to maxHashedFiles of them.
 func (l *fileList) hash(ctx context.Context, d digest) error {
 	d.add(len(l.classes))
 	for _, c := range l.classes {
@@ -299,8 +291,7 @@ func (l *fileList) hashEnds(ctx context.Context, d digest, p fileEntry) error {
 		return err
 	}
 	defer file.Close()
-	const ends = 2 // the first and the last block
-	return d.addBlocks(ctx, file, p.size, ends)
+	return d.addBlocks(ctx, file, p.size, 2)
 }
 
 // withoutPath returns the cause of a file system error without the path, which is in the sample's

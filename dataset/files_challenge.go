@@ -39,7 +39,7 @@ func (l *fileList) fromChallenge(ctx context.Context, r io.Reader) error {
 	if err != nil {
 		return err
 	}
-	if err := l.find(ctx); err != nil { // lists the images of the folder in l.files
+	if err := l.find(ctx); err != nil {
 		return err
 	}
 	texts := make([]string, len(l.files))

@@ -63,7 +63,10 @@ func readLabelTable(r io.Reader, label string, isFile func(string) bool) (labelT
 	for first := true; ; first = false {
 		record, line, err := next()
 		if errors.Is(err, io.EOF) {
-			return t, t.check()
+			if len(t.rows) == 0 {
+				return t, errors.New("no rows")
+			}
+			return t, nil
 		}
 		if err != nil {
 			return t, err
@@ -143,13 +146,6 @@ func spaceSeparatedRecords(r io.Reader) func() ([]string, int, error) {
 	}
 }
 
-func (t labelTable) check() error {
-	if len(t.rows) == 0 {
-		return fmt.Errorf("no rows")
-	}
-	return nil
-}
-
 // columnsOf finds the columns from the first record, and reports whether that record is a header:
 // it is none if its first field is the name of a file. label is the name of the column of labels;
 // "": label or class.
@@ -166,9 +162,9 @@ func columnsOf(record []string, label string, isFile func(string) bool) (c colum
 		var err error
 		switch lower := strings.ToLower(name); {
 		case label != "" && name == label, label == "" && (lower == "label" || lower == "class"):
-			err = c.assign(&c.label, i, "label")
+			err = assign(&c.label, i, "label")
 		case lower == "file" || lower == "filename" || lower == "path" || lower == "image" || lower == "sound":
-			err = c.assign(&c.file, i, "file")
+			err = assign(&c.file, i, "file")
 		case name == "" || slices.Contains(c.names, name):
 			err = fmt.Errorf("line 1: column %d: the name %q is empty or used twice", i+1, name)
 		default:
@@ -204,7 +200,7 @@ func (c columns) withoutHeader(width int, label string) (columns, bool, error) {
 }
 
 // assign records that column i is the file or the label.
-func (c columns) assign(column *int, i int, what string) error {
+func assign(column *int, i int, what string) error {
 	if *column >= 0 {
 		return fmt.Errorf("line 1: columns %d and %d both name the %s", *column+1, i+1, what)
 	}
@@ -233,8 +229,8 @@ func (c columns) row(record []string) (labelRow, error) {
 	return row, nil
 }
 
-// labelsOf converts labels to indices into classes, and empty labels to NoLabel (-1). If all labels
-// are whole numbers, they are the indices. Otherwise classes are the sorted labels.
+// labelsOf converts labels to indices into classes, and empty labels to NoLabel. If all labels are
+// whole numbers, they are the indices. Otherwise classes are the sorted labels.
 func labelsOf(texts []string) (labels []int, classes []string) {
 	if labels, highest, ok := wholeNumbers(texts); ok {
 		return labels, numberNames(highest)
@@ -244,8 +240,7 @@ func labelsOf(texts []string) (labels []int, classes []string) {
 			classes = append(classes, text)
 		}
 	}
-	slices.Sort(classes)
-	classes = slices.Compact(classes)
+	classes = distinct(classes)
 	for _, text := range texts {
 		i, ok := slices.BinarySearch(classes, text)
 		if !ok {
@@ -254,6 +249,11 @@ func labelsOf(texts []string) (labels []int, classes []string) {
 		labels = append(labels, i)
 	}
 	return labels, classes
+}
+
+// distinct returns the sorted texts, each once.
+func distinct(texts []string) []string {
+	return slices.Compact(slices.Sorted(slices.Values(texts)))
 }
 
 // wholeNumbers parses labels, each of which must be empty or a whole number from NoLabel to
@@ -377,9 +377,7 @@ func factorValues(texts []string) (values []float64, categories []string, bad in
 	if i := slices.Index(texts, ""); i >= 0 {
 		return nil, nil, i
 	}
-	categories = slices.Clone(texts)
-	slices.Sort(categories)
-	categories = slices.Compact(categories)
+	categories = distinct(texts)
 	for _, text := range texts {
 		at, _ := slices.BinarySearch(categories, text)
 		values = append(values, float64(at))

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// A namePattern extracts the label and factors (known properties of a sample) from file names, for
-// instance "{label}_{speaker}_{take}.wav".
+// A namePattern extracts the label and factors from file names, for instance
+// "{label}_{speaker}_{take}.wav".
 type namePattern struct {
 	text        string
 	matchesPath bool // whether it matches paths relative to the folder; otherwise file names

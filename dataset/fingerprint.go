@@ -9,9 +9,8 @@ import (
 	"io"
 )
 
-// A digest computes the fingerprint of a source (a data set that is read sample by sample): a
-// SHA-256 hash of its content. Each part is written with its length, so different lists of parts
-// have different hashes.
+// A digest computes the fingerprint of a source. Each part is written with its length, so different
+// lists of parts have different hashes.
 type digest struct{ hash.Hash }
 
 // newDigest returns the digest of a source of a kind, such as "idx" or "coco".

@@ -10,9 +10,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Frame is the size and the format in which a model takes its inputs. It is not a frame of a
-// video. Source.At, which reads one sample (input) of a data set, brings it to the frame. "Framed"
-// means brought to the frame.
+// A Frame is the size and the format in which a model takes its inputs. Source.At brings each
+// sample to it. "Framed" means brought to the frame.
 //
 //   - An image gets the channels of the frame. Its short side is resized, then the centre is
 //     cropped.

@@ -28,19 +28,35 @@ type ArraysOptions struct {
 	Raw    bool    // accept values outside 0..Max, as of normalised images; else they are an error
 }
 
-// An Arrays is a Source (a data set, read sample by sample) of NumPy arrays. Arrays in npy files
-// and in uncompressed npz files stay in the file and are read image by image.
+// An Arrays is a Source of NumPy arrays. Arrays in npy files and in uncompressed npz files stay in
+// the file and are read image by image.
 type Arrays struct {
-	file         archive // the open file
-	name         string
-	images       npyArray // the array of images: shape, type and where its bytes are
-	c, h, w      int      // channels, height and width of an image
-	channelsLast bool     // whether the channels are the last axis
-	max          float64  // the value of white
-	raw          bool     // values outside 0..max are accepted
-	labels       []int    // nil: no labels
-	classes      []string
-	fingerprint  string // a hash of the data, see hash
+	labelledArrays
+	images       npyArray
+	c, h, w      int // of an image
+	channelsLast bool
+	max          float64 // the value of white
+	raw          bool    // values outside 0..max are accepted
+}
+
+// labelledArrays are the open file of a source of arrays, and the labels of its samples.
+type labelledArrays struct {
+	metadata
+	file   archive
+	name   string
+	labels []int // nil: no labels
+}
+
+// Close closes the file.
+func (a *labelledArrays) Close() error { return a.file.Close() }
+
+// Describe returns sample i without its values.
+func (a *labelledArrays) Describe(i int) Sample {
+	s := Sample{Index: i, Name: fmt.Sprintf("%s#%d", a.name, i), Label: NoLabel}
+	if a.labels != nil {
+		s.Label = a.labels[i]
+	}
+	return s
 }
 
 // OpenArrays opens images and their labels, if there are any. The classes are the numbers from "0"
@@ -58,7 +74,7 @@ func openArraySource(ctx context.Context, o ArraysOptions) (*Arrays, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Arrays{file: file, name: filepath.Base(o.Images), raw: o.Raw, max: o.Max}
+	a := &Arrays{labelledArrays: labelledArrays{file: file, name: filepath.Base(o.Images)}, raw: o.Raw, max: o.Max}
 	if err := a.open(ctx, o); err != nil {
 		file.Close()
 		return nil, err
@@ -89,20 +105,12 @@ func (a *Arrays) open(ctx context.Context, o ArraysOptions) error {
 	if !(a.max > 0) {
 		return fmt.Errorf("%s: max is %v: set it to the value of white, above 0", o.Images, a.max)
 	}
-	if a.labels, err = openLabels(ctx, o, a.file, key, a.Len()); err != nil {
+	if err := a.readLabels(ctx, o.Labels, o.LabelsKey, key, a.Len()); err != nil {
 		return err
 	}
-	if a.labels != nil {
-		a.classes = numberNames(slices.Max(a.labels))
-	}
-	return a.hash(ctx, o, key)
-}
-
-// hash computes the fingerprint from the file of images, the options of decoding and the labels.
-func (a *Arrays) hash(ctx context.Context, o ArraysOptions, key string) error {
 	d := newDigest("arrays")
 	d.add(a.name, key, a.c, a.h, a.w, a.channelsLast, a.max, a.raw, a.labels)
-	err := d.addFile(ctx, o.Images)
+	err = d.addFile(ctx, o.Images)
 	a.fingerprint = d.String()
 	return err
 }
@@ -156,13 +164,14 @@ func layoutOf(shape []int) (string, error) {
 	return "", fmt.Errorf("the channel axis of shape %v is ambiguous: set the layout, NHWC or NCHW", shape)
 }
 
-// openLabels reads the labels of n images. It returns nil if there are none.
-func openLabels(ctx context.Context, o ArraysOptions, images archive, imagesKey string, n int) ([]int, error) {
-	file, key := images, o.LabelsKey
-	if o.Labels != "" {
+// readLabels reads the labels of n samples, if there are any, from the file labels, or, if that is
+// "", from the file of the images.
+func (a *labelledArrays) readLabels(ctx context.Context, labels, key, imagesKey string, n int) error {
+	file := a.file
+	if labels != "" {
 		var err error
-		if file, err = openArchive(ctx, o.Labels); err != nil {
-			return nil, err
+		if file, err = openArchive(ctx, labels); err != nil {
+			return err
 		}
 		defer file.Close()
 		if key == "" && len(file.keys) == 1 {
@@ -172,26 +181,25 @@ func openLabels(ctx context.Context, o ArraysOptions, images archive, imagesKey 
 			key = file.labelsKey(imagesKey)
 		}
 	} else if key == "" {
-		if key = images.labelsKey(imagesKey); key == "" {
-			return nil, nil
+		if key = file.labelsKey(imagesKey); key == "" {
+			return nil
 		}
 	}
-	a, err := file.open(ctx, key)
+	array, err := file.open(ctx, key)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	labels, err := a.integers(n)
-	if err != nil {
-		return nil, fmt.Errorf("%s: labels: %w", file.path, err)
+	if a.labels, err = array.integers(n); err != nil {
+		return fmt.Errorf("%s: labels: %w", file.path, err)
 	}
-	return labels, nil
+	a.classes = numberNames(slices.Max(a.labels))
+	return nil
 }
 
 // maxLabel bounds integer labels, since each number from 0 to the largest is a class.
 const maxLabel = 1 << 20
 
-// integers reads n labels from an array of shape n or n x 1. A label of -1 is NoLabel. a.bytes is
-// the number of bytes of a value.
+// integers reads n labels from an array of shape n or n x 1. A label of -1 is NoLabel.
 func (a *npyArray) integers(n int) ([]int, error) {
 	if len(a.shape) == 0 || a.shape[0] != n || a.rowLen() != 1 {
 		return nil, fmt.Errorf("shape %v does not match %d images", a.shape, n)
@@ -220,34 +228,12 @@ func numberNames(highest int) []string {
 	return names
 }
 
-// Close closes the file of images.
-func (a *Arrays) Close() error { return a.file.Close() }
-
 // Len returns the number of images.
 func (a *Arrays) Len() int { return a.images.shape[0] }
 
-// Classes returns "0", "1" and so on, or nil without labels.
-func (a *Arrays) Classes() []string { return a.classes }
-
-// Factors returns nil.
-func (a *Arrays) Factors() []string { return nil }
-
-// Fingerprint returns a hash of the file of images and the labels.
-func (a *Arrays) Fingerprint() string { return a.fingerprint }
-
-// Describe returns sample i without its pixels.
-func (a *Arrays) Describe(i int) Sample {
-	s := Sample{Index: i, Name: fmt.Sprintf("%s#%d", a.name, i), Label: NoLabel}
-	if a.labels != nil {
-		s.Label = a.labels[i]
-	}
-	return s
-}
-
-// At reads image i and brings it to the size and the channels of frame, the input format of a
-// model. An image of uint8 with white at 255 is resampled in 8 bits, as PIL does, and others in
-// float32. If a value is not finite or out of range, the error is a *BadSample, which concerns this
-// image only.
+// At reads image i and brings it to the frame. An image of uint8 with white at 255 is resampled in
+// 8 bits, as PIL does, and others in float32. If a value is not finite or out of range, the error
+// is a *BadSample.
 func (a *Arrays) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "arrays", i, a.Len()); err != nil {
 		return Sample{}, err

@@ -169,8 +169,8 @@ func TestOpenArraysErrors(t *testing.T) {
 	}
 }
 
-// TestArraysRange checks that values above 1 need Max, the value of white, or Raw, which leaves them
-// unscaled. Image 3 starts with 3 * 60 (see checkBatch).
+// TestArraysRange checks that values above 1 need Max, the value of white, or Raw, which leaves
+// them unscaled. Image 3 starts with 3 * 60 (see checkBatch).
 func TestArraysRange(t *testing.T) {
 	t.Parallel()
 	path := arrayFile("nhwc-i4-max255.npy") // values up to 231, while white is 1 by default

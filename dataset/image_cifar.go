@@ -24,14 +24,13 @@ const (
 	cifarPixels = 3 * cifarSide * cifarSide // bytes of an image
 )
 
-// A CIFAR is a Source (a data set, read sample by sample) of CIFAR's binary files. A record, of one
-// image, is its labels, a byte each, followed by 32 x 32 red, green and blue bytes.
+// A CIFAR is a Source of CIFAR's binary files. A record, of one image, is its labels, a byte each,
+// followed by 32 x 32 red, green and blue bytes.
 type CIFAR struct {
-	files       []cifarFile
-	labelBytes  int
-	size        int // number of samples
-	classes     []string
-	fingerprint string
+	metadata
+	files      []cifarFile
+	labelBytes int
+	size       int // number of samples
 }
 
 type cifarFile struct {
@@ -64,7 +63,7 @@ func openCIFAR(ctx context.Context, o CIFAROptions, kind string, labelBytes, lab
 	if err != nil {
 		return nil, fmt.Errorf("opening %s: %w", kind, err)
 	}
-	c := &CIFAR{labelBytes: labelBytes, classes: slices.Clone(classes)}
+	c := &CIFAR{labelBytes: labelBytes, metadata: metadata{classes: classes}}
 	d := newDigest(kind)
 	d.add(o.Coarse)
 	for _, path := range paths {
@@ -147,7 +146,7 @@ func partOf[T any](part string, train, test T) ([]T, error) {
 	return nil, fmt.Errorf("unknown part %q: use test, train or all", part)
 }
 
-// open opens a file, reads its labels and adds its bytes to d, which computes the fingerprint.
+// open opens a file, reads its labels and adds its bytes to d.
 func (c *CIFAR) open(ctx context.Context, path, kind string, label int, d digest) (cifarFile, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -220,24 +219,14 @@ func (c *CIFAR) Close() error {
 // Len returns the number of images.
 func (c *CIFAR) Len() int { return c.size }
 
-// Classes returns the names in the order of the labels.
-func (c *CIFAR) Classes() []string { return c.classes }
-
-// Factors returns nil.
-func (c *CIFAR) Factors() []string { return nil }
-
-// Fingerprint returns a hash of the data set's name, of Coarse, and of the names and all bytes of
-// the files.
-func (c *CIFAR) Fingerprint() string { return c.fingerprint }
-
 // Describe returns sample i without its pixels.
 func (c *CIFAR) Describe(i int) Sample {
 	f, at := c.locate(i)
 	return Sample{Index: i, Name: fmt.Sprintf("%s#%d", f.name, at), Label: int(f.labels[at])}
 }
 
-// At reads image i and brings it to the size and the channels of frame, the input format of a
-// model. Its errors are those of the file, of ctx, and of an i outside the samples.
+// At reads image i and brings it to the frame. Its errors are those of the file, of ctx, and of an
+// i outside the samples.
 func (c *CIFAR) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "cifar", i, c.size); err != nil {
 		return Sample{}, err

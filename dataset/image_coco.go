@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,14 +24,13 @@ type COCOOptions struct {
 	Categories []string
 }
 
-// COCO is a source (data set) of the images of an annotation file in COCO's format, with labelled
-// boxes or masks (the class of each pixel). Its fileList is the list of the image files.
+// COCO is a source of the images of an annotation file in COCO's format, with labelled boxes or
+// masks.
 type COCO struct {
 	fileList
-	options     COCOOptions
-	images      []cocoImage
-	categories  []TruthClass
-	fingerprint string
+	options    COCOOptions
+	images     []cocoImage
+	categories []TruthClass
 }
 
 // A cocoImage has the size of an image and its objects, in pixels.
@@ -53,8 +53,7 @@ type cocoImage struct {
 // of torchvision's reference of semantic segmentation (ConvertCocoPolysToMask), except that
 // torchvision gives the pixels of groups their class.
 //
-// The fingerprint, which identifies the data, is a hash of the images, as that of OpenFolder is,
-// and of all objects.
+// The fingerprint is a hash of the images, as that of OpenFolder is, and of all objects.
 func OpenCOCO(ctx context.Context, o COCOOptions) (*COCO, error) {
 	c, err := openCOCO(ctx, o)
 	if err != nil {
@@ -280,13 +279,7 @@ func (c *COCO) fillImages(entries []cocoImageEntry) (indexOf map[int64]int, err 
 	}
 	entries = slices.Clone(entries)
 	slices.SortStableFunc(entries, func(a, b cocoImageEntry) int {
-		switch {
-		case *a.ID < *b.ID:
-			return -1
-		case *a.ID > *b.ID:
-			return 1
-		}
-		return strings.Compare(a.File, b.File)
+		return cmp.Or(cmp.Compare(*a.ID, *b.ID), strings.Compare(a.File, b.File))
 	})
 	indexOf = make(map[int64]int, len(entries))
 	for i, e := range entries {
@@ -304,29 +297,12 @@ func (c *COCO) fillImages(entries []cocoImageEntry) (indexOf map[int64]int, err 
 	return indexOf, nil
 }
 
-// Len returns the number of images.
-func (c *COCO) Len() int { return len(c.images) }
-
-// Classes is nil: an image has no single label. TruthClasses returns the categories; for masks, the
-// background comes before them.
-func (c *COCO) Classes() []string { return nil }
-
-// Factors is nil: samples have no further known properties.
-func (c *COCO) Factors() []string { return nil }
-
-// Fingerprint returns the fingerprint that OpenCOCO describes.
-func (c *COCO) Fingerprint() string { return c.fingerprint }
-
-// Describe returns image i without its pixels.
-func (c *COCO) Describe(i int) Sample { return c.describe(i) }
-
 func (c *COCO) truthClasses() []TruthClass { return c.categories }
 
 // At decodes image i, and resizes and crops it as frame says, with its mask, or its objects in
-// fractions of the framed (resized and cropped) image. The Area of a Truth is that of the framed
-// image, and the Area of an Object is its own, both in pixels of the image file. If the file cannot
-// be read, or its height or width differs from that in the annotations, the error is a *BadSample,
-// after which other samples can be read.
+// fractions of the framed image. The Area of a Truth is that of the framed image, and the Area of
+// an Object is its own, both in pixels of the image file. If the file cannot be read, or its height
+// or width differs from that in the annotations, the error is a *BadSample.
 func (c *COCO) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "folder "+c.dir, i, len(c.files)); err != nil {
 		return Sample{}, err

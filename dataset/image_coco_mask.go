@@ -13,11 +13,11 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// background is the name of class 0 of masks. A mask holds the class of each pixel of an image.
+// background is the name of class 0 of masks.
 const background = "background"
 
-// A regionText is the place in an annotation file of the region of an object, that is, its pixels,
-// and what newRegionText found there.
+// A regionText is the place in an annotation file of the region of an object, and what
+// newRegionText found there.
 type regionText struct {
 	from, to      int64             // offsets of the annotation, in bytes
 	class         int               // -1: none, for a group of objects (iscrowd)
@@ -101,8 +101,8 @@ func (c *COCO) maskClasses() []string {
 	return names
 }
 
-// mask returns the class of each pixel of an image after it is resized and cropped to the frame
-// (the size and channels that a model takes): see Frame.mask.
+// mask returns the class of each pixel of an image after it is resized and cropped to the frame:
+// see Frame.mask.
 func (c *COCO) mask(m cocoImage, frame Frame) (tensor.Tensor, error) {
 	mask := newRegionMask(m.height, m.width)
 	if len(m.regions) > 0 {

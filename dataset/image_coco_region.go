@@ -16,8 +16,8 @@ type cocoRegion struct {
 	// polygons hold x and y of their points in turn, in pixels from the upper left corner of the
 	// image. The centre of the first pixel is at (0.5, 0.5).
 	polygons [][]float64
-	// runs are the lengths of runs of pixels, alternately outside and inside of the region, down the
-	// columns of an image of height x width pixels.
+	// runs are the lengths of runs of pixels, alternately outside and inside of the region, down
+	// the columns of an image of height x width pixels.
 	runs          []int
 	height, width int
 }
@@ -26,9 +26,8 @@ type cocoRegion struct {
 // (maxPixels), so no side is longer.
 const farthest = 1 << 27
 
-// parseRegion reads the value of segmentation, a key of an object in COCO's file: a list of
-// polygons, or an object with the size [height, width] and the counts of runs, as a list or as
-// compressed text (RLE).
+// parseRegion reads the value of segmentation: a list of polygons, or an object with the size
+// [height, width] and the counts of runs, as a list or as compressed text (RLE).
 func parseRegion(text []byte) (cocoRegion, error) {
 	text = bytes.TrimSpace(text)
 	switch {

@@ -43,8 +43,7 @@ const (
 // Without it, the memory for images before they are resized would grow with the number of cores.
 var decoding = semaphore.NewWeighted(maxPixels)
 
-// frameFile decodes an image file and brings the image to a frame: the size and the channels that a
-// model takes.
+// frameFile decodes an image file and brings the image to a frame.
 func frameFile(ctx context.Context, path string, frame Frame) (tensor.Tensor, error) {
 	f, size, err := openSized(path)
 	if err != nil {
@@ -111,9 +110,9 @@ func (f Frame) fromPNG(file io.Reader, h, w int) (t tensor.Tensor, ok bool, err 
 	return t, ok, nil
 }
 
-// asBadSample returns an error in reading the sample of the given name as a *BadSample, the error
-// of one sample only, and nil for nil. Once the context is done it returns the error of the
-// context. The error of a file does not repeat its path (withoutPath), which the name holds.
+// asBadSample returns an error in reading the sample of the given name as a *BadSample, and nil for
+// nil. Once the context is done it returns the error of the context. The error of a file does not
+// repeat its path (withoutPath), which the name holds.
 func asBadSample(ctx context.Context, name string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -171,7 +170,7 @@ func decodeImage(data []byte) (image.Image, error) {
 }
 
 // webpVersion is increased when fromWebP is changed to return other pixels. It is part of the
-// fingerprint (the hash of the content) of folders with WebP files.
+// fingerprint of folders with WebP files.
 const webpVersion = 2
 
 // fromWebP corrects a decoded WebP image. The decoder returns lossy images as full-range YCbCr,

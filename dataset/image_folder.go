@@ -3,13 +3,15 @@ package dataset
 import (
 	"context"
 	"fmt"
+	"path"
 	"path/filepath"
+	"slices"
+	"strings"
 )
 
-// FolderOptions are the options of OpenFolder: the folder, its labels and its factors, which are
-// other known properties of a sample, such as its hue.
+// FolderOptions are the options of OpenFolder: the folder, its labels and its factors.
 type FolderOptions struct {
-	Dir    string // the folder
+	Dir    string
 	Labels string // CSV file with columns file (relative to Dir) and label; others are factors
 	Layout string // "classes", "synsets" or "flat" (see OpenFolder); "": detected
 	// Pattern is the pattern of the file names, such as "{label}_{camera}.jpg": its fields are the
@@ -21,7 +23,6 @@ type FolderOptions struct {
 // A Folder is a data source over image files: JPEG, PNG, GIF (the first frame), BMP, TIFF and WebP.
 type Folder struct {
 	fileList
-	fingerprint string
 }
 
 // OpenFolder opens a folder of images. With a CSV file of labels, the samples are the files that it
@@ -40,10 +41,10 @@ type Folder struct {
 // every name starts with such an identifier, else "flat". If only some are, Layout must be set.
 // Names that start with a dot are ignored.
 //
-// The fingerprint, by which a study notices that data have changed, hashes the names, sizes, labels
-// and factors of all files, and the first and last 64 KiB of up to 10,000 of them, evenly spaced:
-// reading every byte of ImageNet would take longer than many studies take. If there are WebP files,
-// it also hashes webpVersion, which changes when decoding changes.
+// The fingerprint hashes the names, sizes, labels and factors of all files, and the first and last
+// 64 KiB of up to 10,000 of them, evenly spaced: reading every byte of ImageNet would take longer
+// than many studies take. If there are WebP files, it also hashes webpVersion, which changes when
+// decoding changes.
 func OpenFolder(ctx context.Context, o FolderOptions) (*Folder, error) {
 	f := &Folder{fileList: fileList{dir: o.Dir, what: "images", extensions: imageExtensions}}
 	err := f.findAndLabel(ctx, labelSource{table: o.Labels, column: o.Label, pattern: o.Pattern, layout: o.Layout})
@@ -51,7 +52,7 @@ func OpenFolder(ctx context.Context, o FolderOptions) (*Folder, error) {
 	if err == nil {
 		err = f.hash(ctx, d)
 	}
-	if f.containsExtension(".webp") {
+	if slices.ContainsFunc(f.files, func(f fileEntry) bool { return strings.EqualFold(path.Ext(f.name), ".webp") }) {
 		d.add("webp", webpVersion)
 	}
 	if err != nil {
@@ -61,28 +62,8 @@ func OpenFolder(ctx context.Context, o FolderOptions) (*Folder, error) {
 	return f, nil
 }
 
-// Len returns the number of images.
-func (f *Folder) Len() int { return len(f.files) }
-
-// Notes returns a note that names the symbolic links left out because their target does not exist,
-// if there are any.
-func (f *Folder) Notes() []string { return f.danglingNotes() }
-
-// Classes returns the names of the labels, sorted; nil if the folder has no labels.
-func (f *Folder) Classes() []string { return f.classes }
-
-// Factors returns the columns of the CSV file or the fields of Pattern that are neither file nor
-// label.
-func (f *Folder) Factors() []string { return f.factors }
-
-// Fingerprint returns the fingerprint that OpenFolder describes.
-func (f *Folder) Fingerprint() string { return f.fingerprint }
-
-// Describe returns image i without its pixels. Its name is relative to the folder.
-func (f *Folder) Describe(i int) Sample { return f.describe(i) }
-
-// At decodes image i and brings it to the size and the channels of frame. If the image cannot be
-// read, the error is a *BadSample, after which other samples can be read.
+// At decodes image i and brings it to the frame. If the image cannot be read, the error is a
+// *BadSample.
 func (f *Folder) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "folder "+f.dir, i, len(f.files)); err != nil {
 		return Sample{}, err

@@ -118,7 +118,7 @@ func TestFolderFollowsLinks(t *testing.T) {
 	}
 }
 
-// TestFolderWithCSV checks labels and factors (known properties of an image) from a table of files.
+// TestFolderWithCSV checks labels and factors from a table of files.
 func TestFolderWithCSV(t *testing.T) {
 	t.Parallel()
 	dir := dots(t, "a.png", "sub/b.png", "c.png", "unlisted.png", "sub/d e.png", "sub/f.JPEG")

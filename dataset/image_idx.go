@@ -19,13 +19,12 @@ type IDXOptions struct {
 	Part   string // files of a folder: "test" (default; MNIST's t10k files), "train" or "all"
 }
 
-// An IDX is a source (data set) of grey images in the IDX format, one byte per pixel. Images are
-// returned as stored: those of EMNIST are transposed.
+// An IDX is a source of grey images in the IDX format, one byte per pixel. Images are returned as
+// stored: those of EMNIST are transposed.
 type IDX struct {
-	parts       []idxPart
-	size        int // number of samples
-	classes     []string
-	fingerprint string
+	metadata
+	parts []idxPart
+	size  int // number of samples
 }
 
 // An idxPart is a file of images with its labels.
@@ -127,8 +126,7 @@ func onlyFile(dir string, patterns []string) (string, error) {
 	return "", fmt.Errorf("%s: no file %s, with .gz or without", dir, strings.Join(patterns, " or "))
 }
 
-// open adds a file of images and its labels, and adds both to d, the hash that becomes the
-// fingerprint.
+// open adds a file of images and its labels, and adds both to d.
 func (x *IDX) open(ctx context.Context, path, labels string, d digest) error {
 	const rank = 3 // number of images, height, width
 	images, header, err := openIDXFile(ctx, path, rank)
@@ -261,15 +259,6 @@ func (x *IDX) Close() error {
 // Len returns the number of images.
 func (x *IDX) Len() int { return x.size }
 
-// Classes returns "0", "1" and so on, or nil without labels.
-func (x *IDX) Classes() []string { return x.classes }
-
-// Factors returns nil: samples have no known properties besides the label.
-func (x *IDX) Factors() []string { return nil }
-
-// Fingerprint returns a hash of the names and contents of the files.
-func (x *IDX) Fingerprint() string { return x.fingerprint }
-
 // Describe returns sample i without its pixels.
 func (x *IDX) Describe(i int) Sample {
 	p := x.locate(i)
@@ -280,7 +269,7 @@ func (x *IDX) Describe(i int) Sample {
 	return s
 }
 
-// At reads image i and brings it to the size and the channels that frame asks for.
+// At reads image i and brings it to the frame.
 func (x *IDX) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "idx", i, x.size); err != nil {
 		return Sample{}, err

@@ -20,15 +20,13 @@ type ParquetOptions struct {
 	Label string   // column of the labels; "": see OpenParquet
 }
 
-// Parquet is a Source (a data set, read sample by sample) of the encoded images in Parquet files.
+// Parquet is a Source of the encoded images in Parquet files.
 type Parquet struct {
-	files       []*os.File
-	groups      []parquetGroup // row groups (consecutive rows, stored together) that have rows
-	labels      []int
-	classes     []string
-	factors     []string
-	values      [][]float64 // values[k][i] is the value of factor k for sample i
-	fingerprint string      // a hash of the data, see OpenParquet
+	metadata
+	files  []*os.File
+	groups []parquetGroup // those that have rows
+	labels []int
+	values [][]float64 // values[k][i] is the value of factor k for sample i
 
 	mu     sync.Mutex    // guards the fields below
 	pages  []parquetPage // a cache, with the page that was used last first
@@ -38,8 +36,8 @@ type Parquet struct {
 }
 
 // OpenParquet opens images in Parquet files, as the package datasets of Hugging Face writes them. A
-// column of bytes, or of groups with a field named bytes, contains an encoded image (a JPEG or PNG
-// file, for instance) in each row, which is a sample.
+// column of bytes, or of groups with a field named bytes, contains an encoded image in each row,
+// which is a sample.
 //
 // The label is the column named label or fine_label, or the only column that the metadata of
 // Hugging Face datasets declare a ClassLabel. The metadata of a ClassLabel name the classes.
@@ -48,11 +46,10 @@ type Parquet struct {
 // it has a finite number in each row. All files must have the same columns.
 //
 // Labels and factors are read when the files are opened, images when At is called. If the files
-// have no page index, which holds the offsets of their pages (a page is some rows of a column),
-// images are read slowly in any order but that of the rows.
+// have no page index, images are read slowly in any order but that of the rows.
 //
-// The fingerprint hashes the labels, the names of the classes and of the factors, and the content of
-// the files (of a file above 256 MiB, evenly spaced blocks).
+// The fingerprint hashes the labels, the names of the classes and of the factors, and the content
+// of the files (of a file above 256 MiB, evenly spaced blocks).
 func OpenParquet(ctx context.Context, o ParquetOptions) (*Parquet, error) {
 	p := &Parquet{}
 	if err := p.open(ctx, o); err != nil {
@@ -63,7 +60,7 @@ func OpenParquet(ctx context.Context, o ParquetOptions) (*Parquet, error) {
 }
 
 func (p *Parquet) open(ctx context.Context, o ParquetOptions) error {
-	d := newDigest("parquet") // of the fingerprint
+	d := newDigest("parquet")
 	var columns parquetColumns
 	var texts []string // the label of each row as text; "": no label
 	for i, path := range o.Paths {
@@ -151,15 +148,6 @@ func (p *Parquet) openFile(path string) (*parquet.File, error) {
 // Len returns the number of rows.
 func (p *Parquet) Len() int { return len(p.labels) }
 
-// Classes returns the names of the labels; nil if there are none.
-func (p *Parquet) Classes() []string { return p.classes }
-
-// Factors returns the names of the columns of numbers.
-func (p *Parquet) Factors() []string { return p.factors }
-
-// Fingerprint returns the fingerprint that OpenParquet describes.
-func (p *Parquet) Fingerprint() string { return p.fingerprint }
-
 // Describe returns image i without its pixels. Its name is that of the file and the number of the
 // row, from 0.
 func (p *Parquet) Describe(i int) Sample {
@@ -174,8 +162,8 @@ func (p *Parquet) Describe(i int) Sample {
 	return s
 }
 
-// At decodes image i and brings it to the size and the channels that a model takes, frame. If the
-// image cannot be read, the error is a *BadSample, after which other samples can be read.
+// At decodes image i and brings it to the frame. If the image cannot be read, the error is a
+// *BadSample.
 func (p *Parquet) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "Parquet files", i, len(p.labels)); err != nil {
 		return Sample{}, err

@@ -15,7 +15,7 @@ import (
 )
 
 // parquetColumns are the columns that are read of each file. Columns of numbers other than the
-// labels are factors, known properties of the samples.
+// labels are factors.
 type parquetColumns struct {
 	image   int // index of the column
 	label   labelColumn
@@ -23,14 +23,14 @@ type parquetColumns struct {
 }
 
 type labelColumn struct {
-	name    string   // "": no labels
-	index   int      // of the column
+	name    string // "": no labels
+	index   int
 	classes []string // names of the classes in the metadata; nil: none
 }
 
 type factorColumn struct {
 	name   string
-	index  int       // of the column
+	index  int
 	values []float64 // of the rows read so far; nil if gaps
 	gaps   bool      // whether a row has no finite number
 }
@@ -45,9 +45,9 @@ func (c *parquetColumns) checkSame(other parquetColumns) error {
 	return nil
 }
 
-// findColumns finds the columns of encoded images (JPEG files, for instance), labels and factors.
-// Hugging Face stores an image as a group with a field bytes. o.Image and o.Label name the columns
-// of images and labels; "": they are detected.
+// findColumns finds the columns of encoded images, labels and factors. Hugging Face stores an image
+// as a group with a field bytes. o.Image and o.Label name the columns of images and labels; "":
+// they are detected.
 func findColumns(f *parquet.File, o ParquetOptions) (c parquetColumns, err error) {
 	var images []string // names of the columns that can hold images
 	var leaves []string // names of all columns that hold values

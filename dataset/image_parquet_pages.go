@@ -9,8 +9,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// A parquetGroup is a row group of one of the files of a Parquet, the data set. Each row is a
-// sample.
+// A parquetGroup is a row group of one of the files of a Parquet.
 type parquetGroup struct {
 	file   string              // name of the file, for messages
 	row    int                 // number of its first row in the file, from 0
@@ -31,8 +30,7 @@ const (
 	cachedBytes = 256 << 20
 )
 
-// encoded returns the bytes of image i. p.pages is the cache of pages, with the page that was used
-// last first. guardParquet returns a panic of package parquet as an error.
+// encoded returns the bytes of image i.
 func (p *Parquet) encoded(i int) ([]byte, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -76,8 +74,7 @@ func (p *Parquet) locate(i int) int {
 }
 
 // readPage reads the page from sample i on. It seeks, unless i is the sample after the last page
-// that was read. p.reader reads the images of one row group: p.next is the sample that it reads
-// next, p.end the sample after the group. p.labels has a label for each sample.
+// that was read.
 func (p *Parquet) readPage(i int) (parquetPage, error) {
 	if p.reader == nil || p.next != i || i >= p.end {
 		p.closeReader()

@@ -15,7 +15,7 @@ import (
 )
 
 // A huggingFaceRow is a row of an image data set in the layout of the Hugging Face Hub. Columns of
-// numbers besides the label are factors (known properties) of a sample; the text Camera is none.
+// numbers besides the label are factors of a sample; the text Camera is none.
 type huggingFaceRow struct {
 	Image struct {
 		Bytes []byte  `parquet:"bytes,optional"`

@@ -24,7 +24,7 @@ func newInterleaved[T uint8 | float32](h, w, c int) interleaved[T] {
 // top.
 type strips[T uint8 | float32] struct {
 	h, w, c int
-	rows    iter.Seq2[interleaved[T], error] // the strips
+	rows    iter.Seq2[interleaved[T], error]
 }
 
 // oneStrip returns an image as one strip.
@@ -129,16 +129,16 @@ func from8Bit(img image.Image) interleaved[uint8] {
 	case *turbojpeg.RGB: // rows of red, green and blue, without gaps
 		return interleaved[uint8]{h, w, 3, img.Pix}
 	case *image.YCbCr:
-		return interleaved[uint8]{b.Dy(), b.Dx(), 3, chroma.JPEG.RGB(img)}
+		return interleaved[uint8]{h, w, 3, chroma.JPEG.RGB(img)}
 	case *image.NYCbCrA:
-		return interleaved[uint8]{b.Dy(), b.Dx(), 3, chroma.JPEG.RGB(&img.YCbCr)}
+		return interleaved[uint8]{h, w, 3, chroma.JPEG.RGB(&img.YCbCr)}
 	case *image.CMYK:
-		return fromCMYK(h, w, func(y int) []uint8 { return img.Pix[img.PixOffset(b.Min.X, b.Min.Y+y):] })
+		return fromCMYK(h, w, img.Pix[img.PixOffset(b.Min.X, b.Min.Y):], img.Stride)
 	case *image.NRGBA:
-		return dropAlpha(h, w, func(y int) []uint8 { return img.Pix[img.PixOffset(b.Min.X, b.Min.Y+y):] })
+		return dropAlpha(h, w, img.Pix[img.PixOffset(b.Min.X, b.Min.Y):], img.Stride)
 	case *image.RGBA:
 		if img.Opaque() {
-			return dropAlpha(h, w, func(y int) []uint8 { return img.Pix[img.PixOffset(b.Min.X, b.Min.Y+y):] })
+			return dropAlpha(h, w, img.Pix[img.PixOffset(b.Min.X, b.Min.Y):], img.Stride)
 		}
 	case *image.Paletted:
 		return fromPaletted(img)
@@ -157,12 +157,12 @@ func putRGB(p []uint8, c color.Color) {
 	p[0], p[1], p[2] = n.R, n.G, n.B
 }
 
-// dropAlpha converts pixels of four bytes, red, green, blue and alpha. row returns the bytes from
-// the start of row y.
-func dropAlpha(h, w int, row func(y int) []uint8) interleaved[uint8] {
+// dropAlpha converts pixels of four bytes, red, green, blue and alpha.
+// Rows start stride bytes apart.
+func dropAlpha(h, w int, pix []uint8, stride int) interleaved[uint8] {
 	r := newInterleaved[uint8](h, w, 3)
 	for y := range h {
-		src, dst := row(y), r.pix[y*w*3:(y+1)*w*3]
+		src, dst := pix[y*stride:], r.pix[y*w*3:(y+1)*w*3]
 		for x := range w {
 			copy(dst[x*3:x*3+3], src[x*4:x*4+3])
 		}
@@ -171,11 +171,10 @@ func dropAlpha(h, w int, row func(y int) []uint8) interleaved[uint8] {
 }
 
 // fromCMYK converts cyan, magenta, yellow and black to red, green and blue, rounded as PIL does.
-// row returns the bytes from the start of row y.
-func fromCMYK(h, w int, row func(y int) []uint8) interleaved[uint8] {
+func fromCMYK(h, w int, pix []uint8, stride int) interleaved[uint8] {
 	r := newInterleaved[uint8](h, w, 3)
 	for y := range h {
-		src, dst := row(y), r.pix[y*w*3:(y+1)*w*3]
+		src, dst := pix[y*stride:], r.pix[y*w*3:(y+1)*w*3]
 		for x := range w {
 			white := 255 - uint32(src[x*4+3])
 			for c := range 3 {

@@ -15,8 +15,7 @@ type filter struct {
 	weight  func(x float64) float64
 }
 
-// filterOf returns the kernels of PIL (the Python Imaging Library): Image.BILINEAR, Image.BICUBIC
-// (a = -0.5) and Image.NEAREST.
+// filterOf returns the kernels of PIL: Image.BILINEAR, Image.BICUBIC (a = -0.5) and Image.NEAREST.
 func filterOf(name string) (filter, error) {
 	switch name {
 	case "", "bilinear":
@@ -121,8 +120,7 @@ func keepFloat(dst, sums []float32) { copy(dst, sums) }
 
 // resample resizes an image, given as strips of rows, and returns its part inside the window (the
 // crop of the resized image). It changes the width before the height, each only if it differs, and
-// computes only the pixels inside the window. It reads all strips. An interleaved is an image with
-// the channels of a pixel next to each other.
+// computes only the pixels inside the window. It reads all strips.
 func resample[T uint8 | float32, A int32 | float32](r strips[T], win window, f filter, round rounding[T, A]) (interleaved[T], error) {
 	rows := span{max(0, win.top), min(win.resizedH, win.top+win.height)}
 	cols := span{max(0, win.left), min(win.resizedW, win.left+win.width)}

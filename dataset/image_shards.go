@@ -28,14 +28,12 @@ type ShardsOptions struct {
 	Names string // text file with the name of class i in line i + 1; "": the labels are the names
 }
 
-// Shards is a Source (a data set, read sample by sample) of images in the shards of a WebDataset,
-// which are tar files.
+// Shards is a Source of images in the shards of a WebDataset, which are tar files.
 type Shards struct {
-	paths       []string
-	samples     []shardSample
-	classes     []string
-	notes       []string
-	fingerprint string
+	metadata
+	paths   []string
+	samples []shardSample
+	notes   []string
 }
 
 // A shardSample is one sample, whose image is a part of a shard.
@@ -65,7 +63,7 @@ func OpenShards(ctx context.Context, o ShardsOptions) (*Shards, error) {
 		if key, ok := strings.CutPrefix(o.Label, "json."); ok {
 			r.label, r.field = "json", key
 		}
-		if err := r.read(ctx, p); err != nil { // explainHDF5 says so if p is an HDF5 file
+		if err := r.read(ctx, p); err != nil {
 			return nil, fmt.Errorf("opening shard %s: %w", p, explainHDF5(p, err))
 		}
 		s.samples = append(s.samples, r.samples...)
@@ -93,26 +91,20 @@ func OpenShards(ctx context.Context, o ShardsOptions) (*Shards, error) {
 // labels; "": no label, NoLabel.
 func (s *Shards) setLabels(texts []string, o ShardsOptions) error {
 	missing := 0
-	for _, text := range texts {
+	labels, classes := labelsOf(texts)
+	for i, text := range texts {
+		s.samples[i].label = labels[i]
 		if text == "" {
 			missing++
 		}
 	}
-	if missing == len(texts) {
-		if o.Label != "" {
-			return fmt.Errorf("opening shards: no sample has a label in %q", o.Label)
-		}
-		for i := range s.samples {
-			s.samples[i].label = NoLabel
-		}
+	switch {
+	case missing == len(texts) && o.Label != "":
+		return fmt.Errorf("opening shards: no sample has a label in %q", o.Label)
+	case missing == len(texts):
 		return nil
-	}
-	if missing > 0 {
+	case missing > 0:
 		s.notes = append(s.notes, fmt.Sprintf("%d of %d images have no label", missing, len(texts)))
-	}
-	labels, classes := labelsOf(texts)
-	for i := range s.samples {
-		s.samples[i].label = labels[i]
 	}
 	s.classes = classes
 	if o.Names == "" {
@@ -153,8 +145,8 @@ func readLines(file string) ([]string, error) {
 
 // A shardReader collects the samples of one shard.
 type shardReader struct {
-	index        int    // of the shard
-	name         string // of its file
+	index        int // of the shard
+	name         string
 	image, label string // extensions of the members with image and label; "": the default
 	field        string // of the JSON in the label's member; "": the label is the whole text
 
@@ -301,8 +293,7 @@ func (r *shardReader) finish() error {
 	return nil
 }
 
-// hash adds to a digest, which computes the fingerprint, the parts that OpenShards lists. At most
-// maxHashedFiles (10,000) images are read.
+// hash adds to a digest the parts that OpenShards lists.
 func (s *Shards) hash(ctx context.Context, d digest) error {
 	for _, c := range s.classes {
 		d.add(c)
@@ -328,8 +319,7 @@ func (s *Shards) hash(ctx context.Context, d digest) error {
 				return err
 			}
 		}
-		const ends = 2 // the first and the last block
-		if err := d.addBlocks(ctx, io.NewSectionReader(open, p.offset, p.size), p.size, ends); err != nil {
+		if err := d.addBlocks(ctx, io.NewSectionReader(open, p.offset, p.size), p.size, 2); err != nil {
 			return err
 		}
 	}
@@ -339,15 +329,6 @@ func (s *Shards) hash(ctx context.Context, d digest) error {
 // Len returns the number of images.
 func (s *Shards) Len() int { return len(s.samples) }
 
-// Classes returns the names of the labels; nil if there are none.
-func (s *Shards) Classes() []string { return s.classes }
-
-// Factors returns nil.
-func (s *Shards) Factors() []string { return nil }
-
-// Fingerprint returns the fingerprint that OpenShards describes.
-func (s *Shards) Fingerprint() string { return s.fingerprint }
-
 // Notes returns notes on what was left out and on missing labels.
 func (s *Shards) Notes() []string { return s.notes }
 
@@ -356,8 +337,8 @@ func (s *Shards) Describe(i int) Sample {
 	return Sample{Index: i, Name: s.samples[i].name, Label: s.samples[i].label}
 }
 
-// At decodes image i and brings it to the size and the channels of frame, the input format of a
-// model. If the image cannot be read, the error is a *BadSample, which concerns this image only.
+// At decodes image i and brings it to the frame. If the image cannot be read, the error is a
+// *BadSample.
 func (s *Shards) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "shards", i, len(s.samples)); err != nil {
 		return Sample{}, err

@@ -53,20 +53,14 @@ type RawArraysOptions struct {
 	LabelsKey string // key of the labels in their npz file; "": "labels", if there is such an array
 }
 
-// A RawArrays is a Source (a data set, read sample by sample) of ready-made inputs, such as token
-// ids with an attention mask, which a model takes as they are. The Input of a sample is one vector:
-// the values of its arrays, one array after the other. Sample.Arrays describes them. The Frame that
-// At is given (size, crop and channels of images) changes nothing. The fingerprint is a hash of the
-// data.
+// A RawArrays is a Source of ready-made inputs, such as token ids with an attention mask, which a
+// model takes as they are. The Input of a sample is one vector: the values of its arrays, one array
+// after the other. Sample.Arrays describes them. The Frame changes nothing.
 type RawArrays struct {
-	file        archive // the open file
-	name        string
-	arrays      []npyArray // the inputs: shape, type and where their bytes are
-	described   []Array    // name and shape of each input
-	values      int        // number of values of one sample
-	labels      []int      // nil: no labels
-	classes     []string
-	fingerprint string
+	labelledArrays
+	arrays    []npyArray // the inputs
+	described []Array    // name and shape of each input
+	values    int        // number of values of one sample
 }
 
 // OpenRawArrays opens arrays whose first axis counts the samples. Their classes are the numbers
@@ -76,7 +70,7 @@ func OpenRawArrays(ctx context.Context, o RawArraysOptions) (*RawArrays, error) 
 	if err != nil {
 		return nil, fmt.Errorf("opening arrays: %w", err)
 	}
-	a := &RawArrays{file: file, name: filepath.Base(o.Inputs)}
+	a := &RawArrays{labelledArrays: labelledArrays{file: file, name: filepath.Base(o.Inputs)}}
 	if err := a.open(ctx, o); err != nil {
 		file.Close()
 		return nil, fmt.Errorf("opening arrays: %w", err)
@@ -98,19 +92,14 @@ func (a *RawArrays) open(ctx context.Context, o RawArraysOptions) error {
 			return fmt.Errorf("%s: %w", o.Inputs, err)
 		}
 	}
-	// If o names no labels, they are the array "labels": openLabels looks for that if the inputs
+	// If o names no labels, they are the array "labels": readLabels looks for that if the inputs
 	// are called "images".
-	labels := ArraysOptions{Labels: o.Labels, LabelsKey: o.LabelsKey}
-	var err error
-	if a.labels, err = openLabels(ctx, labels, a.file, "images", a.Len()); err != nil {
+	if err := a.readLabels(ctx, o.Labels, o.LabelsKey, "images", a.Len()); err != nil {
 		return err
-	}
-	if a.labels != nil {
-		a.classes = numberNames(slices.Max(a.labels))
 	}
 	d := newDigest("raw arrays")
 	d.add(a.name, a.described, a.labels)
-	err = d.addFile(ctx, o.Inputs)
+	err := d.addFile(ctx, o.Inputs)
 	a.fingerprint = d.String()
 	return err
 }
@@ -144,42 +133,27 @@ func (a *RawArrays) add(key string, one npyArray) error {
 		return fmt.Errorf("%s is a number: its first axis must count the samples", named)
 	case len(a.arrays) > 0 && one.shape[0] != a.Len():
 		return fmt.Errorf("%s has %d rows, and array %q has %d: save one row for each sample", named, one.shape[0], a.described[0].Name, a.Len())
-	case one.rowLen() > maxValues-a.values: // rowLen is the number of values of a sample
+	case one.rowLen() > maxValues-a.values:
 		return fmt.Errorf("%s of shape %v has too many values for a sample: at most %d", named, one.shape, maxValues)
 	}
 	a.arrays = append(a.arrays, one)
-	// The kind 'f' is floats.
 	a.described = append(a.described, Array{Name: key, Shape: slices.Clone(one.shape[1:]), Integer: one.kind != 'f'})
 	a.values += one.rowLen()
 	return nil
 }
 
-// Close closes the file of inputs.
-func (a *RawArrays) Close() error { return a.file.Close() }
-
 // Len returns the number of samples.
 func (a *RawArrays) Len() int { return a.arrays[0].shape[0] }
 
-// Classes returns "0", "1" and so on, or nil without labels.
-func (a *RawArrays) Classes() []string { return a.classes }
-
-// Factors returns nil.
-func (a *RawArrays) Factors() []string { return nil }
-
-// Fingerprint returns a hash of the file and the labels.
-func (a *RawArrays) Fingerprint() string { return a.fingerprint }
-
 // Describe returns sample i without its values.
 func (a *RawArrays) Describe(i int) Sample {
-	s := Sample{Index: i, Name: fmt.Sprintf("%s#%d", a.name, i), Label: NoLabel, Arrays: a.described}
-	if a.labels != nil {
-		s.Label = a.labels[i]
-	}
+	s := a.labelledArrays.Describe(i)
+	s.Arrays = a.described
 	return s
 }
 
-// At reads sample i. The error is a *BadSample (which concerns this sample only) if a value is not
-// finite in float32, or is an integer that float32 does not represent exactly.
+// At reads sample i. The error is a *BadSample if a value is not finite in float32, or is an
+// integer that float32 does not represent exactly.
 func (a *RawArrays) At(ctx context.Context, i int, _ Frame) (Sample, error) {
 	if err := checkAccess(ctx, "arrays", i, a.Len()); err != nil {
 		return Sample{}, err
@@ -209,7 +183,7 @@ func (a *RawArrays) At(ctx context.Context, i int, _ Frame) (Sample, error) {
 const maxExact = 1 << 24
 
 // decodeExact converts bytes to float32. It returns an error for values that are not finite in
-// float32, and for integers above maxExact in magnitude. a.bytes is the number of bytes of a value.
+// float32, and for integers above maxExact in magnitude.
 func (a *npyArray) decodeExact(raw []byte, dst []float32) error {
 	for i := range dst {
 		v := a.value(raw[i*a.bytes:])

@@ -14,9 +14,9 @@ type ReadOptions struct {
 	Ahead   int64 // bytes of samples decoded ahead, at least one sample; 0: 64 MiB
 }
 
-// Read yields the samples of a source (a data set) at the given indices, in that order, each
-// brought to the size or length that a model takes, f. Other goroutines decode ahead within a bound
-// on memory, which assumes that all samples are as large as the first.
+// Read yields the samples of a source at the given indices, in that order, each in the frame f.
+// Other goroutines decode ahead within a bound on memory, which assumes that all samples are as
+// large as the first.
 //
 // A sample that cannot be read is yielded in its position, with its name and a *BadSample, and
 // reading continues. Any other error, including that of a cancelled context, ends the sequence.

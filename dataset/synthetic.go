@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 )
 
 // MaxSyntheticSide bounds the side of a synthetic image, in pixels.
@@ -18,6 +20,37 @@ func checkCanvas(size, channels int) error {
 	}
 	if channels != 1 && channels != 3 {
 		return fmt.Errorf("channels is %d: use 3 (colour) or 1 (grey)", channels)
+	}
+	return nil
+}
+
+// orRange returns a range, or the default for nil.
+func orRange(r []float64, low, high float64) []float64 {
+	if r == nil {
+		return []float64{low, high}
+	}
+	return slices.Clone(r)
+}
+
+// uniform draws from a range.
+func uniform(r *rand.Rand, ends []float64) float64 { return ends[0] + (ends[1]-ends[0])*r.Float64() }
+
+// A factorRange is the range of a factor, and the bounds of its ends.
+type factorRange struct {
+	name            string
+	ends            []float64
+	lowest, highest float64
+}
+
+// checkRanges returns an error unless each range is one, within its bounds.
+func checkRanges(ranges ...factorRange) error {
+	for _, r := range ranges {
+		if len(r.ends) != 2 || !(r.ends[0] <= r.ends[1]) {
+			return fmt.Errorf("%s is %v: a range is [low, high]", r.name, r.ends)
+		}
+		if r.ends[0] < r.lowest || r.ends[1] > r.highest {
+			return fmt.Errorf("%s is %v: it must be within %g to %g", r.name, r.ends, r.lowest, r.highest)
+		}
 	}
 	return nil
 }

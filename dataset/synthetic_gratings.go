@@ -76,11 +76,10 @@ type GratingsOptions struct {
 // gratingsVersion changes when the same options give different samples.
 const gratingsVersion = 1
 
-// Gratings is a synthetic Source (a data set, read sample by sample) of a grid of gratings. See
-// OpenGratings.
+// Gratings is a synthetic Source of a grid of gratings. See OpenGratings.
 type Gratings struct {
-	options     GratingsOptions
-	fingerprint string
+	metadata
+	options GratingsOptions
 }
 
 // OpenGratings returns the gratings of all combinations of frequency, orientation and phase. The
@@ -88,14 +87,15 @@ type Gratings struct {
 // of Goodfellow et al. (2009): 4 x 21 x 21 = 1,764 gratings in all. As in the paper, both ends of a
 // range are included. So the gratings at 0 and at 180 degrees have the same stripes, mirrored.
 //
-// Each sample has the factors (known properties) frequency, orientation and phase, in the units of
-// Grating, and no label.
+// Each sample has the factors frequency, orientation and phase, in the units of Grating, and no
+// label.
 func OpenGratings(o GratingsOptions) (*Gratings, error) {
 	o = o.withDefaults()
 	if err := o.check(); err != nil {
 		return nil, fmt.Errorf("gratings: %w", err)
 	}
-	return &Gratings{options: o, fingerprint: syntheticFingerprint("gratings", gratingsVersion, o)}, nil
+	factors := []string{"frequency", "orientation", "phase"}
+	return &Gratings{metadata{nil, factors, syntheticFingerprint("gratings", gratingsVersion, o)}, o}, nil
 }
 
 func (o GratingsOptions) withDefaults() GratingsOptions {
@@ -151,15 +151,6 @@ func (s *Gratings) Len() int {
 	return len(s.options.Frequencies) * len(s.options.Orientations) * len(s.options.Phases)
 }
 
-// Classes returns nil: gratings have no labels.
-func (s *Gratings) Classes() []string { return nil }
-
-// Factors returns the names of the factors listed at OpenGratings.
-func (s *Gratings) Factors() []string { return []string{"frequency", "orientation", "phase"} }
-
-// Fingerprint returns a hash of the options and of gratingsVersion.
-func (s *Gratings) Fingerprint() string { return s.fingerprint }
-
 // Grating returns the grating of sample i.
 func (s *Gratings) Grating(i int) Grating {
 	o, p := len(s.options.Orientations), len(s.options.Phases)
@@ -170,17 +161,10 @@ func (s *Gratings) Grating(i int) Grating {
 	}
 }
 
-// At draws sample i and brings it to the size and the channels of frame, the input format of a
-// model.
+// At draws sample i and brings it to the frame.
 func (s *Gratings) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "gratings", i, s.Len()); err != nil {
 		return Sample{}, err
 	}
 	return s.draw(i, s.Grating(i), frame)
-}
-
-// image returns a grating with the size and the channels of the source.
-func (s *Gratings) image(g Grating) (tensor.Tensor, error) {
-	image := tensor.New(s.options.Channels, s.options.Size, s.options.Size)
-	return image, g.Draw(image)
 }

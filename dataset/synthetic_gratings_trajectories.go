@@ -4,18 +4,20 @@ import (
 	"context"
 	"fmt"
 	"math"
+
+	"github.com/noether-ml/noether/tensor"
 )
 
-// A GratingTrajectories is a source (a data set) of gratings, images of a sinusoid, and their
-// trajectories. A trajectory is a grating with versions of it in which one factor (phase or
-// orientation) is changed step by step. The first samples are those of a Gratings source, the base,
-// in order. The others are the further steps of the trajectories. It implements Trajectories.
+// A GratingTrajectories is a source of gratings and their trajectories. A trajectory varies one
+// factor of a grating, its phase or its orientation. The first samples are those of a Gratings
+// source, the base, in order. The others are the further steps of the trajectories. It implements
+// Trajectories.
 type GratingTrajectories struct {
-	base        *Gratings
-	gratings    []Grating // of each sample
-	amounts     []float64 // added to the phase or the orientation, one for each step of a trajectory
-	steps       [][]int   // indices of the gratings on the trajectory of each sample of base
-	fingerprint string
+	metadata
+	base     *Gratings
+	gratings []Grating // of each sample
+	amounts  []float64 // added to the phase or the orientation, one for each step of a trajectory
+	steps    [][]int   // indices of the gratings on the trajectory of each sample of base
 }
 
 // AlongPhase returns the trajectories of the translation test of Goodfellow et al., "Measuring
@@ -52,8 +54,8 @@ func symmetric(n int, step float64) []float64 {
 // the varied factor. A step that looks like an earlier grating is the sample of that grating, so
 // that a model runs on it once.
 func (s *Gratings) trajectories(name string, amounts []float64, vary func(Grating, float64) Grating) *GratingTrajectories {
-	w := &GratingTrajectories{base: s, amounts: amounts, steps: make([][]int, s.Len()),
-		fingerprint: syntheticFingerprint("gratings along "+name, gratingsVersion, s.options)}
+	fingerprint := syntheticFingerprint("gratings along "+name, gratingsVersion, s.options)
+	w := &GratingTrajectories{metadata{nil, s.factors, fingerprint}, s, nil, amounts, make([][]int, s.Len())}
 	indices := map[[3]int64]int{}
 	indexOf := func(g Grating) int {
 		key := g.key()
@@ -105,20 +107,10 @@ func (g Grating) key() [3]int64 {
 // Len returns the number of gratings, including those of the base.
 func (w *GratingTrajectories) Len() int { return len(w.gratings) }
 
-// Classes returns nil: gratings have no labels.
-func (w *GratingTrajectories) Classes() []string { return nil }
-
-// Factors returns the names of the factors listed at OpenGratings.
-func (w *GratingTrajectories) Factors() []string { return w.base.Factors() }
-
-// Fingerprint returns a hash of the options of the base, the varied factor and gratingsVersion, the
-// version of the code that draws.
-func (w *GratingTrajectories) Fingerprint() string { return w.fingerprint }
-
 // Grating returns the grating of sample i.
 func (w *GratingTrajectories) Grating(i int) Grating { return w.gratings[i] }
 
-// At draws sample i and brings it to the size and the channels of frame, those that a model takes.
+// At draws sample i and brings it to the frame.
 func (w *GratingTrajectories) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "gratings", i, w.Len()); err != nil {
 		return Sample{}, err
@@ -145,20 +137,16 @@ func AsGratings(src Source) *Gratings {
 	switch src := src.(type) {
 	case *Gratings:
 		return src
-	case subset:
-		return AsGratings(src.Source)
-	case relabelled:
-		return AsGratings(src.Source)
-	case computed:
-		return AsGratings(src.Source)
+	case subset, relabelled, computed:
+		return AsGratings(src.(wrapper).unwrap())
 	}
 	return nil
 }
 
 // draw draws a grating as sample i.
 func (s *Gratings) draw(i int, g Grating, frame Frame) (Sample, error) {
-	image, err := s.image(g)
-	if err != nil {
+	image := tensor.New(s.options.Channels, s.options.Size, s.options.Size)
+	if err := g.Draw(image); err != nil {
 		return Sample{}, fmt.Errorf("gratings: drawing sample %d: %w", i, err)
 	}
 	input, err := frame.Tensor(image)

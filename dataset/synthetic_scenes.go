@@ -26,19 +26,18 @@ const maxFigures = 100
 // scenesVersion changes when the same options give different samples.
 const scenesVersion = 1
 
-// Scenes is a synthetic source (data set) of images of several figures, with the class of each
-// pixel. See OpenScenes.
+// Scenes is a synthetic source of images of several figures, with the class of each pixel. See
+// OpenScenes.
 type Scenes struct {
-	options     ScenesOptions
-	fingerprint string
+	metadata
+	options ScenesOptions
 }
 
 // OpenScenes returns a source of images of several figures. Their number is drawn uniformly, and so
-// are kind (shape, such as square), scale, rotation, position and hue of each figure. Later figures
-// cover earlier ones. The mask of a sample has the class of each pixel: 1 + k where a figure of
-// kind k covers at least half of the pixel, otherwise 0, the background. A textured background is
-// the product of two gratings of random frequency, orientation and phase, which varies between two
-// random dark colours.
+// are kind, scale, rotation, position and hue of each figure. Later figures cover earlier ones. The
+// mask of a sample has the class of each pixel: 1 + k where a figure of kind k covers at least half
+// of the pixel, otherwise 0, the background. A textured background is the product of two gratings
+// of random frequency, orientation and phase, which varies between two random dark colours.
 //
 // If Figures is [1, 1], the label of an image is the kind of its figure. Else no image has a label.
 // Sample i depends on i and on all options but N. Options out of range are an error. Errors and
@@ -62,7 +61,11 @@ func OpenScenes(o ScenesOptions) (*Scenes, error) {
 	if f := o.Figures; len(f) != 2 || f[0] < 0 || f[0] > f[1] || f[1] > maxFigures {
 		return nil, fmt.Errorf("shapes: figures is %v: it is the smallest and the largest number, within 0 to %d", f, maxFigures)
 	}
-	return &Scenes{options: o, fingerprint: syntheticFingerprint("scenes", scenesVersion, o)}, nil
+	s := &Scenes{metadata{fingerprint: syntheticFingerprint("scenes", scenesVersion, o)}, o}
+	if s.single() {
+		s.classes = o.Kinds
+	}
+	return s, nil
 }
 
 // single reports whether every image has exactly one figure.
@@ -70,20 +73,6 @@ func (s *Scenes) single() bool { return slices.Equal(s.options.Figures, []int{1,
 
 // Len returns the number of samples.
 func (s *Scenes) Len() int { return s.options.N }
-
-// Classes returns the kinds, if every image has exactly one figure.
-func (s *Scenes) Classes() []string {
-	if s.single() {
-		return slices.Clone(s.options.Kinds)
-	}
-	return nil
-}
-
-// Factors returns nil: a scene has no factors, which would be known properties of a whole image.
-func (s *Scenes) Factors() []string { return nil }
-
-// Fingerprint returns a hash of the options and of scenesVersion.
-func (s *Scenes) Fingerprint() string { return s.fingerprint }
 
 // truthClasses returns nil: the pixels of a mask are classes, not identifiers of an annotation
 // file.
@@ -97,32 +86,24 @@ func (s *Scenes) maskClasses() []string {
 // MaskClasses returns the names of the classes of pixels of a source with masks. It returns nil if
 // they are not known, as for a folder of masks, or if the source has no masks.
 func MaskClasses(src Source) []string {
-	for {
-		switch s := src.(type) {
-		case interface{ maskClasses() []string }:
-			return s.maskClasses()
-		case wrapper: // a source made of one other source
-			src = s.unwrap()
-		default:
-			return nil
-		}
+	if s, ok := find[interface{ maskClasses() []string }](src); ok {
+		return s.maskClasses()
 	}
+	return nil
 }
 
 // figures returns the figures of sample i and their kinds.
 func (s *Scenes) figures(i int) (figures []Figure, kinds []int) {
 	o := s.options
 	r := seed.Rand(o.Seed, "scenes", i)
-	draw := func(ends []float64) float64 { return ends[0] + (ends[1]-ends[0])*r.Float64() }
 	for range o.Figures[0] + r.IntN(o.Figures[1]-o.Figures[0]+1) {
-		kind := r.IntN(len(o.Kinds))
-		f := Figure{Kind: o.Kinds[kind], Scale: draw(o.Scale), Rotation: draw(o.Rotation), X: draw(o.X), Y: draw(o.Y), Hue: draw(o.Hue)}
+		f, kind := o.draw(r)
 		figures, kinds = append(figures, f), append(kinds, kind)
 	}
 	return figures, kinds
 }
 
-// At draws sample i and brings it to the size and the channels that a model takes, frame.
+// At draws sample i and brings it to the frame.
 func (s *Scenes) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	o := s.options
 	if err := checkAccess(ctx, "shapes", i, o.N); err != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 
@@ -11,9 +12,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// ShapesOptions are the options of OpenShapes. A range is a low and a high end. Each factor, a
-// property of a sample that OpenShapes lists, is drawn uniformly from its range, independently of
-// the others. Equal ends fix a factor.
+// ShapesOptions are the options of OpenShapes. A range is a low and a high end. Each factor is
+// drawn uniformly from its range, independently of the others. Equal ends fix a factor.
 type ShapesOptions struct {
 	N        int      // number of samples
 	Size     int      // side of the square image in pixels; 0: 32
@@ -28,8 +28,8 @@ type ShapesOptions struct {
 	Hue      []float64 // nil: 0 to 360
 }
 
-// maxSynthetic is the largest number of samples of a synthetic source (data set), since a shuffled
-// order of the samples takes memory for each of them.
+// maxSynthetic is the largest number of samples of a synthetic source, since a shuffled order of
+// the samples takes memory for each of them.
 const maxSynthetic = 10_000_000
 
 // shapesVersion changes when the same options give different samples.
@@ -38,8 +38,8 @@ const shapesVersion = 1
 // Shapes is a synthetic source of images of one figure on black, with known factors. See
 // OpenShapes.
 type Shapes struct {
-	options     ShapesOptions
-	fingerprint string
+	metadata
+	options ShapesOptions
 }
 
 // OpenShapes returns a source of figures. Each sample carries the factors that were drawn for it:
@@ -66,16 +66,14 @@ func OpenShapes(o ShapesOptions) (*Shapes, error) {
 	if err := o.check(); err != nil {
 		return nil, fmt.Errorf("shapes: %w", err)
 	}
-	return &Shapes{options: o, fingerprint: syntheticFingerprint("shapes", shapesVersion, o)}, nil
+	factors := []string{"hue", "rotation", "scale", "shape", "x", "y"}
+	if o.Channels == 1 {
+		factors = factors[1:]
+	}
+	return &Shapes{metadata{o.Kinds, factors, syntheticFingerprint("shapes", shapesVersion, o)}, o}, nil
 }
 
 func (o ShapesOptions) withDefaults() ShapesOptions {
-	orRange := func(r []float64, low, high float64) []float64 {
-		if r == nil {
-			return []float64{low, high}
-		}
-		return slices.Clone(r)
-	}
 	o.Size = cmp.Or(o.Size, 32)
 	o.Channels = cmp.Or(o.Channels, 3)
 	if o.Kinds == nil {
@@ -108,63 +106,27 @@ func (o ShapesOptions) check() error {
 			return fmt.Errorf("kinds: %q is listed twice", k)
 		}
 	}
-	for _, r := range []struct {
-		name            string
-		ends            []float64
-		lowest, highest float64
-	}{
-		{"scale", o.Scale, 0.01, 2}, {"rotation", o.Rotation, -3600, 3600}, {"x", o.X, -1, 1}, {"y", o.Y, -1, 1}, {"hue", o.Hue, -360, 360},
-	} {
-		if err := checkRange(r.name, r.ends, r.lowest, r.highest); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// checkRange returns an error unless r is a range within two bounds.
-func checkRange(name string, r []float64, lowest, highest float64) error {
-	if len(r) != 2 || !(r[0] <= r[1]) {
-		return fmt.Errorf("%s is %v: a range is [low, high]", name, r)
-	}
-	if r[0] < lowest || r[1] > highest {
-		return fmt.Errorf("%s is %v: it must be within %g to %g", name, r, lowest, highest)
-	}
-	return nil
+	return checkRanges(factorRange{"scale", o.Scale, 0.01, 2}, factorRange{"rotation", o.Rotation, -3600, 3600},
+		factorRange{"x", o.X, -1, 1}, factorRange{"y", o.Y, -1, 1}, factorRange{"hue", o.Hue, -360, 360})
 }
 
 // Len returns the number of samples.
 func (s *Shapes) Len() int { return s.options.N }
 
-// Classes returns the kinds, in the order of the labels.
-func (s *Shapes) Classes() []string { return slices.Clone(s.options.Kinds) }
-
-// Factors returns the names of the factors listed at OpenShapes.
-func (s *Shapes) Factors() []string {
-	if s.options.Channels == 1 {
-		return []string{"rotation", "scale", "shape", "x", "y"}
-	}
-	return []string{"hue", "rotation", "scale", "shape", "x", "y"}
-}
-
-// Fingerprint returns a hash of the options and of shapesVersion.
-func (s *Shapes) Fingerprint() string { return s.fingerprint }
-
 // Figure returns the figure of sample i and its label.
 func (s *Shapes) Figure(i int) (f Figure, label int) {
 	r := seed.Rand(s.options.Seed, "shapes", i)
-	draw := func(ends []float64) float64 { return ends[0] + (ends[1]-ends[0])*r.Float64() }
-	label = r.IntN(len(s.options.Kinds))
-	f.Kind = s.options.Kinds[label]
-	f.Scale = draw(s.options.Scale)
-	f.Rotation = draw(s.options.Rotation)
-	f.X = draw(s.options.X)
-	f.Y = draw(s.options.Y)
-	f.Hue = draw(s.options.Hue)
-	return f, label
+	return s.options.draw(r)
 }
 
-// At draws sample i and brings it to the size and the channels of frame, those that a model takes.
+// draw draws a figure and its label.
+func (o ShapesOptions) draw(r *rand.Rand) (f Figure, label int) {
+	label = r.IntN(len(o.Kinds))
+	return Figure{Kind: o.Kinds[label], Scale: uniform(r, o.Scale), Rotation: uniform(r, o.Rotation),
+		X: uniform(r, o.X), Y: uniform(r, o.Y), Hue: uniform(r, o.Hue)}, label
+}
+
+// At draws sample i and brings it to the frame.
 func (s *Shapes) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "shapes", i, s.options.N); err != nil {
 		return Sample{}, err

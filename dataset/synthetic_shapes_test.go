@@ -225,8 +225,8 @@ func hueOf(r, g, b float64) float64 {
 }
 
 // TestShapesAreTheSameInAnyOrder checks that a sample depends on the seed and its index alone, and
-// its factors (known properties, such as the hue) not on the size of the image. must panics if
-// there is an error; Frame{} keeps the size.
+// its factors not on the size of the image. must panics if there is an error; Frame{} keeps the
+// size.
 func TestShapesAreTheSameInAnyOrder(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

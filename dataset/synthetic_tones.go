@@ -11,14 +11,14 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// TonesOptions are the options of OpenTones. A sample is one waveform. A factor is a known property
-// of it, such as its pitch. A range is a low and a high end. Each factor of a sample is drawn from
-// its range, independently of the others. Equal ends fix a factor.
+// TonesOptions are the options of OpenTones. A sample is one waveform. A range is a low and a high
+// end. Each factor of a sample is drawn from its range, independently of the others. Equal ends fix
+// a factor.
 type TonesOptions struct {
-	N      int     // number of samples of the source (the data set)
+	N      int     // number of samples of the source
 	Rate   int     // values of a waveform per second; 0: 16,000
 	Length float64 // of a waveform, in seconds; 0: 1
-	Seed   uint64  // of every draw
+	Seed   uint64
 
 	// The ranges of the factors, in the units of Tone.
 	Pitch    []float64 // drawn uniformly on a logarithmic scale; nil: 110 to 880
@@ -32,8 +32,8 @@ const tonesVersion = 1
 
 // Tones is a synthetic source of audio with known factors. See OpenTones.
 type Tones struct {
-	options     TonesOptions
-	fingerprint string
+	metadata
+	options TonesOptions
 }
 
 // A Tone holds the factors of one sample: a tone of one pitch, repeated at a constant rate.
@@ -58,16 +58,11 @@ func OpenTones(o TonesOptions) (*Tones, error) {
 	if err := o.check(); err != nil {
 		return nil, fmt.Errorf("tones: %w", err)
 	}
-	return &Tones{o, syntheticFingerprint("tones", tonesVersion, o)}, nil
+	factors := []string{"beats", "bright", "loudness", "pitch"}
+	return &Tones{metadata{nil, factors, syntheticFingerprint("tones", tonesVersion, o)}, o}, nil
 }
 
 func (o TonesOptions) withDefaults() TonesOptions {
-	orRange := func(r []float64, low, high float64) []float64 {
-		if r == nil {
-			return []float64{low, high}
-		}
-		return slices.Clone(r)
-	}
 	o.Rate = cmp.Or(o.Rate, 16000)
 	o.Length = cmp.Or(o.Length, 1)
 	o.Pitch = orRange(o.Pitch, 110, 880)
@@ -86,16 +81,9 @@ func (o TonesOptions) check() error {
 	case !(o.Length > 0 && o.Length <= 60):
 		return fmt.Errorf("length %v is not above 0 and at most 60 seconds", o.Length)
 	}
-	for _, r := range []struct {
-		name            string
-		ends            []float64
-		lowest, highest float64
-	}{
-		{"pitch", o.Pitch, 20, float64(o.Rate) / 2}, {"loudness", o.Loudness, -100, 0}, {"beats", o.Beats, 0.1, 50}, {"bright", o.Bright, 0, 1},
-	} {
-		if err := checkRange(r.name, r.ends, r.lowest, r.highest); err != nil {
-			return err
-		}
+	if err := checkRanges(factorRange{"pitch", o.Pitch, 20, float64(o.Rate) / 2}, factorRange{"loudness", o.Loudness, -100, 0},
+		factorRange{"beats", o.Beats, 0.1, 50}, factorRange{"bright", o.Bright, 0, 1}); err != nil {
+		return err
 	}
 	if half := float64(o.Rate) / 2; o.Pitch[1] >= half {
 		return fmt.Errorf("pitch is %v: it must be below half the rate, %g Hz", o.Pitch, half)
@@ -106,21 +94,11 @@ func (o TonesOptions) check() error {
 // Len returns the number of samples.
 func (s *Tones) Len() int { return s.options.N }
 
-// Classes returns nil.
-func (s *Tones) Classes() []string { return nil }
-
-// Factors returns the names of the factors listed at OpenTones.
-func (s *Tones) Factors() []string { return []string{"beats", "bright", "loudness", "pitch"} }
-
-// Fingerprint returns a hash of the options and of tonesVersion.
-func (s *Tones) Fingerprint() string { return s.fingerprint }
-
 // Tone returns the factors of sample i.
 func (s *Tones) Tone(i int) Tone {
 	r := seed.Rand(s.options.Seed, "tones", i)
-	draw := func(ends []float64) float64 { return ends[0] + (ends[1]-ends[0])*r.Float64() }
-	octaves := draw([]float64{math.Log2(s.options.Pitch[0]), math.Log2(s.options.Pitch[1])})
-	return Tone{math.Exp2(octaves), draw(s.options.Loudness), draw(s.options.Beats), draw(s.options.Bright)}
+	octaves := uniform(r, []float64{math.Log2(s.options.Pitch[0]), math.Log2(s.options.Pitch[1])})
+	return Tone{math.Exp2(octaves), uniform(r, s.options.Loudness), uniform(r, s.options.Beats), uniform(r, s.options.Bright)}
 }
 
 // Describe returns sample i without its values: Waveform has no Data.
@@ -130,8 +108,8 @@ func (s *Tones) Describe(i int) Sample {
 		Factors: map[string]float64{"pitch": m.Pitch, "loudness": m.Loudness, "beats": m.Beats, "bright": m.Bright}}
 }
 
-// At returns sample i with its waveform. It is an error if the frame (the form of input that a
-// model takes) is for images, or has another rate or length.
+// At returns sample i with its waveform. It is an error if the frame is for images, or has another
+// rate or length.
 func (s *Tones) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "tones", i, s.options.N); err != nil {
 		return Sample{}, err

@@ -2,10 +2,10 @@ package dataset
 
 import "sync"
 
-// Trajectories is a Source (a data set, read by sample) whose samples lie on trajectories: the
-// frames of a video at one position, or an image under a moving camera. A trajectory is a reference
-// sample x with gradually changed versions of it. Section 4 of Goodfellow et al. (2009) writes them
-// tau(x, gamma), where gamma is the amount of the change.
+// Trajectories is a Source whose samples lie on trajectories: the frames of a video at one
+// position, or an image under a moving camera. A trajectory is a reference sample x with gradually
+// changed versions of it. Section 4 of Goodfellow et al. (2009) writes them tau(x, gamma), where
+// gamma is the amount of the change.
 type Trajectories interface {
 	Source
 	// Amounts returns the values of gamma of every trajectory, ascending and including 0, for
@@ -60,8 +60,6 @@ func inverse(indices []int) func() map[int]int {
 	})
 }
 
-func (s subset) amounts() []float64 { return Amounts(s.Source) }
-
 // trajectory returns indices into the subset. s.indices holds the samples' indices in the source,
 // and s.positions is the inverse map.
 func (s subset) trajectory(i int) []int {
@@ -82,15 +80,3 @@ func (s subset) trajectory(i int) []int {
 	}
 	return out
 }
-
-// The following sources change the images (corrupted), add computed properties (computed) or
-// replace the labels (relabelled). They keep the indices of the samples.
-
-func (c corrupted) amounts() []float64     { return Amounts(c.Source) }
-func (c corrupted) trajectory(i int) []int { return Trajectory(c.Source, i) }
-
-func (m computed) amounts() []float64     { return Amounts(m.Source) }
-func (m computed) trajectory(i int) []int { return Trajectory(m.Source, i) }
-
-func (r relabelled) amounts() []float64     { return Amounts(r.Source) }
-func (r relabelled) trajectory(i int) []int { return Trajectory(r.Source, i) }

@@ -14,15 +14,14 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Truth is the annotation of an image: objects with their boxes, or the class of each pixel. The
-// framed image is the image after resizing and cropping by a Frame, which holds their settings.
+// A Truth is the annotation of an image: objects with their boxes, or the class of each pixel.
 type Truth struct {
 	Objects []Object // nil without boxes
 	// Area is the area of the framed image in pixels of the image file, like Object.Area: 640 x 480
 	// if an image of that size is resized without cropping. Boxes need it; it may be 0 with a Mask.
 	Area float64
 	// Mask holds the class of each pixel of the framed image, height x width; -1: no class. It is
-	// the zero Tensor if the source has no masks.
+	// empty without masks.
 	Mask tensor.Tensor
 }
 
@@ -40,24 +39,18 @@ type TruthClass struct {
 	Name string
 }
 
-// TruthClasses returns the classes of a source (a data set) whose samples have a Truth. ok is false
-// if they have none. The first class of masks is the background. There are no classes for masks
-// whose pixel values are the model's classes.
+// TruthClasses returns the classes of a source whose samples have a Truth. ok is false if they have
+// none. The first class of masks is the background. There are no classes for masks whose pixel
+// values are the model's classes.
 func TruthClasses(src Source) (classes []TruthClass, ok bool) {
-	for {
-		switch s := src.(type) {
-		case interface{ truthClasses() []TruthClass }:
-			return s.truthClasses(), true
-		case wrapper: // a source made of one other source
-			src = s.unwrap()
-		default:
-			return nil, false
-		}
+	if s, ok := find[interface{ truthClasses() []TruthClass }](src); ok {
+		return s.truthClasses(), true
 	}
+	return nil, false
 }
 
-// fractions converts a point of an image of h x w pixels to fractions of the width and the height of
-// the framed image.
+// fractions converts a point of an image of h x w pixels to fractions of the width and the height
+// of the framed image.
 func (f Frame) fractions(x, y float64, h, w int) (fx, fy float64) {
 	win := f.window(h, w)
 	return (x*float64(win.resizedW)/float64(w) - float64(win.left)) / float64(win.width),
@@ -78,8 +71,8 @@ type MasksOptions struct {
 
 // WithMasks returns the images of folder f with the class of each pixel, from a folder of masks:
 // PNG files of 8 or 16 bits, grey or with a palette, of the size of the image. The value of a
-// pixel, or its index in the palette, is its class. Names, labels and factors (known properties of
-// samples) stay those of f. An image without a mask is an error.
+// pixel, or its index in the palette, is its class. Names, labels and factors stay those of f. An
+// image without a mask is an error.
 func WithMasks(ctx context.Context, f *Folder, o MasksOptions) (Source, error) {
 	d := newDigest("masks")
 	d.add(f.Fingerprint(), o.Ignore)

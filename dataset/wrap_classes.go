@@ -6,19 +6,17 @@ import (
 	"slices"
 )
 
-// A relabelled source (a data set, read sample by sample) has indices of a model's outputs as
-// labels. The fingerprint is a hash of the source's fingerprint and of to.
+// A relabelled source has indices of a model's outputs as labels.
 type relabelled struct {
-	Source
-	to          []int // the new label for each label of the source
-	classes     []string
-	fingerprint string
+	wrapped
+	to      []int // the new label for each label of the source
+	classes []string
 }
 
 // MapClasses returns a source whose labels are indices of the outputs of a model. The samples of
-// src with label l get the label to[l], which may be NoLabel (-1). classes are the names of the
-// model's outputs in order. It returns an error unless to has an entry, NoLabel or an index into
-// classes, for each class of src. MatchClasses computes to from names.
+// src with label l get the label to[l], which may be NoLabel. classes are the names of the model's
+// outputs in order. It returns an error unless to has an entry, NoLabel or an index into classes,
+// for each class of src. MatchClasses computes to from names.
 func MapClasses(src Source, to []int, classes []string) (Source, error) {
 	if have := len(src.Classes()); len(to) != have {
 		return nil, fmt.Errorf("classes: %d outputs are given for the %d classes of the data", len(to), have)
@@ -30,7 +28,7 @@ func MapClasses(src Source, to []int, classes []string) (Source, error) {
 	}
 	d := newDigest("classes")
 	d.add(src.Fingerprint(), to)
-	return relabelled{src, slices.Clone(to), slices.Clone(classes), d.String()}, nil
+	return relabelled{wrapped{src, d.String()}, slices.Clone(to), slices.Clone(classes)}, nil
 }
 
 // Restrict is MapClasses for data that have only some of a model's classes, such as ImageNet-A and
@@ -79,9 +77,7 @@ func MatchClasses(names, outputs []string) ([]int, error) {
 	return to, nil
 }
 
-func (r relabelled) Classes() []string   { return r.classes }
-func (r relabelled) Fingerprint() string { return r.fingerprint }
-func (r relabelled) Close() error        { return Close(r.Source) }
+func (r relabelled) Classes() []string { return r.classes }
 
 func (r relabelled) At(ctx context.Context, i int, f Frame) (Sample, error) {
 	s, err := r.Source.At(ctx, i, f)

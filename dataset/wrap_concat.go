@@ -11,23 +11,23 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// partFactor is the factor (a known property of a sample) whose value is the index of the part that
-// a concatenated sample comes from. Its categories are the names of the parts.
+// partFactor is the factor whose value is the index of the part that a concatenated sample comes
+// from. Its categories are the names of the parts.
 const partFactor = "part"
 
-// A Concatenation is several sources (data sets), one after the other, for instance the training,
-// validation and test sets of a corpus.
+// A Concatenation is several sources, one after the other, for instance the training, validation
+// and test sets of a corpus.
 type Concatenation struct {
-	names       []string
-	parts       []Source
-	starts      []int // index of the first sample of each part, then the length
-	classes     []string
-	labels      [][]int // for each part: the index in classes of each of the part's classes
-	factors     []string
-	categories  map[string][]string // by factor: the names of its categories
-	categoryOf  []map[string][]int  // for each part, by factor: the index in categories of each of the part's categories
-	notes       []string            // what Notes returns: remarks for users, such as on what is left out
-	fingerprint string              // a hash that identifies the samples
+	metadata
+	names      []string
+	parts      []Source
+	starts     []int   // index of the first sample of each part, then the length
+	labels     [][]int // for each part: the index in classes of each of the part's classes
+	categories map[string][]string
+	// categoryOf holds, for each part and factor, the index in categories of each of the part's
+	// categories.
+	categoryOf []map[string][]int
+	notes      []string
 }
 
 // Concat concatenates sources, the parts, in the order given, each under a name. The samples carry
@@ -124,15 +124,6 @@ func mergeNames(all *[]string, names []string) []int {
 
 // Len returns the number of samples of all parts.
 func (j *Concatenation) Len() int { return j.starts[len(j.parts)] }
-
-// Classes returns the classes of all parts.
-func (j *Concatenation) Classes() []string { return j.classes }
-
-// Factors returns the factors that all parts have, and part.
-func (j *Concatenation) Factors() []string { return j.factors }
-
-// Fingerprint hashes the names and the fingerprints of the parts.
-func (j *Concatenation) Fingerprint() string { return j.fingerprint }
 
 // Notes returns the notes of the parts, and one if labels are left out.
 func (j *Concatenation) Notes() []string { return j.notes }

@@ -9,29 +9,26 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// A corrupted source (a data set that is read sample by sample) applies a corruption, such as
-// noise, blur or fog, to each image. The seed, the name and the sample's index determine the random
-// numbers. The fingerprint is a hash of the source's fingerprint and of the other fields.
+// A corrupted source applies a corruption, such as noise, blur or fog, to each image. The seed, the
+// name and the sample's index determine the random numbers.
 type corrupted struct {
-	Source
-	corruption  transform.Corrupt
-	seed        uint64
-	name        string
-	fingerprint string
+	wrapped
+	corruption transform.Corrupt
+	seed       uint64
+	name       string
 }
 
-// Corrupt returns a source with the samples of src, corrupted after they are resized and cropped to
-// the Frame (the size that a model takes) that At is given. At returns an error for samples that
-// are not images. The result is a test set like one of ImageNet-C, which has 75: 15 corruptions at
-// 5 severities. The seed, the name and the sample's index determine the random numbers, so a sample
-// is corrupted in the same way whenever it is read.
+// Corrupt returns a source with the samples of src, corrupted after they are brought to the Frame.
+// At returns an error for samples that are not images. The result is a test set like one of
+// ImageNet-C, which has 75: 15 corruptions at 5 severities. The seed, the name and the sample's
+// index determine the random numbers, so a sample is corrupted in the same way whenever it is read.
 func Corrupt(src Source, corruption transform.Corrupt, seed uint64, name string) Source {
 	d := newDigest("corrupted")
 	d.add(src.Fingerprint(), corruptionKey(corruption), seed, name)
 	if v := transform.Version(corruption); v > 1 { // older fingerprints, of version 1, have no version
 		d.add(v)
 	}
-	return corrupted{src, corruption, seed, name, d.String()}
+	return corrupted{wrapped{src, d.String()}, corruption, seed, name}
 }
 
 // corruptionKey identifies a corruption in a fingerprint. The text must not change, whatever the
@@ -40,9 +37,6 @@ func corruptionKey(c transform.Corrupt) string {
 	return fmt.Sprintf("transform.Corrupt{Kind:%q, Severity:transform.Law{Low:%#v, High:%#v}}",
 		c.Kind, c.Severity.Low, c.Severity.High)
 }
-
-func (c corrupted) Fingerprint() string { return c.fingerprint }
-func (c corrupted) Close() error        { return Close(c.Source) }
 
 func (c corrupted) At(ctx context.Context, i int, f Frame) (Sample, error) {
 	s, err := c.Source.At(ctx, i, f)
@@ -57,8 +51,4 @@ func (c corrupted) At(ctx context.Context, i int, f Frame) (Sample, error) {
 	op.Apply(output, s.Input)
 	s.Input = output
 	return s, nil
-}
-
-func (c corrupted) describe(ctx context.Context, i int) (Sample, error) {
-	return Describe(ctx, c.Source, i)
 }

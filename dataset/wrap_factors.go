@@ -11,13 +11,10 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A computed source (a data set, read sample by sample) adds factors, properties of a sample, that
-// it computes from the image or audio of each sample. The fingerprint is a hash of the source's
-// fingerprint and of names.
+// A computed source adds factors that it computes from the image or audio of each sample.
 type computed struct {
-	Source
-	names       []string // of the computed factors
-	fingerprint string
+	wrapped
+	names []string // of the computed factors
 }
 
 // factorFunctions are the functions that compute a factor from an image (hue, saturation, value) or
@@ -27,8 +24,8 @@ var factorFunctions = map[string]func(tensor.Tensor) (float64, error){
 }
 
 // ComputeFactors returns a source whose samples also carry the named factors, computed from their
-// Input after its conversion to the Frame (the input format of a model). An unknown or repeated
-// name, and that of a factor of src, is an error.
+// Input after its conversion to the Frame. An unknown or repeated name, and that of a factor of
+// src, is an error.
 //
 //	hue         mean hue of an image in 8 bits, 0 to 179: half the angle in degrees
 //	saturation  mean saturation, 0 to 255
@@ -65,11 +62,8 @@ func ComputeFactors(src Source, names []string) (Source, error) {
 	}
 	d := newDigest("measured")
 	d.add(src.Fingerprint(), names)
-	return computed{src, slices.Clone(names), d.String()}, nil
+	return computed{wrapped{src, d.String()}, slices.Clone(names)}, nil
 }
-
-func (m computed) Fingerprint() string { return m.fingerprint }
-func (m computed) Close() error        { return Close(m.Source) }
 
 func (m computed) Factors() []string {
 	return slices.Sorted(slices.Values(slices.Concat(m.Source.Factors(), m.names)))

@@ -41,7 +41,7 @@ func TestHSVAgreesWithNumPy(t *testing.T) {
 	}
 }
 
-// ComputeFactors adds factors (known properties of a sample) that it computes from the sample.
+// ComputeFactors adds factors that it computes from the sample.
 func TestComputeFactors(t *testing.T) {
 	t.Parallel()
 	shapes, err := OpenShapes(ShapesOptions{N: 5, Size: 16, Hue: []float64{120, 120}})
@@ -112,8 +112,8 @@ func TestTones(t *testing.T) {
 		if err != nil || math.Abs(level-(f["loudness"]-10*math.Log10(2))) > 0.5 {
 			t.Errorf("level %v of a tone of %v, %v", level, f["loudness"], err)
 		}
-		// The pitch, from the upward zero crossings of the first tone, without its rise and fall: it
-		// has 1,000 values.
+		// The pitch, from the upward zero crossings of the first tone, without its rise and fall:
+		// it has 1,000 values.
 		first, last, periods := -1.0, 0.0, -1
 		for k := 50; k < 900; k++ {
 			if a, b := float64(got.Input.Data[k]), float64(got.Input.Data[k+1]); a < 0 && b >= 0 {

@@ -8,31 +8,47 @@ import (
 	"strings"
 )
 
-// A wrapper is a source (a data set, read sample by sample) made of one other source: a selection
-// of its samples, or these with other labels, corrupted, with computed factors or paired with
-// transformed samples.
+// A wrapper is a source made of one other source: a selection of its samples, or these with other
+// labels, corrupted, with computed factors or paired with transformed samples.
 type wrapper interface{ unwrap() Source }
 
-func (s subset) unwrap() Source     { return s.Source }
-func (r relabelled) unwrap() Source { return r.Source }
-func (c corrupted) unwrap() Source  { return c.Source }
-func (m computed) unwrap() Source   { return m.Source }
-func (p *Pairs) unwrap() Source     { return p.Source }
+// wrapped is the common part of wrappers that keep the indices of the samples.
+type wrapped struct {
+	Source
+	fingerprint string
+}
 
-// Categories returns the names of the values of a categorical factor (a known property of samples),
-// such as a speaker; a sample's factor is an index into this list. It returns nil for a numeric
-// factor.
-func Categories(src Source, factor string) []string {
+func (w wrapped) Fingerprint() string    { return w.fingerprint }
+func (w wrapped) Close() error           { return Close(w.Source) }
+func (w wrapped) unwrap() Source         { return w.Source }
+func (w wrapped) amounts() []float64     { return Amounts(w.Source) }
+func (w wrapped) trajectory(i int) []int { return Trajectory(w.Source, i) }
+
+func (w wrapped) describe(ctx context.Context, i int) (Sample, error) {
+	return Describe(ctx, w.Source, i)
+}
+
+// find returns src, or the first source that it wraps, as a T.
+func find[T any](src Source) (found T, ok bool) {
 	for {
-		switch s := src.(type) {
-		case interface{ factorCategories(string) []string }:
-			return s.factorCategories(factor)
-		case wrapper:
-			src = s.unwrap()
-		default:
-			return nil
+		if found, ok := src.(T); ok {
+			return found, true
 		}
+		w, ok := src.(wrapper)
+		if !ok {
+			return found, false
+		}
+		src = w.unwrap()
 	}
+}
+
+// Categories returns the names of the values of a categorical factor, such as a speaker; a sample's
+// factor is an index into this list. It returns nil for a numeric factor.
+func Categories(src Source, factor string) []string {
+	if s, ok := find[interface{ factorCategories(string) []string }](src); ok {
+		return s.factorCategories(factor)
+	}
+	return nil
 }
 
 // factorCategories returns the Categories of a list of files, of images or audio.
@@ -43,16 +59,10 @@ func (l *fileList) factorCategories(factor string) []string {
 // Notes returns sentences on what a source left out when it was opened, and on labels that are
 // missing.
 func Notes(src Source) []string {
-	for {
-		switch s := src.(type) {
-		case interface{ Notes() []string }:
-			return s.Notes()
-		case wrapper:
-			src = s.unwrap()
-		default:
-			return nil
-		}
+	if s, ok := find[interface{ Notes() []string }](src); ok {
+		return s.Notes()
 	}
+	return nil
 }
 
 // A Condition selects values of a factor: those from Low to High, both included, or, if Values is
@@ -130,7 +140,7 @@ func numbersOf(values, names []string) ([]float64, error) {
 		v, err := strconv.ParseFloat(text, 64)
 		switch {
 		case len(names) > 0:
-			return nil, fmt.Errorf("unknown value %q: use one of %s", text, firstNames(names))
+			return nil, fmt.Errorf("unknown value %q: use one of %s", text, firstNames(names, 5))
 		case err != nil:
 			return nil, fmt.Errorf("%q is not a number, and the factor has no categories", text)
 		}

@@ -9,10 +9,9 @@ import (
 
 // A noisy source is a data set with some wrong labels.
 type noisy struct {
-	Source
+	wrapped
 	probability float64 // that a label is replaced
 	seed        uint64
-	fingerprint string
 }
 
 // LabelNoise returns a source in which each label is replaced with the given probability. All other
@@ -27,15 +26,10 @@ func LabelNoise(src Source, probability float64, seed uint64) (Source, error) {
 	}
 	d := newDigest("label noise")
 	d.add(src.Fingerprint(), probability, seed)
-	return noisy{src, probability, seed, d.String()}, nil
+	return noisy{wrapped{src, d.String()}, probability, seed}, nil
 }
 
-// Fingerprint returns a hash that identifies the samples with these labels.
-func (s noisy) Fingerprint() string { return s.fingerprint }
-func (s noisy) Close() error        { return Close(s.Source) }
-func (s noisy) unwrap() Source      { return s.Source }
-
-// At reads sample i, resized and cropped as f says.
+// At reads sample i.
 func (s noisy) At(ctx context.Context, i int, f Frame) (Sample, error) {
 	sample, err := s.Source.At(ctx, i, f)
 	return s.relabel(sample), err

@@ -14,16 +14,16 @@ import (
 // Pairs is a source of ready-made pairs: each sample of one source with its transformed version
 // from another. A study with such pairs needs no transformation.
 type Pairs struct {
-	Source             // the clean samples: those that are not transformed
-	transformed Source // the transformed samples
-	partner     []int  // index in transformed of the partner of each clean sample
-	fingerprint string // see Fingerprint
+	Source      // the clean samples
+	transformed Source
+	partner     []int // index in transformed of the partner of each clean sample
+	fingerprint string
 }
 
 // Pair matches each sample of clean with one of transformed. by is "row", sample i with sample i,
 // or "name", samples whose names are equal apart from their file extensions; "" is "name" for two
 // folders and "row" otherwise. A sample without a partner is an error. Names, labels and factors
-// (known properties of the samples, such as hue) are those of clean.
+// are those of clean.
 func Pair(ctx context.Context, clean, transformed Source, by string) (*Pairs, error) {
 	partner, err := match(ctx, clean, transformed, by)
 	if err == nil {
@@ -112,14 +112,15 @@ func stems(ctx context.Context, src Source) ([]string, error) {
 	return names, nil
 }
 
-// Fingerprint returns a hash of the fingerprints of both sources (hashes of their samples) and of
-// the matching.
+// Fingerprint returns a hash of the fingerprints of both sources and of the matching.
 func (p *Pairs) Fingerprint() string { return p.fingerprint }
+
+func (p *Pairs) unwrap() Source { return p.Source }
 
 // Close closes the files of both sources.
 func (p *Pairs) Close() error { return errors.Join(Close(p.Source), Close(p.transformed)) }
 
-// At reads both samples of pair i, in the size and with the channels of the frame f.
+// At reads both samples of pair i.
 func (p *Pairs) At(ctx context.Context, i int, f Frame) (Sample, error) {
 	s, err := p.Source.At(ctx, i, f)
 	if err != nil {

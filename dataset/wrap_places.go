@@ -2,15 +2,13 @@ package dataset
 
 import "github.com/noether-ml/noether/internal/seed"
 
-// A grouping lists the samples of a source by place, in the order of the source. A place is a group
-// of samples that trajectories connect, such as the frames of a video at one position of a scene. A
-// trajectory is a sample and gradually changed versions of it (see Trajectories).
+// A grouping lists the samples of a source by place, in the order of the source.
 type grouping [][]int
 
 // placesOf returns the places of a source, in the order of their first samples. It returns nil if
 // the source has no trajectories.
 func placesOf(src Source) grouping {
-	if Amounts(src) == nil { // by how much the versions in a trajectory are changed; nil: none
+	if Amounts(src) == nil {
 		return nil
 	}
 	// A union-find structure: first[i] is a sample of the same place, with a smaller or the same
@@ -47,9 +45,8 @@ func placesOf(src Source) grouping {
 	return out
 }
 
-// Places returns the indices of the samples of each place of a source: a group of samples that
-// trajectories connect, such as the frames of a video at one position of a scene. It returns nil if
-// the source has no trajectories.
+// Places returns the indices of the samples of each place of a source. It returns nil if the source
+// has no trajectories.
 func Places(src Source) [][]int { return placesOf(src) }
 
 // shuffled returns the places in a random order, which the seed base and the name stream determine.

@@ -10,13 +10,11 @@ import (
 	"github.com/noether-ml/noether/internal/seed"
 )
 
-// A subset is a selection of the samples of a source (a data set). A sample keeps its index in the
-// source.
+// A subset is a selection of the samples of a source. A sample keeps its index in the source.
 type subset struct {
-	Source
-	indices     []int
-	positions   func() map[int]int // maps indices of the source to positions in indices
-	fingerprint string
+	wrapped
+	indices   []int
+	positions func() map[int]int // maps indices of the source to positions in indices
 }
 
 // Subset returns the samples of a source at the given indices, in that order. An index outside the
@@ -33,14 +31,12 @@ func Subset(src Source, indices []int) (Source, error) {
 func newSubset(src Source, indices []int) Source {
 	d := newDigest("subset")
 	d.add(src.Fingerprint(), indices)
-	return subset{src, indices, inverse(indices), d.String()}
+	return subset{wrapped{src, d.String()}, indices, inverse(indices)}
 }
 
-func (s subset) Len() int            { return len(s.indices) }
-func (s subset) Fingerprint() string { return s.fingerprint }
-func (s subset) Close() error        { return Close(s.Source) }
+func (s subset) Len() int { return len(s.indices) }
 
-// At returns sample i of the subset at the size that a model takes, f.
+// At returns sample i of the subset.
 func (s subset) At(ctx context.Context, i int, f Frame) (Sample, error) {
 	if err := checkAccess(ctx, "subset", i, len(s.indices)); err != nil {
 		return Sample{}, err
@@ -54,9 +50,8 @@ func (s subset) describe(ctx context.Context, i int) (Sample, error) {
 }
 
 // Limit returns the first n samples of a source, or the source itself if it has no more. Of a
-// source with trajectories (samples in sequence, such as frames of a video) it returns whole
-// places, groups of samples that trajectories connect (see Places): the first that have n samples
-// or fewer together, but at least one place.
+// source with trajectories it returns whole places (see Places): the first that have n samples or
+// fewer together, but at least one place.
 func Limit(src Source, n int) Source {
 	if n >= src.Len() {
 		return src

@@ -27,7 +27,7 @@ import (
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
-	for _, pattern := range []string{"*.md", "*/*.md", "*/*/*.md", "../README.md"} {
+	for _, pattern := range []string{"*.md", "*/*.md", "*/*/*.md", "../README.md", "../papers/*.md", "../papers/*/*.md"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)

@@ -6,9 +6,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// arraySource returns the array in a file, of shape samples x channels x ..., as a matrix with a
-// row for each sample: the flattened sample or, if pooled, the mean of each channel over the axes
-// after it. A similarity.Source is such a matrix, of which rows can be read.
+// arraySource returns the array in a file, of shape samples x channels x ..., with a row for each
+// sample: flattened or, if pooled, the mean of each channel over the axes after it.
 func arraySource(a *dataset.ArrayFile, pooled bool) (similarity.Source, error) {
 	shape := a.Shape()
 	flat := flatArray{a, shape[0], tensor.Size(shape[1:])}
@@ -29,5 +28,4 @@ func (f flatArray) Dims() (n, p int) { return f.n, f.p }
 // Single reports whether float32 represents all values of the type of the file exactly.
 func (f flatArray) Single() bool { return f.array.Single() }
 
-// Read reads the rows with the given indices into dst, one after another (see similarity.Source).
 func (f flatArray) Read(index []int, dst []float64) error { return f.array.Rows(index, dst) }

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -11,8 +10,6 @@ import (
 	"github.com/noether-ml/noether/internal/study"
 )
 
-// checkCommand returns the command noether check. A run folder holds the results of one execution
-// of a study.
 func checkCommand(engine *engineFlags) *cobra.Command {
 	var fix, asJSON bool
 	c := &cobra.Command{
@@ -33,22 +30,17 @@ problem was found and not repaired.`,
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				if found == nil {
-					found = []study.Finding{}
-				}
-				err = printJSON(found)
-			} else {
-				err = printFound(found)
+			if found == nil {
+				found = []study.Finding{} // in JSON
 			}
-			if err != nil {
+			if err := show(asJSON, found, func() error { return printFound(found) }); err != nil {
 				return err
 			}
 			return unrepaired(args[0], found)
 		},
 	}
 	c.Flags().BoolVar(&fix, "fix", false, "repair the folder")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	addJSON(c, &asJSON)
 	return c
 }
 
@@ -66,14 +58,12 @@ func unrepaired(dir string, found []study.Finding) error {
 	return fmt.Errorf("%s in %s: noether check --fix repairs the folder", plural.Of(problems, "problem"), dir)
 }
 
-// printFound prints a table of findings. Their kinds, such as damaged, are constants of package
-// internal/study/rundir.
 func printFound(found []study.Finding) error {
 	if len(found) == 0 {
 		fmt.Println("no problems were found")
 		return nil
 	}
-	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	t := newTable(os.Stdout)
 	fmt.Fprintln(t, "file\tkind\treason\trepair")
 	for _, f := range found {
 		repair := f.Mended

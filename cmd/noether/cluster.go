@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,8 +17,6 @@ import (
 	"github.com/noether-ml/noether/internal/plural"
 )
 
-// clusterCommand returns the command cluster. The flags of the engine are those of ONNX Runtime,
-// which runs the models. The state of unfinished work is its running sums, saved in the run folder.
 func clusterCommand(engine *engineFlags) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "cluster",
@@ -31,60 +28,63 @@ results. Tasks that are killed, preempted or reach their time limit resume from 
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(clusterSubmitCommand(engine), clusterStatusCommand(), clusterLogsCommand(), clusterRetryCommand(),
-		clusterCancelCommand(), clusterTaskCommand(engine), clusterWaitCommand(), clusterCalibrateCommand(engine))
+		clusterCancelCommand(), clusterTaskCommand(engine), clusterWaitCommand())
 	return c
 }
 
-// openSubmission reads a submission (a study divided into tasks, and their jobs) of a run folder by
-// its number; 0 is the last one. A run folder holds the results of a study. openSubmission also
-// returns the absolute path of the folder and its record of all submissions.
-func openSubmission(run string, number int) (string, *cluster.Record, *cluster.Submission, error) {
-	run, err := filepath.Abs(run)
-	if err != nil {
-		return run, nil, nil, err
+// An openSubmission is the submission that a command is called for.
+type openSubmission struct {
+	*cluster.Submission
+	arg, run string // the run folder as given, and its absolute path
+	record   *cluster.Record
+	asJSON   bool
+}
+
+// onSubmission completes a command that is called for a submission in a run folder: its argument,
+// and the flags --submission and --json.
+func onSubmission(c *cobra.Command, run func(c *cobra.Command, s *openSubmission) error) *cobra.Command {
+	var number int
+	var s openSubmission
+	c.Args = usageArgs(cobra.ExactArgs(1))
+	c.RunE = func(c *cobra.Command, args []string) (err error) {
+		s.arg = args[0]
+		if s.run, err = filepath.Abs(s.arg); err != nil {
+			return err
+		}
+		if s.record, err = cluster.Read(s.run); err != nil {
+			return err
+		}
+		if s.Submission, err = s.record.Submission(number); err != nil {
+			return err
+		}
+		return run(c, &s)
 	}
-	r, err := cluster.Read(run)
-	if err != nil {
-		return run, nil, nil, err
-	}
-	s, err := r.Submission(number)
-	return run, r, s, err
+	c.Flags().IntVar(&number, "submission", 0, "number of the submission (default: the last)")
+	addJSON(c, &s.asJSON)
+	return c
 }
 
 func clusterStatusCommand() *cobra.Command {
-	var number int
-	var all, asJSON bool
-	c := &cobra.Command{
+	var all bool
+	c := onSubmission(&cobra.Command{
 		Use:     "status RUN",
 		Short:   "Print the status of the tasks of a submission",
 		Example: "  noether cluster status runs/big\n  noether cluster status runs/big --all",
-		Args:    usageArgs(cobra.ExactArgs(1)),
-		RunE: func(c *cobra.Command, args []string) error {
-			run, _, s, err := openSubmission(args[0], number)
-			if err != nil {
-				return err
-			}
-			status, err := cluster.Find(c.Context(), run, s)
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return printJSON(status)
-			}
-			return printStatus(status, all)
-		},
-	}
-	c.Flags().IntVar(&number, "submission", 0, "number of the submission (default: the last)")
+	}, func(c *cobra.Command, s *openSubmission) error {
+		status, err := cluster.Find(c.Context(), s.run, s.Submission)
+		if err != nil {
+			return err
+		}
+		return show(s.asJSON, status, func() error { return printStatus(status, all) })
+	})
 	c.Flags().BoolVar(&all, "all", false, "list all tasks, including queued and finished ones")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }
 
 // printStatus prints a table of tasks (without all only those that are neither done nor queued),
-// the number of tasks in each state, and the number of finished cells. A cell is one measure of one
-// model on one data set, under one transformation value, in one trial.
+// and the number of tasks in each state.
 func printStatus(s *cluster.Status, all bool) error {
-	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	t := newTable(os.Stdout)
 	fmt.Fprintln(t, "task\tstate\tjob\thost\tdone\ttime\twhat\tnote")
 	listed := 0
 	for _, task := range s.Tasks {
@@ -124,8 +124,7 @@ func printStatus(s *cluster.Status, all bool) error {
 	return nil
 }
 
-// taskTitle returns the names of the first models of a task, and its shard (the part of the
-// samples that it measures) if that is not the whole.
+// taskTitle returns the names of the first models of a task, and its shard if it has one.
 func taskTitle(t cluster.Task) string {
 	names := t.Models
 	if len(names) > 3 {
@@ -138,121 +137,127 @@ func taskTitle(t cluster.Task) string {
 	return title
 }
 
+func clusterLogsCommand() *cobra.Command {
+	var lines int
+	var tasks []int
+	var merge bool
+	c := onSubmission(&cobra.Command{
+		Use:   "logs RUN",
+		Short: "Print the logs of tasks",
+		Long: `Prints the last lines of the logs of the tasks that retry would submit (failed, stopped, killed, lost or cancelled), or
+of the given tasks.`,
+		Example: `  noether cluster logs runs/big
+  noether cluster logs runs/big --task 3 --lines 100
+  noether cluster logs runs/big --merge`,
+	}, func(c *cobra.Command, s *openSubmission) error {
+		if lines < 1 {
+			return usagef(c, "--lines is %d; it must be 1 or more", lines)
+		}
+		if len(tasks) == 0 && !merge {
+			status, err := cluster.Find(c.Context(), s.run, s.Submission)
+			if err != nil {
+				return err
+			}
+			tasks = status.Retry()
+		}
+		logs, err := cluster.Logs(s.run, s.Submission, tasks, merge, lines)
+		if err != nil {
+			return err
+		}
+		return show(s.asJSON, logs, func() error {
+			for _, l := range logs {
+				fmt.Println(strings.Join(append([]string{"==> " + l.File + " <=="}, l.Lines...), "\n") + "\n")
+			}
+			if len(logs) == 0 {
+				fmt.Println("no task is to be retried: use --task or --merge for other logs")
+			}
+			return nil
+		})
+	})
+	f := c.Flags()
+	f.IntSliceVar(&tasks, "task", nil, "numbers of the tasks")
+	f.BoolVar(&merge, "merge", false, "print the log of the merge")
+	f.IntVar(&lines, "lines", 20, "number of lines from the end of each log")
+	return c
+}
+
 func clusterRetryCommand() *cobra.Command {
-	var number int
 	var memory, limit string
-	var asJSON bool
-	c := &cobra.Command{
+	c := onSubmission(&cobra.Command{
 		Use:   "retry RUN",
 		Short: "Submit unfinished tasks again",
 		Long: `Submits the tasks that ended without finishing (failed, stopped, killed, lost or cancelled) again, with
 the current scripts in the run folder. They resume from their saved state.`,
 		Example: "  noether cluster retry runs/big --mem 16GiB",
-		Args:    usageArgs(cobra.ExactArgs(1)),
-		RunE: func(c *cobra.Command, args []string) error {
-			run, r, s, err := openSubmission(args[0], number)
-			if err != nil {
-				return err
-			}
-			change, err := parseChange(c, memory, limit)
-			if err != nil {
-				return err
-			}
-			if s.Scheduler != "slurm" {
-				return fmt.Errorf("submission %d was made for Kubernetes: delete its jobs and apply %s again; finished work is kept", s.Number, cluster.ManifestPath(run, s.Number))
-			}
-			tasks, err := cluster.Slurm{}.Retry(c.Context(), run, r, s, change)
-			if errors.Is(err, cluster.ErrNothingToRetry) {
-				fmt.Fprintln(os.Stderr, "noether: "+err.Error())
-				return nil
-			}
-			if err != nil {
-				return err
-			}
-			job := s.Jobs[len(s.Jobs)-1]
-			if asJSON {
-				return printJSON(job)
-			}
+	}, func(c *cobra.Command, s *openSubmission) error {
+		change, err := parseChange(c, memory, limit)
+		if err != nil {
+			return err
+		}
+		if s.Scheduler != "slurm" {
+			return fmt.Errorf("submission %d was made for Kubernetes: delete its jobs and apply %s again; finished work is kept", s.Number, cluster.ManifestPath(s.run, s.Number))
+		}
+		tasks, err := cluster.Slurm{}.Retry(c.Context(), s.run, s.record, s.Submission, change)
+		if errors.Is(err, cluster.ErrNothingToRetry) {
+			note(err.Error())
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		job := s.Jobs[len(s.Jobs)-1]
+		return show(s.asJSON, job, func() error {
 			if len(tasks) == 0 {
 				fmt.Printf("submitted the merge as job %s\n", job.Merge)
-				return nil
+			} else {
+				fmt.Printf("submitted %s as job %s, and the merge as job %s\n", plural.Of(len(tasks), "task"), job.ID, job.Merge)
 			}
-			fmt.Printf("submitted %s as job %s, and the merge as job %s\n", plural.Of(len(tasks), "task"), job.ID, job.Merge)
 			return nil
-		},
-	}
-	f := c.Flags()
-	f.IntVar(&number, "submission", 0, "number of the submission (default: the last)")
-	f.StringVar(&memory, "mem", "", "memory of a task and of the merge, instead of that in the scripts, such as 16GiB")
-	f.StringVar(&limit, "time", "", "time limit of a task and of the merge, instead of that in the scripts, such as 4h")
-	f.BoolVar(&asJSON, "json", false, "print JSON")
+		})
+	})
+	c.Flags().StringVar(&memory, "mem", "", "memory of a task and of the merge, instead of that in the scripts, such as 16GiB")
+	c.Flags().StringVar(&limit, "time", "", "time limit of a task and of the merge, instead of that in the scripts, such as 4h")
 	return c
 }
 
 func clusterCancelCommand() *cobra.Command {
-	var number int
-	var asJSON bool
-	c := &cobra.Command{
+	return onSubmission(&cobra.Command{
 		Use:   "cancel RUN",
 		Short: "Cancel the jobs of a submission; retry resumes them",
-		Args:  usageArgs(cobra.ExactArgs(1)),
-		RunE: func(c *cobra.Command, args []string) error {
-			run, r, s, err := openSubmission(args[0], number)
-			if err != nil {
-				return err
-			}
-			if s.Scheduler != "slurm" {
-				return fmt.Errorf("submission %d was made for Kubernetes: kubectl delete -f %s", s.Number, cluster.ManifestPath(run, s.Number))
-			}
-			if err := (cluster.Slurm{}).Cancel(c.Context(), run, r, s); err != nil {
-				return err
-			}
-			if asJSON {
-				return printJSON(s.Jobs)
-			}
-			fmt.Printf("cancelled submission %d; noether cluster retry %s resumes it\n", s.Number, args[0])
+	}, func(c *cobra.Command, s *openSubmission) error {
+		if s.Scheduler != "slurm" {
+			return fmt.Errorf("submission %d was made for Kubernetes: kubectl delete -f %s", s.Number, cluster.ManifestPath(s.run, s.Number))
+		}
+		if err := (cluster.Slurm{}).Cancel(c.Context(), s.run, s.record, s.Submission); err != nil {
+			return err
+		}
+		return show(s.asJSON, s.Jobs, func() error {
+			fmt.Printf("cancelled submission %d; noether cluster retry %s resumes it\n", s.Number, s.arg)
 			return nil
-		},
-	}
-	c.Flags().IntVar(&number, "submission", 0, "number of the submission (default: the last)")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return c
+		})
+	})
 }
 
 func clusterWaitCommand() *cobra.Command {
-	var number int
 	var every, timeout time.Duration
-	var asJSON bool
-	c := &cobra.Command{
+	c := onSubmission(&cobra.Command{
 		Use:   "wait RUN",
 		Short: "Wait until no task of a submission, nor its merge, runs or is queued",
-		Args:  usageArgs(cobra.ExactArgs(1)),
-		RunE: func(c *cobra.Command, args []string) error {
-			run, _, s, err := openSubmission(args[0], number)
-			if err != nil {
-				return err
-			}
-			ctx := c.Context()
-			if timeout > 0 {
-				var cancel func()
-				ctx, cancel = context.WithTimeoutCause(ctx, timeout, fmt.Errorf("tasks are still queued or running after %v", timeout))
-				defer cancel()
-			}
-			status, err := cluster.Wait(ctx, run, s, every)
-			if err != nil && !errors.Is(err, cluster.ErrMergeEnded) { // that error: the merge ended without all scores
-				return err
-			}
-			if asJSON {
-				return errors.Join(printJSON(status), err)
-			}
-			return errors.Join(printStatus(status, false), err)
-		},
-	}
-	f := c.Flags()
-	f.IntVar(&number, "submission", 0, "number of the submission (default: the last)")
-	f.DurationVar(&every, "every", 10*time.Second, "interval between queries")
-	f.DurationVar(&timeout, "timeout", 0, "give up after this time (default: never)")
-	f.BoolVar(&asJSON, "json", false, "print JSON")
+	}, func(c *cobra.Command, s *openSubmission) error {
+		ctx := c.Context()
+		if timeout > 0 {
+			var cancel func()
+			ctx, cancel = context.WithTimeoutCause(ctx, timeout, fmt.Errorf("tasks are still queued or running after %v", timeout))
+			defer cancel()
+		}
+		status, err := cluster.Wait(ctx, s.run, s.Submission, every)
+		if err != nil && !errors.Is(err, cluster.ErrMergeEnded) {
+			return err
+		}
+		return errors.Join(show(s.asJSON, status, func() error { return printStatus(status, false) }), err)
+	})
+	c.Flags().DurationVar(&every, "every", 10*time.Second, "interval between queries")
+	c.Flags().DurationVar(&timeout, "timeout", 0, "give up after this time (default: never)")
 	return c
 }
 

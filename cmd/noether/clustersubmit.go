@@ -8,29 +8,29 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"text/tabwriter"
+	"runtime"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/noether-ml/noether/internal/cluster"
 	"github.com/noether-ml/noether/internal/plural"
+	"github.com/noether-ml/noether/internal/study"
 	"github.com/noether-ml/noether/internal/study/spec"
 )
 
-// submitFlags are the flags of noether cluster submit; clusterSubmitCommand describes them. memory
-// is --memory, which bounds the accumulators (the running sums of measures); mem and limit are
-// --mem and --time, what a task (the part of the study that one process of the cluster computes)
-// requests.
+// submitFlags are the flags of noether cluster submit; clusterSubmitCommand describes them.
+// overrides are those that override the profile.
 type submitFlags struct {
 	out, profile, memory             string
 	vars                             []string
 	slurm, kubernetes, dryRun, again bool
 	asJSON                           bool
 	calibrate                        time.Duration
-	partition, account, qos, gpus    string
-	mem, limit, program, container   string
-	cpus, tasks, throttle            int
+	mem, limit                       string
+	overrides                        cluster.Profile
 }
 
 func clusterSubmitCommand(engine *engineFlags) *cobra.Command {
@@ -64,59 +64,52 @@ manifest for kubectl apply. Flags override the profile.`,
 	s.StringArrayVar(&f.vars, "var", nil, "NAME=VALUE for ${NAME} in the study; may be repeated")
 	s.BoolVar(&f.dryRun, "dry-run", false, "print the tasks and the script without submitting them")
 	s.BoolVar(&f.again, "again", false, "submit even if tasks of an earlier submission are queued or running")
-	s.BoolVar(&f.asJSON, "json", false, "print JSON")
-	s.DurationVar(&f.calibrate, "calibrate", 20*time.Second, "largest time to measure each model; 0: balance by parameters times input size")
+	addJSON(c, &f.asJSON)
+	s.DurationVar(&f.calibrate, "calibrate", 2*time.Minute, "largest time to measure each model; 0: balance by parameters times input size")
 	s.StringVar(&f.memory, "memory", "", "memory for the running sums of measures, such as 512MiB")
-	s.IntVar(&f.tasks, "tasks", 0, "number of tasks (default: tasks of about an hour each)")
-	s.IntVar(&f.throttle, "throttle", 0, "largest number of tasks that run at once")
-	s.StringVar(&f.partition, "partition", "", "Slurm's partition")
-	s.StringVar(&f.account, "account", "", "account to charge")
-	s.StringVar(&f.qos, "qos", "", "quality of service")
 	s.StringVar(&f.limit, "time", "", "time limit of a task, such as 4h or 1-12:00:00 (default: twice the measured time plus ten minutes)")
 	s.StringVar(&f.mem, "mem", "", "memory of a task, such as 8GiB (default: 1.5 times the measured peak plus 512MiB)")
-	s.IntVar(&f.cpus, "cpus-per-task", 0, "cores of a task (default: 4)")
-	s.StringVar(&f.gpus, "gpus", "", "GPUs of a task: 1, or a100:1; with --device cuda")
-	s.StringVar(&f.program, "program", "", "path of noether on the nodes (default: the path of this program)")
-	s.StringVar(&f.container, "container", "", "command before the program, such as 'apptainer exec noether.sif'")
+	addOverrides(s, &f.overrides)
 	return c
 }
 
-// loadProfile reads the profile (the file with the settings of the cluster) and overrides it by the
-// flags.
+// addOverrides adds the flags that set keys of a profile.
+func addOverrides(s *pflag.FlagSet, p *cluster.Profile) {
+	s.IntVar(&p.Tasks, "tasks", 0, "number of tasks (default: tasks of about an hour each)")
+	s.IntVar(&p.Throttle, "throttle", 0, "largest number of tasks that run at once")
+	s.StringVar(&p.Partition, "partition", "", "Slurm's partition")
+	s.StringVar(&p.Account, "account", "", "account to charge")
+	s.StringVar(&p.QOS, "qos", "", "quality of service")
+	s.IntVar(&p.CPUs, "cpus-per-task", 0, "cores of a task (default: 4)")
+	s.StringVar(&p.GPUs, "gpus", "", "GPUs of a task: 1, or a100:1; with --device cuda")
+	s.StringVar(&p.Program, "program", "", "path of noether on the nodes (default: the path of this program)")
+	s.StringVar(&p.Container, "container", "", "command before the program, such as 'apptainer exec noether.sif'")
+}
+
+// loadProfile reads the profile and overrides it by the flags.
 func (f *submitFlags) loadProfile(c *cobra.Command) (cluster.Profile, error) {
 	p, err := cluster.LoadProfile(f.profile)
 	if err != nil {
 		return p, err
 	}
-	for _, v := range []struct {
-		flag   string
-		target *string
-		text   string
-	}{{"partition", &p.Partition, f.partition}, {"account", &p.Account, f.account}, {"qos", &p.QOS, f.qos},
-		{"gpus", &p.GPUs, f.gpus}, {"program", &p.Program, f.program}, {"container", &p.Container, f.container}} {
-		if c.Flags().Changed(v.flag) {
-			*v.target = v.text
+	var fromFile cluster.Profile
+	overrides := pflag.NewFlagSet("", pflag.ContinueOnError)
+	addOverrides(overrides, &fromFile) // sets the fields to 0
+	fromFile = p
+	overrides.VisitAll(func(o *pflag.Flag) {
+		if given := c.Flag(o.Name); given.Changed {
+			err = errors.Join(err, o.Value.Set(given.Value.String()))
 		}
-	}
-	for _, v := range []struct {
-		flag   string
-		target *int
-		n      int
-	}{{"tasks", &p.Tasks, f.tasks}, {"throttle", &p.Throttle, f.throttle}, {"cpus-per-task", &p.CPUs, f.cpus}} {
-		if c.Flags().Changed(v.flag) {
-			*v.target = v.n
-		}
+	})
+	p = fromFile
+	if err != nil {
+		return p, err
 	}
 	change, err := parseChange(c, f.mem, f.limit)
 	if err != nil {
 		return p, err
 	}
-	if change.Memory > 0 {
-		p.Memory = change.Memory
-	}
-	if change.Time > 0 {
-		p.Time = change.Time
-	}
+	p.Memory, p.Time = cmp.Or(change.Memory, p.Memory), cmp.Or(change.Time, p.Time)
 	if c.Flags().Changed("device") {
 		p.Device = c.Flag("device").Value.String()
 	}
@@ -131,8 +124,7 @@ func (f *submitFlags) loadProfile(c *cobra.Command) (cluster.Profile, error) {
 	return p, nil
 }
 
-// parseChange reads --mem and --time, which override the resources of a task. What is not given is
-// 0.
+// parseChange reads --mem and --time. What is not given is 0.
 func parseChange(c *cobra.Command, memory, limit string) (cluster.Change, error) {
 	var out cluster.Change
 	var err error
@@ -157,21 +149,20 @@ func (f *submitFlags) submit(c *cobra.Command, engine *engineFlags, path string,
 		return err
 	}
 	f.out = cmp.Or(f.out, defaultFolder(s.Name))
-	run, err := filepath.Abs(f.out) // the run folder
+	run, err := filepath.Abs(f.out)
 	if err != nil {
 		return err
 	}
 	if err := f.refuseRunning(ctx, run); err != nil {
 		return err
 	}
-	sub, err := f.plan(ctx, engine, s, path, run, p)
+	sub, err := f.plan(ctx, engine, s, run, p)
 	if err != nil {
 		return err
 	}
 	if f.dryRun {
 		return f.printDry(run, s.Name, sub)
 	}
-	// The record lists all submissions to the run folder; added is this one, with its number.
 	record, added, err := cluster.New(run, s.Name, *sub)
 	if err != nil {
 		return err
@@ -184,20 +175,19 @@ func (f *submitFlags) submit(c *cobra.Command, engine *engineFlags, path string,
 	if err != nil {
 		return err
 	}
-	if f.asJSON {
-		return printJSON(added)
-	}
-	if err := printTasks(added); err != nil {
-		return err
-	}
-	if f.kubernetes {
-		fmt.Printf("next    kubectl apply -f %s\n", cluster.ManifestPath(run, added.Number))
-	} else {
-		job := added.Jobs[len(added.Jobs)-1]
-		fmt.Printf("job     %s, and its merge %s\n", job.ID, job.Merge)
-	}
-	fmt.Printf("status  noether cluster status %s\n", f.out)
-	return nil
+	return show(f.asJSON, added, func() error {
+		if err := printTasks(added); err != nil {
+			return err
+		}
+		if f.kubernetes {
+			fmt.Printf("next    kubectl apply -f %s\n", cluster.ManifestPath(run, added.Number))
+		} else {
+			job := added.Jobs[len(added.Jobs)-1]
+			fmt.Printf("job     %s, and its merge %s\n", job.ID, job.Merge)
+		}
+		fmt.Printf("status  noether cluster status %s\n", f.out)
+		return nil
+	})
 }
 
 // refuseRunning returns an error if tasks of the last submission to the run folder are queued or
@@ -246,11 +236,81 @@ func (f *submitFlags) printDry(run, studyName string, s *cluster.Submission) err
 	return err
 }
 
-// printTasks prints the cost of each model, and the number of tasks with their estimated times. A
-// cost has the peak memory and the times of opening the model, of reading and measuring all
-// samples, and of computing the scores.
+// plan determines the costs of the models of a study and divides it into tasks. Without --dry-run
+// it creates the run folder and writes the study into it. It is an error if all cells are finished.
+func (f *submitFlags) plan(ctx context.Context, engine *engineFlags, s *study.Study, run string, p cluster.Profile) (*cluster.Submission, error) {
+	engine.device, engine.threads = p.Device, min(p.CPUs, runtime.NumCPU())
+	o, err := engine.open()
+	if err != nil {
+		return nil, err
+	}
+	plan, err := study.NewPlan(ctx, s, o)
+	if err != nil {
+		return nil, err
+	}
+	defer plan.Close()
+	work, err := study.Remaining(plan, run, o)
+	if err != nil {
+		return nil, err
+	}
+	failed := plan.Failed()
+	if len(failed) == 0 && !slices.ContainsFunc(work, func(w study.Work) bool { return w.Cells > 0 }) {
+		return nil, fmt.Errorf("all cells are finished: noether merge %s writes the scores", f.out)
+	}
+	if !f.dryRun {
+		if err := study.Prepare(plan, run, o); err != nil {
+			return nil, err
+		}
+	}
+	var measure func(context.Context, study.Work) (cluster.Cost, error)
+	if f.calibrate > 0 {
+		measure = func(ctx context.Context, w study.Work) (cluster.Cost, error) {
+			if !f.asJSON {
+				note("measuring " + w.Model)
+			}
+			ctx, cancel := context.WithTimeout(ctx, f.calibrate)
+			defer cancel()
+			return cluster.Measure(ctx, s, run, w, o)
+		}
+	}
+	costs, err := cluster.Costs(ctx, work, measure)
+	if err != nil {
+		return nil, err
+	}
+	// A task tries to open on the cluster what cannot be opened here.
+	for _, failure := range failed {
+		note(failure.Describe() + " failed here and will probably fail on the cluster: " + failure.Error)
+		if failure.Model != "" && !slices.ContainsFunc(costs, func(c cluster.Cost) bool { return c.Model == failure.Model }) {
+			costs = append(costs, cluster.Cost{Model: failure.Model, Note: "it cannot be opened here"})
+		}
+	}
+	// The number 1 is for the paths that --dry-run prints; cluster.New sets the next free number.
+	out := &cluster.Submission{Number: 1, Scheduler: "slurm", Profile: p, Costs: costs, Tasks: cluster.Balance(costs, f.taskCount(ctx, costs, p))}
+	if f.kubernetes {
+		out.Scheduler = "kubernetes"
+	}
+	return out, nil
+}
+
+// taskCount returns the number of tasks: that of the profile, or as many as take about an hour
+// each. Slurm's limit for job arrays bounds it, except with --dry-run.
+func (f *submitFlags) taskCount(ctx context.Context, costs []cluster.Cost, p cluster.Profile) int {
+	n := p.Tasks
+	if n == 0 {
+		n = cluster.TaskCount(costs, time.Hour)
+	}
+	if f.slurm && !f.dryRun {
+		if limit := (cluster.Slurm{}).MaxTasks(ctx); limit > 0 && n > limit {
+			note(fmt.Sprintf("job arrays of this cluster have at most %d tasks: using %[1]d instead of %[2]d", limit, n))
+			n = limit
+		}
+	}
+	return n
+}
+
+// printTasks prints the cost of each model, and the number of tasks with their estimated times.
 func printTasks(s *cluster.Submission) error {
-	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	t := newTable(os.Stdout)
 	fmt.Fprintln(t, "model\topen\tsamples\tscores\tmemory\t")
 	seconds := func(v float64) string {
 		return (time.Duration(v*1000) * time.Millisecond).Round(100 * time.Millisecond).String()

@@ -65,15 +65,14 @@ column of r / rho for each.`,
 					return err
 				}
 			}
-			switch {
-			case asJSON:
-				return printJSON(results)
-			case len(relations) > 1:
-				printColumns(os.Stdout, results, terminalWidth(os.Stdout))
-			default:
-				printCorrelations(os.Stdout, results, terminalWidth(os.Stdout))
-			}
-			return nil
+			return show(asJSON, results, func() error {
+				if len(relations) > 1 {
+					printColumns(os.Stdout, results, terminalWidth(os.Stdout))
+				} else {
+					printCorrelations(os.Stdout, results, terminalWidth(os.Stdout))
+				}
+				return nil
+			})
 		},
 	}
 	f := c.Flags()
@@ -81,12 +80,11 @@ column of r / rho for each.`,
 	f.StringArrayVar(&filter.Model, "model", nil, "use only the scores of this model, or of a pattern such as 'resnet*'; may be repeated")
 	f.StringArrayVar(&filter.Data, "data", nil, "use only the scores on this data set, or on those of a pattern; may be repeated")
 	f.StringVar(&csv, "csv", "", "write the results as scores, with the columns of scores.csv, to this file")
-	f.BoolVar(&asJSON, "json", false, "print JSON")
+	addJSON(c, &asJSON)
 	return c
 }
 
-// relationFlags are the flags that specify a relation, a correlation of two scores X and Y: the
-// scores, the kind of the points, and options of the analysis.
+// relationFlags are the flags that specify a relation of two scores X and Y.
 type relationFlags struct {
 	x                 []string
 	y, by, group      string
@@ -94,8 +92,6 @@ type relationFlags struct {
 	options           correlation.Options
 }
 
-// add adds the flags. The default X is effective invariance: how confidently a model predicts the
-// same class for x and T(x). The default Y is the accuracy on x, not transformed.
 func (r *relationFlags) add(f *pflag.FlagSet) {
 	f.StringArrayVar(&r.x, "x", []string{"effective-invariance.ei"}, "the score X; may be repeated")
 	f.StringVar(&r.y, "y", "accuracy.clean", "the score Y to predict")
@@ -107,8 +103,7 @@ func (r *relationFlags) add(f *pflag.FlagSet) {
 	f.Uint64Var(&r.options.Seed, "seed", 1, "seed of the resampling")
 }
 
-// setGroupsAndUnits sets the groups of models, which share a colour in figures, and the independent
-// units of a relation.
+// setGroupsAndUnits sets the groups of models and the independent units of a relation.
 func (r *relationFlags) setGroupsAndUnits(relation *correlation.Relation, details *runDetails) {
 	if r.group != "" {
 		relation.Group = func(model string) string { return details.tags[model][r.group] }
@@ -138,9 +133,7 @@ func (r *relationFlags) relations(c *cobra.Command) ([]correlation.Relation, cor
 	return relations, options, nil
 }
 
-// runDetails are the tags of the models of several runs, the titles of parameters, and the
-// independent units, by name: models with the same tag "run", such as checkpoints of one training,
-// are one unit, and so are data sets with the same kind of corruption.
+// runDetails are what the records of several runs say of models, data and transformations, by name.
 type runDetails struct {
 	tags       map[string]map[string]string         // by model: the values of its tags in the study, by tag
 	units      map[correlation.By]map[string]string // unit of each model and data set
@@ -169,9 +162,9 @@ func readRuns(dirs []string) (rows []scores.Row, details *runDetails, err error)
 	return rows, details, nil
 }
 
-// A correlationResult is one correlation as JSON. Of is the data set on which the models that are
-// the points were measured or, if By is "data", the model. The line is Y = Intercept + Slope X,
-// with Y on the logit scale if Logit is set.
+// A correlationResult is one correlation as JSON. Of is the data set of the models that are the
+// points or, if By is "data", the model. The line is Y = Intercept + Slope X, with Y on the logit
+// scale if Logit is set.
 type correlationResult struct {
 	By                string              `json:"by"`
 	Of                string              `json:"of"`
@@ -209,24 +202,26 @@ type interval struct {
 // A number is null in JSON if it is NaN or infinite.
 type number float64
 
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+
 // MarshalJSON implements json.Marshaler.
 func (n number) MarshalJSON() ([]byte, error) {
-	if math.IsNaN(float64(n)) || math.IsInf(float64(n), 0) {
+	if !finite(float64(n)) {
 		return []byte("null"), nil
 	}
 	return json.Marshal(float64(n))
 }
 
-// correlate analyses each relation on each of its sets of points: the models on one data set, or
-// the data sets of one model. It prints the errors of sets that cannot be analysed, and returns an
-// error if none of them can.
-func correlate(relations []correlation.Relation, rows []scores.Row, o correlation.Options) ([]correlationResult, error) {
-	var results []correlationResult
+// analyse analyses each relation on each of its sets of points: the models on one data set, or the
+// data sets of one model, and calls add with each result. It prints the errors of sets that cannot
+// be analysed, and returns an error if none of them can.
+func analyse(relations []correlation.Relation, rows []scores.Row, o correlation.Options, add func(r correlation.Relation, set correlation.Set, of int, fit *correlation.Fit)) error {
 	var failed []string
+	added := 0
 	for _, r := range relations {
 		sets, err := r.Sets(rows)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for _, set := range sets {
 			fit, err := correlation.Analyse(set.Points, o)
@@ -234,18 +229,27 @@ func correlate(relations []correlation.Relation, rows []scores.Row, o correlatio
 				failed = append(failed, fmt.Sprintf("%s: %v", set.Name, err))
 				continue
 			}
-			result := resultOf(r, set, fit, o)
-			result.rows = r.Rows(set, fit)
-			results = append(results, result)
+			add(r, set, len(sets), fit)
+			added++
 		}
 	}
-	if len(results) == 0 {
-		return nil, errors.New(strings.Join(failed, "; "))
+	if added == 0 {
+		return errors.New(strings.Join(failed, "; "))
 	}
 	for _, f := range failed {
 		note(f)
 	}
-	return results, nil
+	return nil
+}
+
+// correlate returns the result for each set of points of the relations.
+func correlate(relations []correlation.Relation, rows []scores.Row, o correlation.Options) (results []correlationResult, err error) {
+	err = analyse(relations, rows, o, func(r correlation.Relation, set correlation.Set, _ int, fit *correlation.Fit) {
+		result := resultOf(r, set, fit, o)
+		result.rows = r.Rows(set, fit)
+		results = append(results, result)
+	})
+	return results, err
 }
 
 // writeCorrelations writes the results as rows of scores.
@@ -274,7 +278,6 @@ func resultOf(r correlation.Relation, set correlation.Set, fit *correlation.Fit,
 	return out
 }
 
-// nameOf returns the name of the score X. The null is its value by chance.
 func nameOf(r correlation.Relation) string {
 	if r.AboveNull {
 		return r.X.String() + " above its null"

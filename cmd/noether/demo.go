@@ -18,8 +18,6 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// demoCommand returns the command demo. engine holds the flags of ONNX Runtime, which runs the
-// models.
 func demoCommand(engine *engineFlags) *cobra.Command {
 	var out string
 	var p printFlags
@@ -64,7 +62,7 @@ func openReport(path string) {
 	}
 }
 
-// runDemo runs the demo's study and writes its results into the folder out (the run folder).
+// runDemo runs the demo's study in the run folder out.
 func runDemo(ctx context.Context, out string, o study.Options, p printFlags) error {
 	var text io.Writer = os.Stdout
 	if p.json {
@@ -95,13 +93,9 @@ func runDemo(ctx context.Context, out string, o study.Options, p printFlags) err
 }
 
 // summariseDemo prints five sentences about the scores of the demo. It returns an error if the
-// scores contradict one of them. Effective invariance (ei) is 1 if a model predicts the same class
-// for x and T(x), both with probability 1, and 0 if the classes always differ. SEIS compares the
-// feature maps of x and T(x): equivariance is their mean canonical correlation, and invariance
-// weights each correlation by how far its spatial pattern stays the same.
+// scores contradict one of them.
 func summariseDemo(w io.Writer, rows []scores.Row) error {
-	// scoresOf returns the scores of a model under a transformation, over all classes (a factor
-	// limits a score to some samples), in the order of the layers.
+	// scoresOf returns the scores over all classes, in the order of the layers.
 	scoresOf := func(statistic, model, transform, parameter string) (found []scores.Row) {
 		for _, r := range rows {
 			if r.Statistic == statistic && r.Model == model && r.Transform == transform && r.Parameter == parameter && r.Factor == "" {
@@ -110,12 +104,11 @@ func summariseDemo(w io.Writer, rows []scores.Row) error {
 		}
 		return found
 	}
-	// ei returns the effective invariance, as the mean over the values of the transformation.
+	// ei returns the effective invariance over all values of the transformation.
 	ei := func(model, transform string) scores.Row {
 		return slices.Concat(scoresOf("ei", model, transform, ""), []scores.Row{{}})[0]
 	}
-	// firstAndLast returns the scores under rotation by 45 degrees of the first and of the last
-	// layer that have one. Only feature maps have. It returns zeros if there are none.
+	// firstAndLast returns the scores at 45 degrees of the first and of the last feature map.
 	firstAndLast := func(statistic, model string) (first, last float64) {
 		layers := slices.Concat(scoresOf(statistic, model, "rotation", "45"), []scores.Row{{}})
 		return layers[0].Value, layers[max(0, len(layers)-2)].Value

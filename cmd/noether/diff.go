@@ -16,8 +16,6 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// diffCommand returns the command diff. engine holds the flags of ONNX Runtime, which runs the
-// models for --stir.
 func diffCommand(engine *engineFlags) *cobra.Command {
 	var failIf, models []string
 	var all, flips, asJSON bool
@@ -118,13 +116,10 @@ func parsePairs(texts []string) (map[string]string, error) {
 	return pairs, nil
 }
 
-// diffRuns compares two run folders (the results of one execution of a study each). The map models
-// has the names in the second run of models whose names differ. If it is empty and each run has one
-// model, these are compared.
+// diffRuns compares two run folders. The map models has the names in the second run of models whose
+// names differ. If it is empty and each run has one model, these are compared.
 func diffRuns(dirA, dirB string, models map[string]string) (runsDifference, error) {
 	var empty runsDifference
-	// Cells are the scores by measure, model, data and transformation, with jackknife estimates,
-	// from which the intervals of differences follow. A record describes a run.
 	a, recordA, err := study.ReadCells(dirA)
 	if err != nil {
 		return empty, err
@@ -151,9 +146,8 @@ func diffRuns(dirA, dirB string, models map[string]string) (runsDifference, erro
 	return runsDifference{scores: differences, models: comparedModels(recordA, recordB, models)}, nil
 }
 
-// untransformed reports whether a statistic is the same under every transformation, such as the
-// accuracy on inputs that are not transformed. Of such a statistic scores.Distinct keeps one
-// difference, not one for each transformation.
+// untransformed reports whether a statistic is the same under every transformation. Of such a
+// statistic scores.Distinct keeps one difference.
 func untransformed(measure, statistic string) bool {
 	for _, d := range spec.Descriptors() {
 		if d.Name == measure {

@@ -8,18 +8,12 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// agreementMeasure is the measure of how far two models agree in the classes that they predict.
 const agreementMeasure = "prediction-agreement"
 
-// noCommonPredictions is the error message if the predictions of two runs (executions of a study)
-// cannot be compared.
 const noCommonPredictions = "the runs have no predictions of the same samples to compare: both studies need the measure accuracy or effective-invariance on the same data"
 
-// printFlips prints the scores of prediction-agreement, which compare the runs A and B, as a table
-// with a row for each model, data set and transformation. A flip is a sample that only one of the
-// runs predicts correctly: negative if that is A, positive if it is B. Flips, and the disagreement
-// (the predicted classes differ), are fractions of the samples. Error consistency is Cohen's kappa
-// of whether A and B predict correctly.
+// printFlips prints the scores of prediction-agreement, with a row for each model, data set and
+// transformation.
 func printFlips(rows []scores.Row) {
 	fmt.Println("Predictions, sample by sample: negative flips are right in A and wrong in B")
 	t := textTable{header: []string{"of", "n", "disagreement", "negative flips", "", "positive flips", "", "error consistency", ""}}
@@ -45,9 +39,7 @@ func printFlips(rows []scores.Row) {
 	}
 }
 
-// sameView reports whether two scores compare the same models on the same data under the same view:
-// a transformation, with one value of its parameter, in one trial (a repetition of all random
-// draws).
+// sameView reports whether two scores compare the same models on the same data under one view.
 func sameView(a, b scores.Row) bool {
 	return sameComparison(a, b) && a.Transform == b.Transform && a.Parameter == b.Parameter && a.Trial == b.Trial
 }

@@ -21,10 +21,7 @@ import (
 
 const stirMeasure = "stir"
 
-// stirFlags are the flags of the command diff, which compares two runs (executions of studies),
-// that measure STIR, the similarity through inverted representations (Nanda et al. 2022): which
-// invariances of one model another one shares. An inversion is gradient descent on an image until
-// the first model represents it like a given image.
+// stirFlags are the flags of the command diff that measure STIR.
 type stirFlags struct {
 	on            bool // --stir
 	layer         string
@@ -58,8 +55,8 @@ func (s *stirFlags) check(c *cobra.Command) error {
 	return nil
 }
 
-// run measures STIR between the pairs models of the runs in the two folders dirs, by a separate
-// study in a temporary folder. Models without layers that can be compared are an error.
+// run measures STIR between the pairs models of the runs in the two folders dirs, by a study in a
+// temporary folder.
 func (s *stirFlags) run(ctx context.Context, engine *engineFlags, dirs []string, models [][2]string) (*study.Result, error) {
 	shared, err := s.study(dirs, models)
 	if err != nil {
@@ -105,10 +102,6 @@ func (s *stirFlags) study(dirs []string, models [][2]string) (*study.Study, erro
 // set, and the warnings below it.
 func printShared(r *study.Result) {
 	fmt.Println("STIR: the similarity, in the second model, of images that are the same in the first")
-	// Besides STIR: linear CKA between the models on the given images, the fraction of inverted
-	// images for which both models predict the same class, and the mean distance that inversions
-	// reach in the first model, divided by the norm of the given image's representation. The null is
-	// the STIR that chance gives; the column without a name is the interval.
 	columns := []string{"stir", "cka", "agreement", "representation-distance"}
 	t := textTable{header: []string{"of", "STIR", "", "null", "CKA", "agreement", "distance"}}
 	for _, row := range r.Rows {

@@ -26,8 +26,6 @@ type component struct {
 	Needed  bool   `json:"needed"`         // the program does not work without it
 }
 
-// doctorCommand returns the command doctor. engine holds the flags that choose and configure ONNX
-// Runtime, the library that runs the models.
 func doctorCommand(engine *engineFlags) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
@@ -36,12 +34,8 @@ func doctorCommand(engine *engineFlags) *cobra.Command {
 		Args:  usageArgs(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			found := examine(engine)
-			if asJSON {
-				if err := printJSON(found); err != nil {
-					return err
-				}
-			} else {
-				printFindings(found)
+			if err := show(asJSON, found, func() error { return printFindings(found) }); err != nil {
+				return err
 			}
 			for _, f := range found {
 				if f.Needed && f.Found == "" {
@@ -55,7 +49,6 @@ func doctorCommand(engine *engineFlags) *cobra.Command {
 	return c
 }
 
-// examine looks for all components.
 func examine(engine *engineFlags) []component {
 	return []component{
 		{What: "noether", Found: fmt.Sprintf("%s, %s, %s/%s", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)},
@@ -110,8 +103,6 @@ func examineDevices(engine *engineFlags) component {
 	return f
 }
 
-// examineAcceleration describes the state of package accel: operators of Noether that replace
-// slower ones of ONNX Runtime on the CPU.
 func examineAcceleration(engine *engineFlags) component {
 	state := fmt.Sprintf("on, with vectors of %d floats", accel.Width())
 	switch {
@@ -149,7 +140,7 @@ func examineWebP() component {
 	return component{What: "libwebp", Found: path}
 }
 
-func printFindings(found []component) {
+func printFindings(found []component) error {
 	for _, f := range found {
 		text := f.Found
 		if text == "" {
@@ -157,10 +148,9 @@ func printFindings(found []component) {
 		}
 		fmt.Printf("%-13s %s\n", f.What, text)
 	}
+	return nil
 }
 
-// schemaCommand returns the command schema. A study file says what noether run measures; a training
-// file says how noether train trains a network.
 func schemaCommand() *cobra.Command {
 	var ofTraining bool
 	c := &cobra.Command{

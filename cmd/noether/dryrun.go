@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/noether-ml/noether/internal/report/terminal"
@@ -14,9 +13,7 @@ import (
 )
 
 // dryRun prints what a run of a study would compute, its estimated time and memory, what fails
-// already and what is skipped, since a measure does not apply. A cell is one measure of one model
-// on one data set, under one transformation value, in one trial (a repetition of all random draws).
-// Cells whose results the run folder out holds already are left out.
+// already and what is skipped. What the run folder out holds already is left out.
 func dryRun(ctx context.Context, s *study.Study, out string, o study.Options, asJSON bool) error {
 	plan, err := study.NewPlan(ctx, s, o)
 	if err != nil {
@@ -45,13 +42,9 @@ func dryRun(ctx context.Context, s *study.Study, out string, o study.Options, as
 	return nil
 }
 
-// printCosts prints a table with a row for each model and data set, and a line with the totals. A
-// pass reads the samples once for many cells. The column forward counts samples in forward passes,
-// memory is that of the measures' running sums, and peak that of the process. The times from open
-// to save are for opening models, reading samples, forward passes in ONNX Runtime (the engine),
-// updating the sums, computing scores and saving.
+// printCosts prints a table with a row for each model and data set, and a line with the totals.
 func printCosts(costs []study.Cost) error {
-	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	t := newTable(os.Stdout)
 	fmt.Fprintln(t, "model\tdata\tsamples\tlayers\tcells\tpasses\tforward\tmemory\tpeak\topen\tread\tengine\tmeasure\tscore\tsave\ttotal")
 	var sum study.Cost
 	for _, c := range costs {
@@ -87,7 +80,7 @@ func skipLines(skips []scores.Skip) []string {
 		}
 		layers[k] = append(layers[k], layer)
 	}
-	const named = 3 // number of layers that a line names
+	const named = 3
 	var out []string
 	for _, k := range order {
 		where, names := k.Model, layers[k]

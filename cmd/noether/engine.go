@@ -19,7 +19,7 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// engineFlags are the flags of the commands that run models with the engine, ONNX Runtime.
+// engineFlags are the flags of the commands that run models.
 type engineFlags struct {
 	command    *cobra.Command // the command that has the flags
 	library    string         // path of the ONNX Runtime library; "": it is searched for
@@ -93,8 +93,7 @@ func (e *engineFlags) openRuntime() (study.Options, error) {
 	return o, nil
 }
 
-// jpegDecoder returns what the record of a run (its file run.json) states as the decoder of JPEG
-// images: the path of libjpeg-turbo, or "Go" for the standard library.
+// jpegDecoder returns the path of libjpeg-turbo, or "Go" for the standard library.
 func jpegDecoder() string {
 	if path, err := turbojpeg.Find(); err == nil {
 		return path

@@ -22,8 +22,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// log logs a run folder (the results of one execution of a study) to MLflow: a run with the study
-// and its figures, and a nested run with the scores of each model.
+// log logs a run folder to MLflow: a run with the study and its figures, and a nested run with the
+// scores of each model.
 func (e *exportFlags) log(c *cobra.Command, dir string) error {
 	result, err := study.ReadResult(dir)
 	if err != nil {
@@ -56,7 +56,7 @@ func (e *exportFlags) log(c *cobra.Command, dir string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(os.Stderr, "noether: %s is run %s of experiment %s\n", dir, run.ID, experiment)
+	note(fmt.Sprintf("%s is run %s of experiment %s", dir, run.ID, experiment))
 	return nil
 }
 
@@ -81,8 +81,7 @@ type mlflowLog struct {
 	rows       []scores.Row
 }
 
-// study logs the parameters, files and figures of the run folder. A fingerprint is a hash of the
-// samples of a data set.
+// study logs the parameters, files and figures of the run folder.
 func (l *mlflowLog) study(ctx context.Context) error {
 	r := l.record
 	params := map[string]string{"study": r.Study, "seed": strconv.FormatUint(r.Seed, 10), "noether": r.Noether, "onnxruntime": r.Engine.ONNXRuntime}
@@ -124,7 +123,6 @@ func (l *mlflowLog) file(ctx context.Context, name string) error {
 
 // figures logs the charts that can be drawn from the scores, as PDF and PNG.
 func (l *mlflowLog) figures(ctx context.Context) error {
-	// Scores over layers, over values of a transformation, as bars and as a matrix.
 	for _, chart := range []figure.Chart{figure.Depth, figure.Parameter, figure.Bars, figure.Heat} {
 		f, err := figure.Draw(l.rows, figure.Options{Chart: chart, Columns: 2, Measures: l.record.Measures})
 		if err != nil {
@@ -163,10 +161,9 @@ func (l *mlflowLog) models(ctx context.Context) error {
 	return nil
 }
 
-// metrics returns the scores of a model, as means over trials (repetitions of all random draws). A
-// statistic that each layer has is one metric whose steps are the depths of the layers in the
-// graph. Scores of whole models come with the bounds of their intervals, as the metrics KEY/low and
-// KEY/high.
+// metrics returns the scores of a model, as means over trials. A statistic that each layer has is
+// one metric whose steps are the depths of the layers. Scores of whole models come with the bounds
+// of their intervals, as the metrics KEY/low and KEY/high.
 func (l *mlflowLog) metrics(model string) []mlflow.Metric {
 	at := l.record.Started
 	if l.record.Finished != nil {
@@ -191,8 +188,7 @@ func (l *mlflowLog) metrics(model string) []mlflow.Metric {
 }
 
 // metricKey returns the key of a score's metric, such as effective-invariance.ei/rotation/90. It
-// does not contain the layer. It contains the variant (which version of a statistic, such as the
-// kind of probe) and the factor (a property of the samples, such as hue) if the score has them.
+// does not contain the layer.
 func metricKey(r *scores.Row, severalData bool) string {
 	parts := []string{r.Measure + "." + r.Statistic}
 	if severalData {

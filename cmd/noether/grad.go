@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -20,9 +19,7 @@ import (
 	"github.com/noether-ml/noether/onnx/rewrite"
 )
 
-// A gradientModel describes a model that the command grad has written. Of is the differentiated
-// tensor. The cotangent weights its elements. A tangent is the direction in which a tensor to
-// differentiate by changes. JVP stands for Jacobian-vector product.
+// A gradientModel describes a model that the command grad has written.
 type gradientModel struct {
 	Path      string            `json:"path"`
 	Of        string            `json:"of"`
@@ -75,10 +72,7 @@ func gradCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				return printJSON(written)
-			}
-			return printGradients(os.Stdout, written)
+			return show(asJSON, written, func() error { return printGradients(os.Stdout, written) })
 		},
 	}
 	f := c.Flags()
@@ -88,7 +82,7 @@ func gradCommand() *cobra.Command {
 	f.StringVar(&o.Cotangent, "cotangent", "", `a new input, or a tensor of the model, that weights the elements (default: a new input "cotangent/TENSOR")`)
 	f.BoolVar(&sum, "sum", false, "differentiate the sum of the elements")
 	f.BoolVar(&jvp, "jvp", false, `add the derivative along a direction, in new inputs "tangent/TENSOR", instead of gradients`)
-	f.BoolVar(&asJSON, "json", false, "print JSON")
+	addJSON(c, &asJSON)
 	return c
 }
 
@@ -120,16 +114,24 @@ func differentiate(path, out string, o grad.Options, sum, jvp bool) (*gradientMo
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	raw, err := g.Bytes()
-	if err != nil {
+	if err := writeModel(out, g); err != nil {
 		return nil, err
-	}
-	if err := atomicfile.Write(out, raw); err != nil {
-		return nil, fmt.Errorf("writing the model: %w", err)
 	}
 	written.Nodes, written.Added = len(g.Nodes()), len(g.Nodes())-len(m.Nodes())
 	written.Inputs, written.Outputs = ports(g.Inputs()), ports(g.Outputs())
 	return written, nil
+}
+
+// writeModel writes a model to a file.
+func writeModel(path string, m *onnx.Model) error {
+	raw, err := m.Bytes()
+	if err == nil {
+		err = atomicfile.Write(path, raw)
+	}
+	if err != nil {
+		return fmt.Errorf("writing the model: %w", err)
+	}
+	return nil
 }
 
 // addGradients returns the model with gradients, and sets their names in w.
@@ -218,7 +220,7 @@ func printGradients(w io.Writer, m *gradientModel) error {
 		what = "the derivative"
 	}
 	fmt.Fprintf(w, "wrote %s: %s, %d of them for %s of %s\n\n", m.Path, plural.Of(m.Nodes, "node"), m.Added, what, m.Of)
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	t := newTable(w)
 	names := map[string]string{}
 	for by, name := range m.Gradients {
 		names[name] = "gradient with respect to " + by

@@ -8,7 +8,6 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
@@ -44,8 +43,7 @@ type inspection struct {
 	Problem    string         `json:"problem,omitempty"` // why the model cannot be measured
 }
 
-// decodedValues tells how dense outputs (class maps, boxes, keypoints or maps of values) are
-// decoded.
+// decodedValues tells how dense outputs are decoded.
 type decodedValues struct {
 	Kind     string   `json:"kind"`   // "class-map", "boxes", "keypoints" or "values", as in a study file
 	Layout   string   `json:"layout"` // how the values lie in the outputs, for instance "yolov8"
@@ -160,16 +158,13 @@ T token or time). Names and operators can be used as layers in a study file.`,
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				return printJSON(found)
-			}
-			return printInspection(os.Stdout, found)
+			return show(asJSON, found, func() error { return printInspection(os.Stdout, found) })
 		},
 	}
 	c.Flags().StringSliceVar(&patterns, "layers", []string{"all"}, "all, op:TYPE, a glob on tensor names, residual, penultimate, output")
 	c.Flags().IntVar(&size, "size", 0, "side of the images, for a model of free size")
 	c.Flags().IntVar(&length, "length", 0, "number of audio samples or of tokens, for a model that takes any length")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	addJSON(c, &asJSON)
 	return c
 }
 
@@ -182,7 +177,7 @@ func inspect(ctx context.Context, engine *engineFlags, address string, patterns 
 		return nil, err
 	}
 	var o study.Options
-	var loading errgroup.Group // loads the engine (ONNX Runtime) while the model is read
+	var loading errgroup.Group // loads ONNX Runtime while the model is read
 	loading.Go(func() (err error) {
 		o, err = engine.openRuntime()
 		return err
@@ -291,7 +286,7 @@ func ports(in []onnx.ValueInfo) []port {
 }
 
 func printInspection(w io.Writer, in *inspection) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	t := newTable(w)
 	fmt.Fprintf(t, "model\t%s\nsha256\t%s\nopset\t%d\nparameters\t%d\n", in.Path, in.SHA256, in.Opset, in.Parameters)
 	if in.Half != "" {
 		fmt.Fprintf(t, "weights\t%s, computed in float32\n", in.Half)

@@ -38,8 +38,6 @@ type invertFlags struct {
 	controversial, normalised, json                bool
 }
 
-// invertCommand returns the command invert. The penultimate layer is the input of the final
-// classifier. The flags of the engine are those of ONNX Runtime, which runs the models.
 func invertCommand(engine *engineFlags) *cobra.Command {
 	var f invertFlags
 	c := &cobra.Command{
@@ -157,9 +155,6 @@ func (f *invertFlags) run(ctx context.Context, engine *engineFlags, path string)
 	if err != nil {
 		return err
 	}
-	// Match is the distance of x' from x at the layer. Contrast subtracts the distance in the second
-	// model. NormalisedContrast first divides each distance by the norm of the representation of x,
-	// and multiplies the second by beta.
 	objective := invert.Match(m, layer)
 	if f.against != "" {
 		pre := cmp.Or(f.againstPreprocess, f.preprocess)
@@ -191,10 +186,7 @@ func (f *invertFlags) run(ctx context.Context, engine *engineFlags, path string)
 	if err := f.write(summary, x, found.Images); err != nil {
 		return err
 	}
-	if f.json {
-		return printJSON(summary)
-	}
-	return summary.print(os.Stdout, f.out)
+	return show(f.json, summary, func() error { return summary.print(os.Stdout, f.out) })
 }
 
 // open opens a model, and returns the one layer that the name matches. address is a path or URL.
@@ -227,8 +219,7 @@ func (f *invertFlags) open(ctx context.Context, o study.Options, address, layer,
 	return m, m.Layers()[0], nil
 }
 
-// read reads images from the data, selected at random. The frame, a part of the model's
-// preprocessing, gives their size and number of channels.
+// read reads images from the data, selected at random.
 func (f *invertFlags) read(ctx context.Context, frame dataset.Frame) ([]dataset.Sample, error) {
 	src, err := spec.OpenPath(ctx, f.data)
 	if err != nil {

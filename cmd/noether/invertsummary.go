@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math"
-	"text/tabwriter"
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/invert"
@@ -15,8 +13,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// An inversionSummary is the content of summary.json: the results of an inversion, the search for
-// an image x' with the same representation as an image x.
+// An inversionSummary is the content of summary.json.
 type inversionSummary struct {
 	Model     string            `json:"model"`
 	SHA256    string            `json:"sha256"`
@@ -48,21 +45,18 @@ type sampleInversion struct {
 	Dropped       bool     `json:"dropped,omitempty"`                 // the loss or a gradient became NaN or infinite
 }
 
-// caption returns the title and the caption of the contact sheet (all x and x' in one image) in a
-// report.
+// caption returns the title and the caption of the contact sheet in a report.
 func (s *inversionSummary) caption() report.ImageText {
 	model := spec.NameOf(s.Model)
 	what := fmt.Sprintf("Each x beside an x' that %s maps to the same representation at %s, found from %s in %s.", model, s.Layer, s.Start, plural.Of(s.Steps, "step"))
 	if s.Against != "" {
 		what = fmt.Sprintf("Each x beside an x' with the same representation in %s at %s and a different one in %s.", model, s.Layer, spec.NameOf(s.Against))
 	}
-	// Measure is the one with whose scores a report shows the image: stir inverts images too.
+	// A report shows the image with the scores of stir.
 	return report.ImageText{Title: "Inversions of " + model, Caption: what + " Image content that the layer ignores stays as in the start image.", Model: model, Measure: "stir"}
 }
 
-// summarise computes the distances of the found images from x. The terms of the objective are the
-// model and layer whose representation is matched and, with --against, the second ones, whose
-// representation of x' must differ.
+// summarise computes the distances of the found images from x.
 func (f *invertFlags) summarise(ctx context.Context, path string, objective invert.Distances, samples []dataset.Sample, x tensor.Tensor, found *invert.Result) (*inversionSummary, error) {
 	o, err := f.options().WithDefaults()
 	if err != nil {
@@ -96,7 +90,7 @@ func (f *invertFlags) summarise(ctx context.Context, path string, objective inve
 			one := &s.Samples[i]
 			d, norm := tensor.Distance(want.At(i).Data, got.At(i).Data), tensor.Norm(want.At(i).Data)
 			var relative *float64
-			if r := d / norm; !math.IsNaN(r) && !math.IsInf(r, 0) {
+			if r := d / norm; finite(r) {
 				relative = &r
 			}
 			if k > 0 {
@@ -104,7 +98,7 @@ func (f *invertFlags) summarise(ctx context.Context, path string, objective inve
 				continue
 			}
 			one.Relative = relative
-			if !math.IsNaN(d) && !math.IsInf(d, 0) {
+			if finite(d) {
 				one.Distance = d
 			}
 		}
@@ -114,7 +108,7 @@ func (f *invertFlags) summarise(ctx context.Context, path string, objective inve
 
 // print prints a row for each image, and the files that were written.
 func (s *inversionSummary) print(w io.Writer, folder string) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	t := newTable(w)
 	fmt.Fprint(t, "image\tdistance\trelative\tfrom x\t")
 	if s.Against != "" {
 		fmt.Fprint(t, "relative, against\t")

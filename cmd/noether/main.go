@@ -9,15 +9,7 @@
 // stopped before its end.
 //
 // Most files have one subcommand each: its flags and its output. The others have what several of
-// them share, such as the flags of the engine, which is ONNX Runtime (engine.go).
-//
-// A study file says what is measured. A run is one execution of a study, and a run folder holds its
-// results. A cell is a unit of its work: one measure of one model on one data set under one value
-// of a transformation in one trial. A pass is one reading of the data, and a shard a part of the
-// samples that one process measures. An accumulator holds the running sums of a measure. The null
-// of a score is the value that chance alone gives, and a replicate is the score without one group
-// of samples, from which a jackknife interval is computed. A submission divides a study into tasks,
-// each of which a job of a cluster runs.
+// them share.
 package main
 
 import (
@@ -36,8 +28,7 @@ import (
 )
 
 func main() {
-	// This limits garbage in the heap. 0: a small heap; run sets the memory bound of the study.
-	machine.BoundGarbage(0)
+	machine.BoundGarbage(0) // run sets the memory bound of the study
 	ctx, stop := interruptible()
 	defer stop()
 	os.Exit(exitCode(execute(ctx, os.Args[1:])))

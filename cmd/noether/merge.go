@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -17,12 +16,9 @@ import (
 	"github.com/noether-ml/noether/internal/study"
 )
 
-// mergeCommand returns the command merge. A shard is a part of the samples of a study that one
-// process measures. A cell is a unit of a study's work: one measure of one model on one data set,
-// under one transformation value, in one trial.
 func mergeCommand(engine *engineFlags) *cobra.Command {
 	var p printFlags
-	var observe *observeFlags // for logs, metrics and traces
+	var observe *observeFlags
 	c := &cobra.Command{
 		Use:   "merge RUN [RUN...]",
 		Short: "Complete a run from its shards",
@@ -65,7 +61,7 @@ func mergeRuns(ctx context.Context, s *study.Study, dirs []string, o study.Optio
 	showErr := showResult(result, dirs[0], p)
 	var incomplete *study.Incomplete
 	if errors.As(err, &incomplete) {
-		t := tabwriter.NewWriter(os.Stderr, 0, 0, 2, ' ', 0)
+		t := newTable(os.Stderr)
 		fmt.Fprintln(t, "model\tcells\tmissing shards\tfor instance")
 		for _, m := range incomplete.ByModel() {
 			fmt.Fprintf(t, "%s\t%d\t%s\t%s\n", m.Model, m.Cells, cmp.Or(strings.Join(m.Shards, ", "), "all"), m.Example)
@@ -75,8 +71,6 @@ func mergeRuns(ctx context.Context, s *study.Study, dirs []string, o study.Optio
 	return errors.Join(showErr, err)
 }
 
-// reportCommand prints the scores of a run folder and writes its report, as run and merge do at
-// their end.
 func reportCommand() *cobra.Command {
 	var p printFlags
 	c := &cobra.Command{
@@ -85,7 +79,6 @@ func reportCommand() *cobra.Command {
 		Args:  usageArgs(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			machine.AllowGarbage() // fewer garbage collections while many scores are read
-			// attached reads what the report shows besides the scores, such as images.
 			attached := sync.OnceValue(readAttached(args[0], nil))
 			go attached() // while the scores are read
 			result, err := study.ReadResult(args[0])
@@ -102,7 +95,7 @@ func reportCommand() *cobra.Command {
 				return fmt.Errorf("%s holds shards but no scores yet: noether merge %s", args[0], args[0])
 			}
 			if waiting > 0 {
-				fmt.Fprintf(os.Stderr, "noether: shards wait to be merged: noether merge %s\n", args[0])
+				note("shards wait to be merged: noether merge " + args[0])
 			}
 			return showPage(result, args[0], p, attached)
 		},

@@ -14,7 +14,7 @@ import (
 	"github.com/noether-ml/noether/internal/study"
 )
 
-// observeFlags are the flags for logs, metrics and traces of a run (one execution of a study).
+// observeFlags are the flags for logs, metrics and traces of a run.
 type observeFlags struct {
 	log, level, metrics string
 	hosts               []string
@@ -88,8 +88,6 @@ type loggedError struct {
 func (e *loggedError) Unwrap() error { return e.error }
 
 // showOrLogProgress writes the progress of a run to its log if it has one, else to standard error.
-// The log counts the samples in forward passes (done, total) and the passes, each one reading of
-// the samples of a data set.
 func showOrLogProgress(o *study.Options) (done func()) {
 	if o.Log == nil {
 		o.Progress, done = showProgress(os.Stderr)

@@ -2,8 +2,25 @@ package main
 
 import (
 	"encoding/json"
+	"io"
 	"os"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
 )
+
+// addJSON adds the flag --json.
+func addJSON(c *cobra.Command, asJSON *bool) {
+	c.Flags().BoolVar(asJSON, "json", false, "print JSON")
+}
+
+// show prints a result: as JSON, or as text by the given function.
+func show(asJSON bool, v any, text func() error) error {
+	if asJSON {
+		return printJSON(v)
+	}
+	return text()
+}
 
 // printJSON prints the output of --json.
 func printJSON(v any) error {
@@ -11,3 +28,6 @@ func printJSON(v any) error {
 	e.SetIndent("", " ")
 	return e.Encode(v)
 }
+
+// newTable returns a writer that aligns columns, which tabs end.
+func newTable(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 0, 2, ' ', 0) }

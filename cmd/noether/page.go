@@ -17,10 +17,10 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// showResult writes the report (the page report.html) into the run folder out, which holds the
-// results of a study, and prints the scores, even if the report cannot be written.
+// showResult writes report.html into the run folder out and prints the scores, even if the report
+// cannot be written.
 func showResult(result *study.Result, out string, p printFlags) error {
-	machine.AllowGarbage() // lifts the limit of BoundGarbage until the process ends
+	machine.AllowGarbage()
 	return showPage(result, out, p, readAttached(out, result.Cells))
 }
 
@@ -58,15 +58,20 @@ func writePage(result *study.Result, out string, attached func() html.Run) error
 	return atomicfile.WriteFunc(file, func(w io.Writer) error { return page.WritePage(w) })
 }
 
-// readAttached returns a function that reads what a report shows besides the scores. cells are the
-// results of the run, one Cell for each unit of work: a measure of one model on one data set under
-// one transformation value in one trial (repetition of all random draws). If cells is nil, the
-// function reads them from the folder. Files may still be read when it returns.
+// readAttached returns a function that reads what a report shows besides the scores; also the cells,
+// if these are nil. Files may still be read when it returns.
 func readAttached(out string, cells []scores.Cell) func() html.Run {
 	return func() html.Run {
 		attachments := make(chan report.Attachments, 1)
 		go func() { attachments <- report.ReadAttachments(out) }()
-		replicates, err := replicatesOf(cells, out)
+		var replicates *report.Replicates
+		var err error
+		if cells == nil {
+			cells, _, err = study.ReadCells(out)
+		}
+		if err == nil {
+			replicates = report.NewReplicates(cells)
+		}
 		return html.Run{Attachments: report.Attachments{Replicates: replicates}, Attached: func() report.Attachments {
 			shown := <-attachments
 			shown.Replicates = replicates
@@ -76,19 +81,6 @@ func readAttached(out string, cells []scores.Cell) func() html.Run {
 			return shown
 		}}
 	}
-}
-
-// replicatesOf returns the jackknife replicates of the scores of cells, from which a report
-// computes intervals of differences that are paired by sample. If cells is nil, it reads the cells
-// of the run folder out.
-func replicatesOf(cells []scores.Cell, out string) (*report.Replicates, error) {
-	if cells == nil {
-		var err error
-		if cells, _, err = study.ReadCells(out); err != nil {
-			return nil, err
-		}
-	}
-	return report.NewReplicates(cells), nil
 }
 
 // printScores prints tables of the scores, or with --json the whole result.

@@ -26,7 +26,7 @@ type plotFlags struct {
 	out, chart, font string
 	options          figure.Options
 	filter           scores.Filter
-	relation         relationFlags // of a scatter: its scores X and Y, and what its points are
+	relation         relationFlags // of a scatter
 }
 
 func plotCommand() *cobra.Command {
@@ -172,8 +172,7 @@ func (p *plotFlags) samples(dirs []string) ([]scores.Row, error) {
 	return rows, nil
 }
 
-// scatter draws a scatter plot for each set of points of each relation (a score X against a score
-// Y, usually accuracy).
+// scatter draws a scatter plot for each set of points of each relation.
 func (p *plotFlags) scatter(c *cobra.Command, dirs []string) (*figure.Figure, error) {
 	relations, options, err := p.relation.relations(c)
 	if err != nil {
@@ -183,44 +182,28 @@ func (p *plotFlags) scatter(c *cobra.Command, dirs []string) (*figure.Figure, er
 	if err != nil {
 		return nil, err
 	}
-	// The scores are named by the selectors --x and --y, MEASURE.STATISTIC@TRANSFORM; only models
-	// and data are left to filter.
+	// --x and --y name the scores; only models and data are left to filter.
 	if rows, err = (scores.Filter{Model: p.filter.Model, Data: p.filter.Data}).Rows(rows); err != nil {
 		return nil, err
 	}
+	for i := range relations {
+		p.relation.setGroupsAndUnits(&relations[i], details)
+	}
 	var charts []report.Scatter
-	var failed []string
-	for _, r := range relations {
-		// A group of models has one colour; a unit is a set of points that counts as one.
-		p.relation.setGroupsAndUnits(&r, details)
-		sets, err := r.Sets(rows)
-		if err != nil {
-			return nil, err
+	err = analyse(relations, rows, options, func(r correlation.Relation, set correlation.Set, of int, fit *correlation.Fit) {
+		title := ""
+		if of > 1 {
+			title = set.Name
 		}
-		for _, set := range sets {
-			fit, err := correlation.Analyse(set.Points, options)
-			if err != nil {
-				failed = append(failed, fmt.Sprintf("%s: %v", set.Name, err))
-				continue
-			}
-			title := ""
-			if len(sets) > 1 {
-				title = set.Name
-			}
-			charts = append(charts, report.NewScatter(fit.Points, fit, title, axisOf(r.X, r.AboveNull), axisOf(r.Y, false), options.Logit))
-		}
-	}
-	if len(charts) == 0 {
-		return nil, errors.New(strings.Join(failed, "; "))
-	}
-	for _, f := range failed {
-		note(f)
+		charts = append(charts, report.NewScatter(fit.Points, fit, title, axisOf(r.X, r.AboveNull), axisOf(r.Y, false), options.Logit))
+	})
+	if err != nil {
+		return nil, err
 	}
 	return figure.DrawScatter(charts, p.options)
 }
 
-// axisOf returns the title of the axis of a score, or of its difference from the null (the value
-// expected by chance).
+// axisOf returns the title of the axis of a score.
 func axisOf(s scores.Selector, aboveNull bool) string {
 	name := strings.ReplaceAll(s.Measure, "-", " ")
 	if s.Statistic != "ei" && s.Statistic != "clean" { // the main statistics of their measures

@@ -23,7 +23,6 @@ func showProgress(w *os.File) (progress func(study.Progress), done func()) {
 	return progressBar(w)
 }
 
-// progressBar shows progress as a bar.
 func progressBar(w io.Writer) (func(study.Progress), func()) {
 	container := mpb.New(mpb.WithOutput(w), mpb.WithWidth(40))
 	var b *mpb.Bar
@@ -46,8 +45,7 @@ func progressBar(w io.Writer) (func(study.Progress), func()) {
 	}
 }
 
-// subject describes what a run works on: the model, the data, the pass (one reading of the samples)
-// and how many of its samples are read or its layers scored.
+// subject describes what a run works on.
 func subject(p study.Progress) string {
 	text := fmt.Sprintf("%s on %s", p.Model, p.Data)
 	if p.Passes > 1 {
@@ -68,7 +66,6 @@ func subject(p study.Progress) string {
 // lineInterval is the time between lines of progress.
 const lineInterval = 10 * time.Second
 
-// progressLines shows progress as lines.
 func progressLines(w io.Writer) func(study.Progress) {
 	// first is the first report. Rates are computed from it on, since a resumed training or procedure
 	// does not begin at 0.

@@ -39,9 +39,7 @@ and an extended study computes only its new cells.`,
 	return c
 }
 
-// runFlags are the flags of run; add describes them. A shard is a part of the samples that one
-// process measures. A cell is a unit of work: a measure of one model on one data set, under one
-// transformation value, in one trial (repetition of all random draws).
+// runFlags are the flags of run; add describes them.
 type runFlags struct {
 	out, shard, memory         string
 	vars, only                 []string
@@ -49,7 +47,7 @@ type runFlags struct {
 	dryRun, complete, failFast bool
 	replace                    bool
 	print                      printFlags
-	observe                    *observeFlags // for logs, metrics and traces
+	observe                    *observeFlags
 }
 
 func (r *runFlags) add(c *cobra.Command) {
@@ -77,7 +75,7 @@ func (r *runFlags) run(c *cobra.Command, path string, engine *engineFlags) error
 	if err != nil {
 		return r.observe.logged(err)
 	}
-	machine.BoundGarbage(int64(s.Memory)) // limits garbage in the heap
+	machine.BoundGarbage(int64(s.Memory))
 	o, err := engine.open()
 	if err != nil {
 		return r.observe.logged(err)
@@ -141,8 +139,7 @@ func variables(c *cobra.Command, vars []string) (map[string]string, error) {
 	return values, nil
 }
 
-// loadStudy reads a study file, which says what to measure, with the values of its variables.
-// memory is the value of --memory, "" for the study's own bound.
+// loadStudy reads a study file. memory is the value of --memory, "" for the study's own bound.
 func loadStudy(c *cobra.Command, path string, vars []string, memory string) (*study.Study, error) {
 	values, err := variables(c, vars)
 	if err != nil {
@@ -170,9 +167,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// runStudy runs a study, writes its results into the folder out and prints its scores. For one
-// shard, or with --only, it prints what to do next instead. Failures of single cells, models or
-// data sets (study.Failures) do not stop it.
+// runStudy runs a study in the run folder out and prints its scores; for one shard, or with --only,
+// what to do next instead. study.Failures do not stop it.
 func runStudy(ctx context.Context, s *study.Study, out string, o study.Options, p printFlags) error {
 	done := showOrLogProgress(&o)
 	result, err := study.Run(ctx, s, out, o)
@@ -192,7 +188,7 @@ func runStudy(ctx context.Context, s *study.Study, out string, o study.Options, 
 		if !o.Shard.Whole() {
 			what = fmt.Sprintf("shard %d/%d", o.Shard.Index, o.Shard.Count)
 		}
-		fmt.Fprintf(os.Stderr, "noether: %s is in %s; when all parts are there, run: noether merge %s\n", what, out, out)
+		note(fmt.Sprintf("%s is in %s; when all parts are there, run: noether merge %[2]s", what, out))
 		return err
 	}
 	return errors.Join(showResult(result, out, p), err)

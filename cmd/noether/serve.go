@@ -15,8 +15,6 @@ import (
 	"github.com/noether-ml/noether/internal/webguard"
 )
 
-// serveCommand returns the command serve. A run is one execution of a study, whose results are in a
-// folder.
 func serveCommand() *cobra.Command {
 	var listen string
 	var hosts []string

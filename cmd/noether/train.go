@@ -96,8 +96,7 @@ func runTraining(c *cobra.Command, f *recipe.File, out string, o study.Options, 
 	return nil
 }
 
-// metricsText formats a loss and, where they are not NaN, the accuracy of a classifier or of the
-// pixels of a segmentation and the mean IoU (intersection over union) of the classes of pixels.
+// metricsText formats a loss and, where they are not NaN, the accuracy and the mean IoU.
 func metricsText(m train.Metrics) string {
 	if math.IsNaN(m.Accuracy) {
 		return fmt.Sprintf("loss %.4g", m.Loss)
@@ -109,7 +108,6 @@ func metricsText(m train.Metrics) string {
 	return text
 }
 
-// printTraining prints the results of a training.
 func printTraining(w io.Writer, s *recipe.Summary, out string) error {
 	fmt.Fprintf(w, "%s: %d parameters, %s of %s in %s, %.0f samples/s\n", s.Name, s.Parameters, plural.Of(s.Epochs, "epoch"), plural.Of(s.Samples, "sample"),
 		time.Duration(s.Seconds*float64(time.Second)).Round(time.Second), s.Rate)

@@ -2,16 +2,12 @@ package main
 
 import (
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 
-	"github.com/noether-ml/noether/internal/atomicfile"
 	"github.com/noether-ml/noether/onnx/rewrite"
 )
 
-// varyCommand returns the command vary. Studies, what noether run measures, may relate scores to
-// accuracy over many models.
 func varyCommand() *cobra.Command {
 	var out string
 	var p rewrite.Perturbation
@@ -58,13 +54,9 @@ func vary(path, out string, p rewrite.Perturbation) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	raw, err := perturbed.Bytes()
-	if err != nil {
+	if err := writeModel(out, perturbed); err != nil {
 		return err
 	}
-	if err := atomicfile.Write(out, raw); err != nil {
-		return fmt.Errorf("writing the model: %w", err)
-	}
-	fmt.Fprintln(os.Stderr, "noether: wrote "+out)
+	note("wrote " + out)
 	return nil
 }

@@ -23,6 +23,13 @@ func TestReleaseIsInTheChangelog(t *testing.T) {
 	if !strings.Contains(string(raw), heading+"\n") && !strings.Contains(string(raw), heading+" ") {
 		t.Errorf("the changelog has no heading %q", heading)
 	}
+	project, err := os.ReadFile("../../python/pyproject.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := `version = "` + strings.Replace(releaseNumber, "-dev", ".dev0", 1) + `"`; !strings.Contains(string(project), "\n"+want+"\n") {
+		t.Errorf("python/pyproject.toml has no line %s", want)
+	}
 	if form := regexp.MustCompile(`^\d+\.\d+\.\d+(-dev)?$`); !form.MatchString(releaseNumber) {
 		t.Errorf("%q is not a version such as 1.2.3 or 1.2.3-dev", releaseNumber)
 	}

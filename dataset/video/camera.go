@@ -35,10 +35,10 @@ type CameraOptions struct {
 	// Speed is in pixels (pan) or degrees (turn, orbit) per frame. 0 is 2 pixels for pan, 4 degrees
 	// for turn and 3 degrees for orbit. Its sign is drawn at random for each image.
 	Speed float64
-	// Patches are the options of the frames, such as Width and Height in pixels, and of the patches,
-	// squares of side Size cut out of them. Crop is the side of the central square that contains the
-	// patches. For turn and orbit, a Crop of 0 means twice the side of a patch, because patches
-	// farther from the centre mostly translate.
+	// Patches are the options of the frames, such as Width and Height in pixels, and of the
+	// patches, squares of side Size cut out of them. Crop is the side of the central square that
+	// contains the patches. For turn and orbit, a Crop of 0 means twice the side of a patch,
+	// because patches farther from the centre mostly translate.
 	Patches
 }
 

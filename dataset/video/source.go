@@ -12,9 +12,8 @@ import (
 
 // A Source is a dataset.Source of patches, small squares cut from the frames of videos, which are
 // reduced in size before. They are in the order of scene, frame and place (the position of one
-// patch in all frames of a scene). Samples have no label. Their factors (known properties) are
-// scene, frame (from 0 in its scene), x and y (the patch's top left corner, in pixels of the
-// reduced frame).
+// patch in all frames of a scene). Samples have no label. Their factors are scene, frame (from 0 in
+// its scene), x and y (the patch's top left corner, in pixels of the reduced frame).
 type Source struct {
 	patches     Patches
 	fingerprint string

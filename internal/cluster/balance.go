@@ -9,17 +9,16 @@ import (
 	"github.com/noether-ml/noether/internal/study"
 )
 
-// A Cost is the time that a model takes on the cores of one task (one job of the cluster), in
-// seconds. If no model was measured, its unit is unknown and it only compares models. A model may
-// be divided into shards: parts of the samples, each measured by a task of its own.
+// A Cost is the time that a model takes on the cores of one task, in seconds. If no model was
+// measured, its unit is unknown and it only compares models.
 type Cost struct {
 	Model    string  `json:"model"`
 	Open     float64 `json:"open"`             // to open the model, in each task with a shard of it
 	Samples  float64 `json:"samples"`          // to read and measure all samples
 	Scores   float64 `json:"scores"`           // to compute the scores after the last sample
 	Memory   int64   `json:"memory,omitempty"` // peak, in bytes; 0 if it was not measured
-	Blocks   int     `json:"blocks"`           // largest number of shards: they consist of whole blocks of consecutive samples
-	Measured bool    `json:"measured"`         // false: a guess (func guess), scaled to seconds if other models were measured
+	Blocks   int     `json:"blocks"`           // largest number of shards
+	Measured bool    `json:"measured"`         // false: a guess, scaled to seconds if other models were measured
 	Note     string  `json:"note,omitempty"`   // why it was not measured
 }
 
@@ -47,15 +46,13 @@ func (c Cost) shards(limit float64) int {
 	return int(max(1, min(float64(maxShards), k)))
 }
 
-// A Task is one element of a job array: a run of some whole models, or of a shard of one model's
-// samples.
+// A Task is one element of a job array: a run of some whole models, or of a shard of one model.
+// Seconds and Memory (the peak in bytes) are estimates; 0 if a model of it was not measured.
 type Task struct {
-	Models []string    `json:"models"`
-	Shard  study.Shard `json:"shard,omitzero"` // the zero Shard is all samples
-	// Seconds is the estimated time of the task; 0 if a model of it was not measured.
-	Seconds float64 `json:"seconds,omitempty"`
-	// Memory is the estimated peak in bytes; 0 if that of a model of it was not measured.
-	Memory int64 `json:"memory,omitempty"`
+	Models  []string    `json:"models"`
+	Shard   study.Shard `json:"shard,omitzero"` // the zero Shard is all samples
+	Seconds float64     `json:"seconds,omitempty"`
+	Memory  int64       `json:"memory,omitempty"`
 }
 
 // Estimate returns Seconds as a duration.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,11 +16,8 @@ import (
 	"github.com/noether-ml/noether/internal/study/spec"
 )
 
-// A Profile holds the settings of a cluster that do not change from study to study. A study is run
-// as tasks: calls of noether for some models, or for a part of the samples. The state of a task is
-// the unfinished results that it saves. The engine is ONNX Runtime. Flags of the command take
-// precedence. The package config reads the tags of the fields: key is the name in YAML, doc the
-// text for users.
+// A Profile holds the settings of a cluster that do not change from study to study. Flags of the
+// command take precedence.
 type Profile struct {
 	Partition   string            `key:"partition" json:"partition,omitempty" doc:"Slurm partition; default: the cluster's default"`
 	Account     string            `key:"account" json:"account,omitempty" doc:"account to charge"`
@@ -101,11 +99,12 @@ var (
 )
 
 // Check returns an error for numbers out of range, and for texts that would change the structure of
-// the script for Slurm or of the manifest for Kubernetes.
+// the script or of the manifest.
 func (p Profile) Check() error {
+	k := p.Kubernetes
 	for key, v := range map[string]string{"partition": p.Partition, "account": p.Account, "qos": p.QOS,
-		"kubernetes: namespace": p.Kubernetes.Namespace, "kubernetes: claim": p.Kubernetes.Claim, "kubernetes: service-account": p.Kubernetes.ServiceAccount,
-		"kubernetes: pull-secret": p.Kubernetes.PullSecret, "kubernetes: image": p.Kubernetes.Image} {
+		"kubernetes: namespace": k.Namespace, "kubernetes: claim": k.Claim, "kubernetes: service-account": k.ServiceAccount,
+		"kubernetes: pull-secret": k.PullSecret, "kubernetes: image": k.Image} {
 		if !word.MatchString(v) {
 			return fmt.Errorf("%s: %q is not a name: use letters, digits and . , : @ + / = - _", key, v)
 		}
@@ -118,9 +117,7 @@ func (p Profile) Check() error {
 			return fmt.Errorf("environment: %q is not the name of a variable", name)
 		}
 	}
-	lines := append([]string{p.Container, p.Program}, p.Directives...)
-	lines = append(append(lines, p.Modules...), p.Setup...)
-	for _, v := range lines {
+	for _, v := range slices.Concat([]string{p.Container, p.Program}, p.Directives, p.Modules, p.Setup) {
 		if strings.ContainsAny(v, "\n\r\x00") {
 			return fmt.Errorf("%q has more than one line: write one entry for each line", v)
 		}
@@ -152,15 +149,14 @@ func ParseDuration(text string) (Duration, error) {
 	if m == nil {
 		return 0, bad
 	}
-	n := make([]time.Duration, 5)
-	for i := 1; i < 5; i++ {
-		v, _ := strconv.Atoi(m[i])
-		n[i] = time.Duration(v)
+	part := func(i int, unit time.Duration) time.Duration {
+		n, _ := strconv.Atoi(m[i])
+		return time.Duration(n) * unit
 	}
 	// Slurm reads days-hours:minutes:seconds; without days, two numbers are minutes:seconds.
-	d := n[1]*24*time.Hour + n[2]*time.Hour + n[3]*time.Minute + n[4]*time.Second
+	d := part(1, 24*time.Hour) + part(2, time.Hour) + part(3, time.Minute) + part(4, time.Second)
 	if m[1] == "" && m[4] == "" {
-		d = n[2]*time.Minute + n[3]*time.Second
+		d = part(2, time.Minute) + part(3, time.Second)
 	}
 	if d <= 0 || d > 366*24*time.Hour {
 		return 0, bad

@@ -9,18 +9,18 @@ import (
 	"github.com/noether-ml/noether/internal/study/spec"
 )
 
-// A Change overrides resources that the Slurm scripts of a submission request. A submission is a
-// study divided into tasks, and a merge: the job that combines their results.
+// A Change overrides resources that the scripts of a submission request, for the tasks and for the
+// merge.
 type Change struct {
-	Memory spec.Size // of a task, and of the merge; 0: unchanged
-	Time   Duration  // limit of a task, and of the merge; 0: unchanged
+	Memory spec.Size // 0: unchanged
+	Time   Duration  // limit; 0: unchanged
 }
 
 // options returns the flags of sbatch for a change. They override those in a script.
 func (c Change) options() []string {
 	var options []string
 	if c.Memory > 0 {
-		options = append(options, fmt.Sprintf("--mem=%dM", (c.Memory+mebibyte-1)/mebibyte))
+		options = append(options, fmt.Sprintf("--mem=%dM", mebibytes(int64(c.Memory))))
 	}
 	if c.Time > 0 {
 		options = append(options, "--time="+slurmDuration(time.Duration(c.Time)))
@@ -28,17 +28,15 @@ func (c Change) options() []string {
 	return options
 }
 
-// ErrNothingToRetry is returned by Retry if there is nothing to submit: every task is done, queued
-// or running, and the merge has neither ended without a result nor lacks cells.
+// ErrNothingToRetry is returned by Retry if every task is done, queued or running, and the merge
+// has neither ended without a result nor lacks cells.
 var ErrNothingToRetry = errors.New("every task is done, queued or running")
 
 // Retry submits the tasks that are neither done, queued nor running, with the scripts that are now
-// in run, the run folder (of all files and results), and a merge after them. They resume from the
-// unfinished results that they saved. If only the merge has ended without a result or lacks cells
-// (each one measure of one model on one data set under one transformation value), Retry submits it
-// alone. It returns the numbers of the tasks; nil for the merge alone. While tasks are running or
-// in an unknown state, it is an error if the status has a Note, such as that the scheduler did not
-// answer. r is the record of all submissions of the run folder.
+// in the run folder, and a merge after them. They resume from their saved state. If only the merge
+// has ended without a result or lacks cells, Retry submits it alone. It returns the numbers of the
+// tasks; nil for the merge alone. While tasks are running or in an unknown state, it is an error if
+// the status has a Note, such as that the scheduler did not answer.
 func (c Slurm) Retry(ctx context.Context, run string, r *Record, s *Submission, change Change) ([]int, error) {
 	status, err := Find(ctx, run, s)
 	if err != nil {
@@ -47,28 +45,21 @@ func (c Slurm) Retry(ctx context.Context, run string, r *Record, s *Submission, 
 	if status.Note != "" && status.Count(Unknown)+status.Count(Running) > 0 {
 		return nil, errors.New(status.Note) // running tasks could be mistaken for failed tasks
 	}
-	var tasks []int
-	for _, t := range status.Tasks {
-		if t.MustRetry() {
-			tasks = append(tasks, t.Number)
-		}
+	tasks := status.Retry()
+	switch {
+	case len(tasks) > 0:
+		return tasks, c.queue(ctx, run, r, s, tasks, change.options())
+	case status.mustRetryMerge() || status.Merge == missing:
+		return nil, c.queueMerge(ctx, run, r, s, "", change.options())
 	}
-	// Merge is missing if the merge ran and lacks cells.
-	if len(tasks) == 0 && (status.mustRetryMerge() || status.Merge == missing) {
-		return nil, c.queueMerge(ctx, run, r, s, change.options())
-	}
-	if len(tasks) == 0 {
-		return nil, ErrNothingToRetry
-	}
-	return tasks, c.queue(ctx, run, r, s, tasks, change.options())
+	return nil, ErrNothingToRetry
 }
 
 // ErrMergeEnded is the error of Wait if the merge has ended without a result, or lacks cells.
 var ErrMergeEnded = errors.New("the merge has ended without all scores")
 
 // Wait waits until no task of a submission, nor its merge, is queued or running, and returns the
-// status, which it determines at intervals of every. The error is ErrMergeEnded if the merge has
-// ended without a result, or lacks cells.
+// status, which it determines at intervals of every.
 func Wait(ctx context.Context, run string, s *Submission, every time.Duration) (*Status, error) {
 	ended := false
 	for {
@@ -78,15 +69,12 @@ func Wait(ctx context.Context, run string, s *Submission, every time.Duration) (
 		}
 		incomplete := status.mustRetryMerge() || status.Merge == missing && !status.Active()
 		switch {
-		case incomplete && ended:
+		case incomplete && ended: // twice, since the merge's record may appear late on a file server
 			return status, ErrMergeEnded
-		case incomplete: // the record of the merge may appear late on a file server: check twice
-			ended = true
-		case !status.Active():
+		case !incomplete && !status.Active():
 			return status, nil
-		default:
-			ended = false
 		}
+		ended = incomplete
 		select {
 		case <-time.After(every):
 		case <-ctx.Done():

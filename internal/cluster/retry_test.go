@@ -76,7 +76,7 @@ func TestMergeWithoutJob(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := (Slurm{}).queueMerge(t.Context(), run, r, last, nil); err == nil || !strings.Contains(err.Error(), "noether merge "+run) {
+	if err := (Slurm{}).queueMerge(t.Context(), run, r, last, "", nil); err == nil || !strings.Contains(err.Error(), "noether merge "+run) {
 		t.Errorf("error %v, want one that names the command", err)
 	}
 	if _, err := os.Stat(filepath.Join(bin, "called")); err == nil {

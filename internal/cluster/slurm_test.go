@@ -36,33 +36,28 @@ func TestParseSbatch(t *testing.T) {
 	}
 }
 
-// TestParseQueue checks the output of squeue, with a line "job|task|state|reason" for each task of
-// a job array, among lines of other forms. The task is N/A for a job that is no array, and then 0
-// in the result.
-func TestParseQueue(t *testing.T) {
+// TestParseJobs checks the output of squeue and sacct, with a line "job_task|state|reason" for each
+// task of a job array, among lines of other forms. A job that is no array has the task N/A in the
+// output of squeue, and 0 in the result.
+func TestParseJobs(t *testing.T) {
 	t.Parallel()
-	got := parseQueue("*** maintenance on Friday | all day ***\n" +
-		"17|3|RUNNING|None\n17|4|PENDING|(Resources)|or so\n18|N/A|PENDING|Dependency\n17|x|RUNNING|None\n-1|2|RUNNING|None\nslurm_load_jobs error: x\n19|1|lower|None\n")
+	got := parseJobs("*** maintenance on Friday | all day ***\n" +
+		"17_3|RUNNING|None\n17_4|PENDING|(Resources)|or so\n18_N/A|PENDING|Dependency\n17_x|RUNNING|None\n-1_2|RUNNING|None\nslurm_load_jobs error: x\n19_1|lower|None\n")
 	want := "map[{17 3}:{RUNNING None} {17 4}:{PENDING (Resources)|or so} {18 0}:{PENDING Dependency}]"
+	if fmt.Sprint(got) != want {
+		t.Errorf("%v, want %s", got, want)
+	}
+	got = parseJobs("17_3|OUT_OF_MEMORY\n17_4|CANCELLED by 1000\n17_[5-9]|PENDING\n170_1|FAILED\n17_6.batch|FAILED\n17_7|\n8|CANCELLED by 0\n8.batch|CANCELLED\n")
+	want = "map[{17 3}:{OUT_OF_MEMORY } {17 4}:{CANCELLED } {170 1}:{FAILED } {8 0}:{CANCELLED }]"
 	if fmt.Sprint(got) != want {
 		t.Errorf("%v, want %s", got, want)
 	}
 }
 
-// TestParseFinalStates checks the states of the tasks of job 17 in the output of sacct and scontrol
-// show job, and the largest number of tasks in that of scontrol show config. MaxArraySize is one
-// more than this number.
-func TestParseFinalStates(t *testing.T) {
+// TestParseMaxTasks checks the largest number of tasks in the output of scontrol show config.
+// MaxArraySize is one more.
+func TestParseMaxTasks(t *testing.T) {
 	t.Parallel()
-	accounts := parseAccounts("17_3|OUT_OF_MEMORY\n17_4|CANCELLED by 1000\n17_[5-9]|PENDING\n170_1|FAILED\n17_6.batch|FAILED\n17_7|\n", "17")
-	if want := "map[3:OUT_OF_MEMORY 4:CANCELLED]"; fmt.Sprint(accounts) != want {
-		t.Errorf("%v, want %s", accounts, want)
-	}
-	show := parseShow("JobId=19 ArrayJobId=17 ArrayTaskId=2 JobName=ArrayTaskId=9 JobState=TIMEOUT Reason=TimeLimit\n"+
-		"JobId=17 ArrayJobId=17 ArrayTaskId=3-12 JobState=PENDING\nJobId=20 ArrayJobId=16 ArrayTaskId=1 JobState=FAILED\nslurm_load_jobs error\n", "17")
-	if want := "map[2:TIMEOUT]"; fmt.Sprint(show) != want {
-		t.Errorf("%v, want %s", show, want)
-	}
 	if n := parseMaxTasks("MailProg = /bin/mail\nMaxArraySize            = 1001\nMaxJobCount = 10000\n"); n != 1000 {
 		t.Errorf("at most %d tasks, want 1000", n)
 	}
@@ -84,24 +79,16 @@ func TestRanges(t *testing.T) {
 // FuzzSchedulerOutput checks that any output of a scheduler is parsed without panics, and that
 // results contain no control characters.
 func FuzzSchedulerOutput(f *testing.F) {
-	f.Add("17|3|RUNNING|None\n")
+	f.Add("17_3|RUNNING|None\n")
 	f.Add("17_3|OUT_OF_MEMORY\n")
-	f.Add("JobId=19 ArrayJobId=17 ArrayTaskId=2 JobState=TIMEOUT\n")
 	f.Add("MaxArraySize = 1001\n123;lab")
 	f.Fuzz(func(t *testing.T, out string) {
-		for at, q := range parseQueue(out) {
-			if !isNumber(at.job) || at.task < 0 || !isState(q.State) || q.Reason != printable(q.Reason) {
-				t.Errorf("%+v is read as %+v, want a job, a task, a state and a printable reason", at, q)
+		for id, j := range parseJobs(out) {
+			if id.job == "" || id.task < 0 || strings.Trim(j.State, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") != "" || j.Reason != printable(j.Reason) {
+				t.Errorf("%+v is read as %+v, want a job, a task, a state and a printable reason", id, j)
 			}
-			if s := q.state(); s != Queued && s != Running {
-				t.Errorf("%+v has the state %v, want Queued or Running", q, s)
-			}
-		}
-		for _, states := range []map[int]string{parseAccounts(out, "17"), parseShow(out, "17")} {
-			for n, state := range states {
-				if n < 0 || !isState(state) {
-					t.Errorf("task %d has the state %q, want a number and a state of Slurm", n, state)
-				}
+			if s := j.active(); s != Queued && s != Running && s != "" {
+				t.Errorf("%+v has the state %v, want Queued, Running or none", j, s)
 			}
 		}
 		if id, err := parseSbatch(out); err == nil && !isNumber(id) {

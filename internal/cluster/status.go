@@ -3,7 +3,9 @@ package cluster
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,9 +16,7 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// States of a task that Find determines. A task is a job of a cluster that measures some models of
-// a study, or a part of its samples. A task itself writes the states Running, Done, Failed and
-// Stopped (interrupted, to be continued).
+// States of a task that Find determines, besides those that a task itself writes.
 const (
 	Queued    = "queued"    // in the queue of the scheduler
 	Killed    = "killed"    // it started, but neither wrote a final state nor is in the queue
@@ -25,41 +25,29 @@ const (
 	Unknown   = "unknown"   // the scheduler did not answer
 )
 
-// missing is the state of a merge, the job that combines the results of all tasks, that ran and did
-// not find the scores of all cells (Status.Cells).
+// missing is the state of a merge that ran and lacks cells.
 const missing = "missing"
 
 // A TaskStatus is the status of a task. TaskState is what the task last wrote to its state file.
 type TaskStatus struct {
-	Number int  `json:"task"`
-	Task   Task `json:"what"`
-	// State is one of Queued, Running, Done, Failed, Stopped, Killed, Lost, Cancelled and Unknown.
-	State string `json:"state"`
-	// Note is the reason: the scheduler's, or the task's error.
-	Note string `json:"note,omitempty"`
+	Number int    `json:"task"`
+	Task   Task   `json:"what"`
+	State  string `json:"state"`
+	Note   string `json:"note,omitempty"` // the scheduler's reason, or the task's error
 	TaskState
 }
 
-// MustRetry reports whether the task has ended without finishing, so that it must be submitted
-// again.
-func (t TaskStatus) MustRetry() bool {
-	return !slices.Contains([]string{Done, Running, Queued, Unknown}, t.State)
-}
-
-// A Status is the status of a submission: a study that was divided into tasks for a scheduler.
+// A Status is the status of a submission.
 type Status struct {
 	Submission int          `json:"submission"`
 	Scheduler  string       `json:"scheduler"`
 	Tasks      []TaskStatus `json:"tasks"`
-	// Merge is the state of the merge: waiting (for the tasks, or not known), queued, running, done
-	// or missing (cells); if it has ended without a result, cancelled, failed, killed or lost.
+	// Merge is waiting (for the tasks, or not known), queued, running, done or missing; if it has
+	// ended without a result, cancelled, failed, killed or lost.
 	Merge string `json:"merge"`
 	Note  string `json:"note,omitempty"` // a remark on the whole submission
-	// Cells is the number of cells of the study; 0 if the run folder has no record (run.json) yet.
-	// A cell is one measure of one model on one data set, under one transformation value, in one
-	// trial (an independent repetition of all random draws).
-	Cells int `json:"cells"`
-	Done  int `json:"done"` // finished cells
+	Cells int    `json:"cells"`          // of the study; 0 if the run folder has no run.json yet
+	Done  int    `json:"done"`           // finished cells
 }
 
 // Count returns the number of tasks in a state.
@@ -73,8 +61,18 @@ func (s *Status) Count(state string) int {
 	return n
 }
 
-// Active reports whether tasks are queued, running or unknown, or the merge is queued or
-// running.
+// Retry returns the numbers of the tasks that have ended without finishing.
+func (s *Status) Retry() []int {
+	var tasks []int
+	for _, t := range s.Tasks {
+		if !slices.Contains([]string{Done, Running, Queued, Unknown}, t.State) {
+			tasks = append(tasks, t.Number)
+		}
+	}
+	return tasks
+}
+
+// Active reports whether tasks are queued, running or unknown, or the merge is queued or running.
 func (s *Status) Active() bool {
 	return s.tasksActive() || s.Merge == Queued || s.Merge == Running
 }
@@ -83,43 +81,46 @@ func (s *Status) tasksActive() bool {
 	return s.Count(Queued)+s.Count(Running)+s.Count(Unknown) > 0
 }
 
-// mustRetryMerge reports whether the merge has ended without a result, so that it must be submitted
-// again.
+// mustRetryMerge reports whether the merge has ended without a result.
 func (s *Status) mustRetryMerge() bool {
 	return slices.Contains([]string{Cancelled, Failed, Killed, Lost}, s.Merge)
 }
 
-// killedAfter is the time without a heartbeat (the regular write of a running task's state file)
-// after which the task counts as killed if there is no scheduler to query. If that is wrong and the
-// task is submitted again, no harm is done: two tasks with the same work give the same scores.
+// addNote adds a remark on the whole submission.
+func (s *Status) addNote(text string) {
+	s.Note = strings.TrimPrefix(s.Note+"; "+text, "; ")
+}
+
+// killedAfter is the time without a heartbeat after which a task counts as killed if there is no
+// scheduler to query. If that is wrong and the task is submitted again, no harm is done: two tasks
+// with the same work give the same scores.
 const killedAfter = 15 * time.Minute
 
-// Find determines the status of a submission from the state files of its tasks and the queue of the
-// scheduler. run is the run folder, which holds the results. If the scheduler does not answer,
-// Status.Note says so; this is no error. Find returns an error if it cannot write to the run
-// folder, whose clock it reads, or if ctx ends.
+// Find determines the status of a submission from the state files of its tasks and from the
+// scheduler. If the scheduler does not answer, Status.Note says so; this is no error. Find returns
+// an error if it cannot write to the run folder, whose clock it reads, or if ctx ends.
 func Find(ctx context.Context, run string, s *Submission) (*Status, error) {
 	out := &Status{Submission: s.Number, Scheduler: s.Scheduler}
-	l := lookup{submission: s, jobs: map[int]string{}}
-	// A job is an array of tasks and its merge. Retries add jobs; the last one of a task counts.
-	for _, j := range s.Jobs {
-		for _, n := range j.Tasks {
-			l.jobs[n] = j.ID
-		}
-	}
+	l := lookup{submission: s, endedJobs: map[string]map[jobTask]jobState{}}
 	if s.Scheduler == "slurm" {
 		var err error
-		if l.queue, err = (Slurm{}).activeJobs(ctx); err != nil {
+		if l.known, err = (Slurm{}).jobs(ctx); err != nil {
 			if ctx.Err() != nil {
 				return nil, context.Cause(ctx)
 			}
-			out.Note = "the scheduler does not answer; the states are those that the tasks have written: " + err.Error()
+			out.addNote("the scheduler does not answer; the states are those that the tasks have written: " + err.Error())
 		}
-		l.finalStates = func(job string) map[int]string { return Slurm{}.finalStates(ctx, job) }
+		l.ended = func(job string) map[jobTask]jobState { return Slurm{}.endedJobs(ctx, job) }
 	}
 	var err error
 	if l.now, err = atomicfile.Clock(folder(run, s.Number, "tasks")); err != nil {
 		return nil, fmt.Errorf("the run folder: %w", err)
+	}
+	jobs := map[int]string{} // retries add jobs; the last one of a task counts
+	for _, j := range s.Jobs {
+		for _, n := range j.Tasks {
+			jobs[n] = j.ID
+		}
 	}
 	for i, task := range s.Tasks {
 		t := TaskStatus{Number: i + 1, Task: task}
@@ -127,10 +128,10 @@ func Find(ctx context.Context, run string, s *Submission) (*Status, error) {
 		switch {
 		case err == nil:
 			t.TaskState = state
-		case !isMissing(err):
+		case !errors.Is(err, fs.ErrNotExist):
 			t.Note = err.Error()
 		}
-		l.setState(&t, err == nil, at)
+		l.setState(&t, jobs[i+1], err == nil, at)
 		out.Tasks = append(out.Tasks, t)
 	}
 	var note string
@@ -142,104 +143,96 @@ func Find(ctx context.Context, run string, s *Submission) (*Status, error) {
 			out.Merge, out.Done = Done, r.Cells
 		case len(r.Missing) > 0 && out.Merge != Queued && out.Merge != Running:
 			out.Merge = missing
-			m := r.Missing[0]
-			out.Note = strings.TrimPrefix(out.Note+"; "+printable(fmt.Sprintf("the merge lacks cells of %s, such as %s", plural.Of(len(r.Missing), "model"), m.Example)), "; ")
+			out.addNote(printable(fmt.Sprintf("the merge lacks cells of %s, such as %s", plural.Of(len(r.Missing), "model"), r.Missing[0].Example)))
 		}
 	}
 	if out.mustRetryMerge() {
-		out.Note = strings.TrimPrefix(out.Note+"; the merge "+note+": noether cluster retry submits it again", "; ")
+		out.addNote("the merge " + note + ": noether cluster retry submits it again")
 	}
 	return out, nil
 }
 
 // A lookup holds what the scheduler and the submission know about tasks.
 type lookup struct {
-	submission  *Submission
-	jobs        map[int]string              // the last job that was submitted for a task
-	queue       map[jobTask]queueEntry      // nil if the scheduler was not queried or does not answer
-	finalStates func(string) map[int]string // of the tasks of a job; nil if there is no scheduler
-	known       map[string]map[int]string   // cached results of finalStates, by job
-	now         time.Time                   // by the clock of the run folder
+	submission *Submission
+	known      map[jobTask]jobState              // nil if the scheduler was not queried or does not answer
+	ended      func(string) map[jobTask]jobState // states of a job that the scheduler has forgotten
+	endedJobs  map[string]map[jobTask]jobState   // cached results of ended
+	now        time.Time                         // by the clock of the run folder
 }
 
-// setState determines the state of a task. reported is true if the task has written its state, at
-// the time at. At the call, t.TaskState is what the task has written, and t.Note is the error of
-// reading that, or empty.
-func (l *lookup) setState(t *TaskStatus, reported bool, at time.Time) {
+// setState determines the state of a task, whose last job is job. reported is true if the task has
+// written t.TaskState, at the time at; if reading it failed, t.Note is the error.
+func (l *lookup) setState(t *TaskStatus, job string, reported bool, at time.Time) {
 	t.State = t.TaskState.State
 	t.Note = cmp.Or(t.Error, t.Note)
-	job := l.jobs[t.Number]
 	t.Job = cmp.Or(job, t.Job)
 	if t.State == Done && reported {
 		return
 	}
-	if job != "" && l.queue != nil {
-		if q, ok := l.queue[jobTask{job, t.Number}]; ok {
-			t.State, t.Note = q.state(), q.Reason
-			if t.State == Running {
-				t.Note = ""
-			}
-			return
+	id := jobTask{job, t.Number}
+	if active := l.known[id].active(); active != "" {
+		t.State, t.Note = active, l.known[id].Reason
+		if active == Running {
+			t.Note = ""
 		}
+		return
 	}
+	age := l.now.Sub(at)
 	switch {
-	case t.State == Failed: // the state that the task has written is final
-	case l.submission.Cancelled != nil && (l.queue != nil || job == ""):
+	case t.State == Failed: // final
+	case l.submission.Cancelled != nil && (l.known != nil || job == ""):
 		t.State = Cancelled
 	case l.submission.Scheduler != "slurm": // only the states that tasks write are known
 		switch {
 		case !reported:
 			t.State = Queued
-		case t.State == Stopped && l.now.Sub(at) <= killedAfter:
-			// The pod was evicted, and Kubernetes starts another.
-			t.State, t.Note = Queued, "stopped; starts again"
-		case t.State == Running && l.now.Sub(at) > killedAfter:
-			t.State, t.Note = Killed, fmt.Sprintf("no heartbeat for %v", l.now.Sub(at).Round(time.Second))
+		case t.State == Stopped && age <= killedAfter:
+			t.State, t.Note = Queued, "stopped; starts again" // the pod was evicted
+		case t.State == Running && age > killedAfter:
+			t.State, t.Note = Killed, fmt.Sprintf("no heartbeat for %v", age.Round(time.Second))
 		}
 	case job == "":
 		t.State, t.Note = Lost, "it was not submitted"
-	case l.queue == nil:
+	case l.known == nil:
 		if !reported {
 			t.State = Unknown
 		}
 	case !reported:
-		t.State, t.Note = Lost, cmp.Or(l.finalState(job, t.Number), t.Note)
+		t.State, t.Note = Lost, cmp.Or(l.end(id), t.Note)
 	case t.State == Running:
-		t.State, t.Note = Killed, l.finalState(job, t.Number)
+		t.State, t.Note = Killed, l.end(id)
 	}
 }
 
-// finalState returns the final state of a task as the scheduler reports it, in lower case; "" if it
-// does not know.
-func (l *lookup) finalState(job string, task int) string {
-	if l.finalStates == nil {
-		return ""
+// end returns the final state of a job as the scheduler reports it, in lower case; "" if it does
+// not know.
+func (l *lookup) end(id jobTask) string {
+	state, ok := l.known[id]
+	if !ok && l.ended != nil {
+		if _, asked := l.endedJobs[id.job]; !asked {
+			l.endedJobs[id.job] = l.ended(id.job)
+		}
+		state = l.endedJobs[id.job][id]
 	}
-	if l.known == nil {
-		l.known = map[string]map[int]string{}
-	}
-	if _, ok := l.known[job]; !ok {
-		l.known[job] = l.finalStates(job)
-	}
-	return strings.ToLower(strings.ReplaceAll(l.known[job][task], "_", " "))
+	return strings.ToLower(strings.ReplaceAll(state.State, "_", " "))
 }
 
 // merge returns the state of the last merge, and how it has ended if it is no longer in the queue.
-// tasksActive is true if tasks are queued, running or unknown.
 func (l *lookup) merge(tasksActive bool) (state, note string) {
 	for _, j := range slices.Backward(l.submission.Jobs) {
-		if q, ok := l.queue[jobTask{job: j.Merge}]; ok && j.Merge != "" {
-			return q.state(), ""
+		if active := l.known[jobTask{job: j.Merge}].active(); active != "" {
+			return active, ""
 		}
 	}
-	if tasksActive || l.queue == nil || len(l.submission.Jobs) == 0 {
+	if tasksActive || l.known == nil || len(l.submission.Jobs) == 0 {
 		return "waiting", ""
 	}
 	last := l.submission.Jobs[len(l.submission.Jobs)-1]
 	if last.Merge == "" {
 		return Lost, "was not submitted"
 	}
-	switch end := l.finalState(last.Merge, 0); {
+	switch end := l.end(jobTask{job: last.Merge}); {
 	case end == "cancelled" || l.submission.Cancelled != nil:
 		return Cancelled, "was cancelled"
 	case end == "failed" || end == "completed":
@@ -250,15 +243,5 @@ func (l *lookup) merge(tasksActive bool) (state, note string) {
 		return Lost, "is no longer known to the scheduler"
 	default:
 		return Killed, "was killed (" + end + ")"
-	}
-}
-
-// state returns Queued or Running for the state of a job in Slurm's queue.
-func (q queueEntry) state() string {
-	switch q.State {
-	case "PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT", "RESV_DEL_HOLD", "SUSPENDED", "STOPPED":
-		return Queued
-	default:
-		return Running
 	}
 }

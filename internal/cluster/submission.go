@@ -4,18 +4,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 	"time"
-
-	"github.com/noether-ml/noether/internal/atomicfile"
 )
 
-// A Record is the content of cluster.json: the submissions of a run folder, which holds the results
-// of a study.
+// A Record is the content of cluster.json: the submissions of a run folder.
 type Record struct {
 	Version     int          `json:"version"` // of the file format, see recordVersion
 	Study       string       `json:"study"`   // name of the study
@@ -25,21 +21,19 @@ type Record struct {
 // recordVersion is increased when older programs would misread cluster.json.
 const recordVersion = 1
 
-// A Submission is a study divided into tasks, and the jobs that run them. A task measures some
-// whole models, or a shard (a part of the samples) of one model.
+// A Submission is a study divided into tasks, and the jobs that run them.
 type Submission struct {
 	Number    int        `json:"number"`    // from 1; its files are in the folder cluster/NUMBER
 	Scheduler string     `json:"scheduler"` // "slurm" or "kubernetes"
 	Created   time.Time  `json:"created"`
-	Profile   Profile    `json:"profile"` // settings of the cluster
-	Costs     []Cost     `json:"costs"`   // times of the models, by which the study was divided
-	Tasks     []Task     `json:"tasks"`   // task n is the n-th, from 1
+	Profile   Profile    `json:"profile"`
+	Costs     []Cost     `json:"costs"` // by which the study was divided
+	Tasks     []Task     `json:"tasks"` // task n is the n-th, from 1
 	Jobs      []Job      `json:"jobs,omitempty"`
 	Cancelled *time.Time `json:"cancelled,omitempty"` // when Cancel was called; nil: not cancelled
 }
 
-// A Job is a job array of some of the tasks, and the merge, the job that waits for it and combines
-// the results.
+// A Job is a job array of some of the tasks, and its merge.
 type Job struct {
 	ID        string    `json:"id"`    // of the job array, as the scheduler gave it
 	Tasks     []int     `json:"tasks"` // numbers of its tasks
@@ -47,21 +41,13 @@ type Job struct {
 	Submitted time.Time `json:"submitted"`
 }
 
-// maxRecord bounds the size of cluster.json in bytes. A hundred thousand tasks take a tenth of it.
-const maxRecord = 256 << 20
-
 // Read reads the record of a run folder. If nothing was submitted, the error wraps fs.ErrNotExist.
 func Read(run string) (*Record, error) {
 	path := filepath.Join(run, "cluster.json")
-	f, err := os.Open(path)
+	raw, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("nothing was submitted from %s: %w", run, err)
 	}
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	raw, err := io.ReadAll(io.LimitReader(f, maxRecord))
 	if err != nil {
 		return nil, err
 	}
@@ -91,8 +77,8 @@ func parseRecord(raw []byte) (*Record, error) {
 		}
 		for _, j := range s.Jobs {
 			for _, n := range j.Tasks {
-				if n < 1 || n > len(s.Tasks) {
-					return nil, fmt.Errorf("job %s has the task %d of %d", j.ID, n, len(s.Tasks))
+				if _, err := s.task(n); err != nil {
+					return nil, fmt.Errorf("job %s: %w", j.ID, err)
 				}
 			}
 		}
@@ -106,7 +92,7 @@ func (r *Record) write(run string) error {
 	if err != nil {
 		return err
 	}
-	return atomicfile.Write(filepath.Join(run, "cluster.json"), append(raw, '\n'))
+	return writeFile(filepath.Join(run, "cluster.json"), string(raw)+"\n")
 }
 
 // Submission returns the submission with a number; 0: the last.
@@ -120,7 +106,7 @@ func (r *Record) Submission(number int) (*Submission, error) {
 	return &r.Submissions[number-1], nil
 }
 
-// folder returns a path within the folder of a submission, which holds scripts, logs and tasks.
+// folder returns a path within the folder of a submission.
 func folder(run string, number int, elem ...string) string {
 	return filepath.Join(append([]string{run, "cluster", strconv.Itoa(number)}, elem...)...)
 }

@@ -1,30 +1,27 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 	"sync"
 	"time"
 
-	"github.com/noether-ml/noether/internal/atomicfile"
 	"github.com/noether-ml/noether/internal/study"
 	"github.com/noether-ml/noether/internal/unsaved"
 )
 
-// States of a task, as the task itself writes them. A task is one program that a scheduler (Slurm
-// or Kubernetes) runs on a cluster, to measure some models of a study.
+// States of a task, as the task itself writes them.
 const (
 	Running = "running"
 	Done    = "done"
 	Failed  = "failed"  // with an error that would occur again in a retry
-	Stopped = "stopped" // by a signal; what it has computed is saved, and a new start resumes from it
+	Stopped = "stopped" // by a signal; a new start resumes from the saved state
 )
 
 // A TaskState is the content of tasks/NUMBER.json in the folder of a submission, which a task
@@ -37,13 +34,13 @@ type TaskState struct {
 	Start   int       `json:"start"` // number of this start, counted from 1
 	Started time.Time `json:"started"`
 	Updated time.Time `json:"updated"`
-	Done    int64     `json:"done"`  // study.Progress.Done of this start: it counts samples of forward passes
+	Done    int64     `json:"done"`  // study.Progress.Done of this start
 	Total   int64     `json:"total"` // study.Progress.Total of this start
 	Error   string    `json:"error,omitempty"`
 }
 
-// ErrStopped is the error of a task that was interrupted and has saved its measures' running sums.
-// Programs exit with ExitStopped for it.
+// ErrStopped is the error of a task that was interrupted and has saved its state. Programs exit
+// with ExitStopped for it.
 var ErrStopped = errors.New("stopped; the state is saved, and starting the task again resumes from it")
 
 // ExitStopped is the exit code of an unfinished task: EX_TEMPFAIL of sysexits.h.
@@ -64,11 +61,9 @@ func OwnTask() int {
 	return 0
 }
 
-// RunTask runs a task, by its number from 1, of a submission (a study divided into tasks), by its
-// number too (0: the last). A task is one study.Run of some models, or of one model on a shard, a
-// part of the samples. RunTask writes the TaskState into run, the folder with the results of the
-// study. If ctx ends before the task, it returns an error that wraps ErrStopped. Starting a task
-// twice, on one machine or on two, is harmless.
+// RunTask runs a task, by its number from 1, of a submission, by its number too (0: the last), and
+// writes its TaskState. If ctx ends before the task, it returns an error that wraps ErrStopped.
+// Starting a task twice, on one machine or on two, is harmless.
 func RunTask(ctx context.Context, run string, submission, number int, o study.Options) error {
 	r, err := Read(run)
 	if err != nil {
@@ -82,16 +77,24 @@ func RunTask(ctx context.Context, run string, submission, number int, o study.Op
 	if err != nil {
 		return err
 	}
-	defer unsaved.Hold(ctx)() // the program must not exit before d.close has written the task's state
-	d := newStateFile(run, s.Number, number)
-	o.Progress = d.follow(o.Progress)
-	stop := d.startHeartbeat()
+	defer unsaved.Hold(ctx)() // the program must not exit before f.close has written the task's state
+	f := newStateFile(run, s.Number, number)
+	next := o.Progress
+	o.Progress = func(p study.Progress) {
+		f.mu.Lock()
+		f.state.Done, f.state.Total = p.Done, p.Total
+		f.mu.Unlock()
+		if next != nil {
+			next(p)
+		}
+	}
+	stop := f.startHeartbeat()
 	err = runTask(ctx, run, task, o)
 	stop()
 	if err != nil && ctx.Err() != nil {
 		err = ErrStopped
 	}
-	return errors.Join(err, d.close(err))
+	return errors.Join(err, f.close(err))
 }
 
 func runTask(ctx context.Context, run string, task Task, o study.Options) error {
@@ -118,29 +121,17 @@ func taskFile(run string, submission, number int) string {
 
 // newStateFile returns the state file of a task that starts now.
 func newStateFile(run string, submission, number int) *stateFile {
-	d := &stateFile{path: taskFile(run, submission, number)}
-	before, _, _ := readTask(d.path) // if it cannot be read, this is the first start
+	path := taskFile(run, submission, number)
+	before, _, _ := readTask(path) // if it cannot be read, this is the first start
 	host, _ := os.Hostname()
-	d.state = TaskState{State: Running, Job: slurmJob(), Host: host, PID: os.Getpid(), Start: before.Start + 1, Started: time.Now().UTC()}
-	return d
-}
-
-// follow returns a progress function that records progress and calls next.
-func (d *stateFile) follow(next func(study.Progress)) func(study.Progress) {
-	return func(p study.Progress) {
-		d.mu.Lock()
-		d.state.Done, d.state.Total = p.Done, p.Total
-		d.mu.Unlock()
-		if next != nil {
-			next(p)
-		}
-	}
+	job := cmp.Or(os.Getenv("SLURM_ARRAY_JOB_ID"), os.Getenv("SLURM_JOB_ID"))
+	return &stateFile{path: path, state: TaskState{State: Running, Job: job, Host: host, PID: os.Getpid(), Start: before.Start + 1, Started: time.Now().UTC()}}
 }
 
 // startHeartbeat writes the state at once and at every heartbeat until stop is called. It ignores
 // errors, since a run that cannot write its folder fails with an error of its own.
-func (d *stateFile) startHeartbeat() (stop func()) {
-	d.write()
+func (f *stateFile) startHeartbeat() (stop func()) {
+	f.write()
 	quit := make(chan struct{})
 	var wait sync.WaitGroup
 	wait.Go(func() {
@@ -149,7 +140,7 @@ func (d *stateFile) startHeartbeat() (stop func()) {
 		for {
 			select {
 			case <-tick.C:
-				d.write()
+				f.write()
 			case <-quit:
 				return
 			}
@@ -162,52 +153,43 @@ func (d *stateFile) startHeartbeat() (stop func()) {
 }
 
 // close writes the final state.
-func (d *stateFile) close(err error) error {
+func (f *stateFile) close(err error) error {
 	switch {
 	case errors.Is(err, ErrStopped):
-		d.state.State = Stopped
+		f.state.State = Stopped
 	case err != nil:
-		d.state.State, d.state.Error = Failed, printable(err.Error())
+		f.state.State, f.state.Error = Failed, printable(err.Error())
 	default:
-		d.state.State = Done
+		f.state.State = Done
 	}
-	return d.write()
+	return f.write()
 }
 
-func (d *stateFile) write() error {
-	d.mu.Lock()
-	d.state.Updated = time.Now().UTC()
-	raw, err := json.Marshal(d.state)
-	d.mu.Unlock()
+func (f *stateFile) write() error {
+	f.mu.Lock()
+	f.state.Updated = time.Now().UTC()
+	raw, err := json.Marshal(f.state)
+	f.mu.Unlock()
 	if err != nil {
 		return err
 	}
-	return atomicfile.Write(d.path, append(raw, '\n'))
+	return writeFile(f.path, string(raw)+"\n")
 }
 
 // readTask reads the state of a task, and returns when it was written by the clock of the file
 // system.
-func readTask(path string) (TaskState, time.Time, error) {
-	var s TaskState
-	f, err := os.Open(path)
+func readTask(path string) (s TaskState, written time.Time, err error) {
+	info, err := os.Stat(path)
 	if err != nil {
-		return s, time.Time{}, err
+		return s, written, err
 	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return s, time.Time{}, err
-	}
-	raw, err := io.ReadAll(io.LimitReader(f, 1<<20))
+	raw, err := os.ReadFile(path)
 	if err == nil {
 		err = json.Unmarshal(raw, &s)
 	}
 	if err != nil {
-		return TaskState{}, time.Time{}, fmt.Errorf("reading %s: %w", path, err)
+		return TaskState{}, written, fmt.Errorf("reading %s: %w", path, err)
 	}
 	s.Error, s.Host = printable(s.Error), printable(s.Host)
 	return s, info.ModTime(), nil
 }
-
-// isMissing reports whether err is the error for a task that has not written its state yet.
-func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }

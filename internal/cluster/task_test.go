@@ -219,31 +219,33 @@ func TestStates(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	job := []Job{{ID: "7", Tasks: []int{1}, Merge: "8"}}
-	running := map[jobTask]queueEntry{{"7", 1}: {State: "RUNNING"}}
-	pending := map[jobTask]queueEntry{{"7", 1}: {State: "PENDING", Reason: "Priority"}}
-	ends := func(string) map[int]string { return map[int]string{1: "OUT_OF_MEMORY"} } // final states by task, as Slurm reports them
+	running := map[jobTask]jobState{{"7", 1}: {State: "RUNNING"}}
+	pending := map[jobTask]jobState{{"7", 1}: {State: "PENDING", Reason: "Priority"}}
+	ended := func(string) map[jobTask]jobState { return map[jobTask]jobState{{"7", 1}: {State: "OUT_OF_MEMORY"}} }
+	timeout := map[jobTask]jobState{{"7", 1}: {State: "TIMEOUT"}}
 	cancelled := &now
 	for name, c := range map[string]struct {
 		scheduler string
 		jobs      []Job
 		cancelled *time.Time
-		queue     map[jobTask]queueEntry // nil: the scheduler does not answer
-		written   string                 // state that the task has written; "": none
-		ago       time.Duration          // since it was written
+		known     map[jobTask]jobState // nil: the scheduler does not answer
+		written   string               // state that the task has written; "": none
+		ago       time.Duration        // since it was written
 		want      string
 		note      string
 	}{
-		"not submitted":                     {"slurm", nil, nil, map[jobTask]queueEntry{}, "", 0, Lost, "not submitted"},
+		"not submitted":                     {"slurm", nil, nil, map[jobTask]jobState{}, "", 0, Lost, "not submitted"},
 		"waits":                             {"slurm", job, nil, pending, "", 0, Queued, "Priority"},
 		"runs":                              {"slurm", job, nil, running, Running, 0, Running, ""},
 		"queued again after a stop":         {"slurm", job, nil, pending, Stopped, 0, Queued, "Priority"},
 		"queued again after a failure":      {"slurm", job, nil, pending, Failed, 0, Queued, "Priority"},
 		"done and still in the queue":       {"slurm", job, nil, running, Done, 0, Done, ""},
-		"killed":                            {"slurm", job, nil, map[jobTask]queueEntry{}, Running, 0, Killed, "out of memory"},
-		"killed before its first heartbeat": {"slurm", job, nil, map[jobTask]queueEntry{}, "", 0, Lost, "out of memory"},
-		"stopped":                           {"slurm", job, nil, map[jobTask]queueEntry{}, Stopped, 0, Stopped, ""},
-		"failed":                            {"slurm", job, nil, map[jobTask]queueEntry{}, Failed, 0, Failed, "because"},
-		"cancelled":                         {"slurm", job, cancelled, map[jobTask]queueEntry{}, Stopped, 0, Cancelled, ""},
+		"killed":                            {"slurm", job, nil, map[jobTask]jobState{}, Running, 0, Killed, "out of memory"},
+		"killed, and not yet forgotten":     {"slurm", job, nil, timeout, Running, 0, Killed, "timeout"},
+		"killed before its first heartbeat": {"slurm", job, nil, map[jobTask]jobState{}, "", 0, Lost, "out of memory"},
+		"stopped":                           {"slurm", job, nil, map[jobTask]jobState{}, Stopped, 0, Stopped, ""},
+		"failed":                            {"slurm", job, nil, map[jobTask]jobState{}, Failed, 0, Failed, "because"},
+		"cancelled":                         {"slurm", job, cancelled, map[jobTask]jobState{}, Stopped, 0, Cancelled, ""},
 		"being cancelled":                   {"slurm", job, cancelled, running, Running, 0, Running, ""},
 		"no answer":                         {"slurm", job, nil, nil, "", 0, Unknown, ""},
 		"no answer, running":                {"slurm", job, nil, nil, Running, time.Hour, Running, ""},
@@ -253,15 +255,16 @@ func TestStates(t *testing.T) {
 		"pod that is not restarted":         {"kubernetes", nil, nil, nil, Stopped, time.Hour, Stopped, ""},
 		"pod without heartbeat":             {"kubernetes", nil, nil, nil, Running, time.Hour, Killed, "no heartbeat for 1h0m0s"},
 	} {
-		l := lookup{submission: &Submission{Scheduler: c.scheduler, Jobs: c.jobs, Cancelled: c.cancelled}, queue: c.queue, finalStates: ends, now: now, jobs: map[int]string{}}
+		l := lookup{submission: &Submission{Scheduler: c.scheduler, Jobs: c.jobs, Cancelled: c.cancelled}, known: c.known, ended: ended, endedJobs: map[string]map[jobTask]jobState{}, now: now}
+		id := ""
 		for _, j := range c.jobs {
-			l.jobs[1] = j.ID
+			id = j.ID
 		}
 		task := TaskStatus{Number: 1, TaskState: TaskState{State: c.written}}
 		if c.written == Failed {
 			task.Error = "because"
 		}
-		l.setState(&task, c.written != "", now.Add(-c.ago))
+		l.setState(&task, id, c.written != "", now.Add(-c.ago))
 		if task.State != c.want || !strings.Contains(task.Note, c.note) || c.note == "" && task.Note != "" {
 			t.Errorf("%s: %s (%s), not %s (%s)", name, task.State, task.Note, c.want, c.note)
 		}
@@ -274,17 +277,17 @@ func TestMergeStates(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	job := []Job{{ID: "7", Tasks: []int{1}, Merge: "8"}}
-	none := map[jobTask]queueEntry{}
+	none := map[jobTask]jobState{}
 	for name, c := range map[string]struct {
 		jobs      []Job
 		cancelled *time.Time
-		queue     map[jobTask]queueEntry
+		known     map[jobTask]jobState
 		end       string // the final state that Slurm reports; "": none
 		active    bool   // tasks wait or run
 		want      string
 	}{
-		"in the queue":    {job, nil, map[jobTask]queueEntry{{job: "8"}: {State: "PENDING"}}, "", false, Queued},
-		"runs":            {job, nil, map[jobTask]queueEntry{{job: "8"}: {State: "RUNNING"}}, "", false, Running},
+		"in the queue":    {job, nil, map[jobTask]jobState{{job: "8"}: {State: "PENDING"}}, "", false, Queued},
+		"runs":            {job, nil, map[jobTask]jobState{{job: "8"}: {State: "RUNNING"}}, "", false, Running},
 		"after its tasks": {job, nil, none, "", true, "waiting"},
 		"no answer":       {job, nil, nil, "", false, "waiting"},
 		"not submitted":   {[]Job{{ID: "7", Tasks: []int{1}}}, nil, none, "", false, Lost},
@@ -295,23 +298,13 @@ func TestMergeStates(t *testing.T) {
 		"node failed":     {job, nil, none, "NODE_FAIL", false, Killed},
 		"failed":          {job, nil, none, "FAILED", false, Failed},
 	} {
-		ends := func(string) map[int]string {
-			if c.end == "" {
-				return nil
-			}
-			return map[int]string{0: c.end}
+		ended := func(string) map[jobTask]jobState {
+			return map[jobTask]jobState{{job: "8"}: {State: c.end}}
 		}
-		l := lookup{submission: &Submission{Scheduler: "slurm", Jobs: c.jobs, Cancelled: c.cancelled}, queue: c.queue, finalStates: ends}
+		l := lookup{submission: &Submission{Scheduler: "slurm", Jobs: c.jobs, Cancelled: c.cancelled}, known: c.known, ended: ended, endedJobs: map[string]map[jobTask]jobState{}}
 		if got, note := l.merge(c.active); got != c.want {
 			t.Errorf("%s: %s (%s), not %s", name, got, note, c.want)
 		}
-	}
-	// The lines of sacct are JOB|STATE; 8.batch is a step of job 8, and 7_1 is task 1 of job 7.
-	if e := parseAccounts("8|CANCELLED by 0\n8.batch|CANCELLED\n7_1|COMPLETED\n", "8"); e[0] != "CANCELLED" || len(e) != 1 {
-		t.Errorf("the accounts of job 8 are %v, want CANCELLED alone", e)
-	}
-	if e := parseShow("JobId=8 JobName=x-merge JobState=TIMEOUT Reason=None\n", "8"); e[0] != "TIMEOUT" || len(e) != 1 {
-		t.Errorf("the state of job 8 is %v, want TIMEOUT alone", e)
 	}
 }
 
@@ -389,9 +382,9 @@ func TestReadRecord(t *testing.T) {
 	}
 }
 
-// TestCalibrate checks the cost of a model in seconds, measured in a short run, and that of a model
-// that cannot be measured, which is a guess.
-func TestCalibrate(t *testing.T) {
+// TestCosts checks the cost of a model that is measured, and that of one that cannot be measured,
+// which is a guess.
+func TestCosts(t *testing.T) {
 	t.Parallel()
 	run, _, o := prepared(t, "slurm", smallTasks...)
 	st, err := study.Load(filepath.Join(run, "study.yaml"), nil)
@@ -409,14 +402,14 @@ func TestCalibrate(t *testing.T) {
 		if w.Model == "b" {
 			return Cost{}, errors.New("no measurement")
 		}
-		return Calibrate(ctx, st, w, o)
+		return Measure(ctx, st, run, w, o)
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	a, b := costs[0], costs[1]
 	most := 900 * time.Since(start).Seconds() // a sample takes at most the time of the measurement
-	if !a.Measured || a.Samples <= 0 || a.Samples > most || a.Blocks != 20 {
+	if !a.Measured || a.Open <= 0 || a.Samples <= 0 || a.Samples > most || a.Memory < mebibyte || a.Blocks != 20 {
 		t.Errorf("the measured cost is %+v, want one of 0 to %g s and 20 blocks", a, most)
 	}
 	// Both models have the same size: the guess is scaled to the measured cost.
@@ -424,26 +417,11 @@ func TestCalibrate(t *testing.T) {
 		t.Errorf("the guessed cost is %+v, want the measured one, %+v, within 1 %%", b, a)
 	}
 	if left, _ := filepath.Glob(filepath.Join(run, "cells", "*")); len(left) > 0 {
-		t.Errorf("a calibration leaves %v in the run folder", left)
+		t.Errorf("measuring leaves %v in the run folder", left)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := Costs(ctx, work, func(context.Context, study.Work) (Cost, error) { return Cost{}, ctx.Err() }); !errors.Is(err, context.Canceled) {
-		t.Errorf("a cancelled calibration: error %v, want context.Canceled", err)
-	}
-}
-
-// TestStopwatch checks the cost that a stopwatch extrapolates from a calibration, a short run of
-// two passes over the data, to all work of a model: opening it, processing batches, computing
-// scores.
-func TestStopwatch(t *testing.T) {
-	t.Parallel()
-	w := stopwatch{first: 3 * time.Second, firstSamples: 10, batches: 2 * time.Second, batchSamples: 20, between: 5 * time.Second, betweenFirst: 10}
-	got := w.cost(study.Work{Model: "m", Forwards: 1000, Cells: 8, Blocks: 5}, 2)
-	// A sample takes 0.1 s. So opening took 2 of the 3 seconds to the end of the first batch, and
-	// the scores of 2 cells of 8 took 4 of the 5 seconds between the passes.
-	want := Cost{Model: "m", Open: 2, Samples: 100, Scores: 16, Blocks: 5, Measured: true}
-	if got != want {
-		t.Errorf("%+v, not %+v", got, want)
+		t.Errorf("a cancelled measurement: error %v, want context.Canceled", err)
 	}
 }

@@ -126,7 +126,7 @@ type library struct {
 
 // findLibrary returns the library for the system that the program runs on.
 func findLibrary() (library, error) {
-	folder := filepath.Join("runtime", "node_modules", "onnxruntime-node")
+	folder := filepath.Join("internal", "runtime", "node_modules", "onnxruntime-node")
 	raw, err := os.ReadFile(filepath.Join(folder, "package.json"))
 	if err != nil {
 		return library{}, fmt.Errorf("no ONNX Runtime: run make build first: %w", err)

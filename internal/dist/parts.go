@@ -49,7 +49,7 @@ func listParts(info *buildinfo.BuildInfo, onnxruntime string) (parts, error) {
 		}
 		all = append(all, part{name: m.Path, version: m.Version, purl: "pkg:golang/" + m.Path + "@" + m.Version, folder: folders[m.Path]})
 	}
-	packages, err := npmPackages(filepath.Join("report", "html", "web"))
+	packages, err := npmPackages(filepath.Join("internal", "report", "html", "web"))
 	if err != nil {
 		return nil, err
 	}

@@ -3,8 +3,6 @@ package report
 import (
 	"math"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
@@ -49,6 +47,7 @@ type Chart struct {
 	Common   bool   `json:"common,omitempty"` // panels share the range of values
 	Legend   string `json:"legend,omitempty"` // "" if there is none, "page", or "chart" for one in each panel
 	Null     string `json:"null,omitempty"`   // the legend's note on the null
+	Missing  string `json:"-"`                // why a figure has no rows
 
 	Reading []ReadingPart `json:"reading"` // the sentence that says how to read the chart
 	// Statements is the kind of the statements (sentences) below the chart, or "text" if the rows
@@ -83,24 +82,27 @@ var (
 		X: Axis{Field: "depth", Title: "depth of the layer"}, Y: Axis{Field: "value", Title: "{statistic}"},
 		Relative: &Axis{Field: "relative", Title: "relative depth, first to last layer", Percent: true},
 		Colour:   curveColours, Spread: []Field{"layer"}, Titled: "{panel}", Untitled: "{statistic}",
-		Legend: "page", Null: "dotted: the null, what chance gives", Reading: curveReading, Statements: CurveStatement}
+		Legend: "page", Null: "dotted: the null, what chance gives", Reading: curveReading, Statements: CurveStatement,
+		Missing: "no measure here is one of layers"}
 	ParameterChart = Chart{Name: "parameter", Title: "By parameter", Mark: LineMark, Table: "scores",
 		X: Axis{Field: "parameter", Title: "value of the parameter"}, Y: Axis{Field: "value", Title: "{statistic}"},
 		Colour: []Field{"model", "data", "variant", "factor"}, Spread: []Field{"parameter"}, Titled: "{panel}", Untitled: "{statistic}",
-		Legend: "page", Null: "dotted: the null, what chance gives", Reading: curveReading, Statements: CurveStatement}
+		Legend: "page", Null: "dotted: the null, what chance gives", Reading: curveReading, Statements: CurveStatement,
+		Missing: "no transformation here has a list of numbers"}
 	ConfidenceChart = Chart{Name: "confidence", Title: "By confidence", Mark: LineMark, Table: "scores",
 		X: Axis{Field: "confidence", Title: "least confidence"}, Y: Axis{Field: "value", Title: "{statistic}"},
 		Colour: []Field{"model", "transform", "parameter", "data", "variant"}, Spread: []Field{"factor"}, Titled: "{panel}", Untitled: "{statistic}",
-		Legend: "page", Null: "dotted: the null, what chance gives", Reading: curveReading, Statements: CurveStatement}
+		Legend: "page", Null: "dotted: the null, what chance gives", Reading: curveReading, Statements: CurveStatement,
+		Missing: "dense-equivariance alone has scores by confidence"}
 	BarsChart = Chart{Name: "bars", Title: "Bars", Mark: BarMark, Table: "scores",
 		X: Axis{Field: "value", Title: "{statistic}"}, Colour: curveColours, Sides: barSides,
 		Titled: "{statistic} {panel} by {down}", Untitled: "{statistic} by {down}", Wide: true,
 		Legend: "page", Null: "a tick alone: the null, what chance gives", Reading: barReading, Statements: ExtremesStatement}
-	heatChart = Chart{Name: "heat", Title: "Heat map", Mark: TileMark, Table: "scores", Sides: tileSides,
+	HeatChart = Chart{Name: "heat", Title: "Heat map", Mark: TileMark, Table: "scores", Sides: tileSides,
 		Titled: "{panel}", Untitled: "{down} by {across}", Reading: tileReading, Statements: ExtremesStatement}
 	DistributionChart = Chart{Name: "distribution", Title: "Distribution", Mark: StepMark, Table: "bins",
 		X: Axis{Field: "from", End: "to", Title: "{statistic}", Free: true}, Y: Axis{Field: "share", Title: "share of {item}s", Percent: true},
-		Colour: []Field{"model", "transform"}, Spread: []Field{"variant"}, Titled: "{panel}", Untitled: "{statistic}",
+		Colour: []Field{"model", "transform"}, Titled: "{panel}", Untitled: "{statistic}",
 		Legend: "page", Reading: distributionReading, Statements: "text", Texts: 3}
 	unitsChart = Chart{Name: "units", Title: "Units by layer", Mark: TileMark, Table: "ranks",
 		X: Axis{Field: "layer", Title: "depth of the layer"}, Y: Axis{Field: "from", End: "to", Title: "units, the highest above", Percent: true},
@@ -111,6 +113,9 @@ var (
 		Colour: []Field{"unit"}, Spread: []Field{"variant", "parameter"}, Titled: "{panel} {layer}", Untitled: "{layer}",
 		Legend: "chart", Reading: tuningReading, Statements: "text", Texts: 1}
 )
+
+// FigureCharts are the charts that package figure also draws.
+var FigureCharts = []Chart{DepthChart, ParameterChart, ConfidenceChart, BarsChart, HeatChart, DistributionChart}
 
 // Bars of the scores of probes show models or layers first, and have panels for factors and
 // transformations.
@@ -142,7 +147,7 @@ func ChartsOf(m measure.Descriptor, rows []scores.Row, a Attachments) []Chart {
 		return nil
 	}
 	measures, layered, grid := Measures{m}, Layered(rows, m.Name), isGrid(own)
-	bars, heat := BarsChart, heatChart
+	bars, heat := BarsChart, HeatChart
 	if m.Probes {
 		bars.Sides, bars.Titled, bars.Wide, bars.Common = probeBarSides, "{panel}", false, true
 		bars.Colour = []Field{"variant", "model", "transform", "parameter", "data", "factor"}
@@ -194,13 +199,17 @@ func ChartsOf(m measure.Descriptor, rows []scores.Row, a Attachments) []Chart {
 	return out
 }
 
-// HeatSides returns the first sides of a heat map that suit rows. The rows must be those of
-// OverTrials or Overview, one for all trials (repetitions of the random draws). Factors are a side
-// only if no row is over all samples. If no sides suit, they are models and transformations.
+// HeatSides returns the first sides of a heat map that suit rows. Means over values do not show the
+// parts of ranges, so pairs are looked for without them. Factors are a side only if no row is over
+// all samples. If no sides suit, they are models and transformations.
 func HeatSides(rows []scores.Row, measures Measures) Sides {
 	layered := slices.ContainsFunc(measures, func(m measure.Descriptor) bool { return Layered(rows, m.Name) })
 	for _, s := range tileSides {
-		if s.suit(measures, rows, layered, isGrid(rows)) && (s.Down != "factor" && s.Across != "factor" || everyFactor(rows)) {
+		own := Overview(rows)
+		if s.Down == "pair" {
+			own = OverTrials(rows)
+		}
+		if s.suit(measures, own, layered, isGrid(own)) && (s.Down != "factor" && s.Across != "factor" || everyFactor(own)) {
 			return s
 		}
 	}
@@ -242,57 +251,7 @@ func withParameter(rows []scores.Row) []scores.Row {
 	return slices.DeleteFunc(slices.Clone(rows), func(r scores.Row) bool { return r.Parameter == "" })
 }
 
-// Confidence returns the least confidence of the samples of a score, from a factor such as
-// confidence=0.5, and NaN for scores without such a factor.
-func Confidence(r *scores.Row) float64 {
-	text, ok := strings.CutPrefix(r.Factor, "confidence=")
-	v, err := strconv.ParseFloat(text, 64)
-	if !ok || err != nil || math.IsInf(v, 0) {
-		return math.NaN()
-	}
-	return v
-}
-
 // everyFactor reports whether every row is limited to a factor, so that none is over all samples.
 func everyFactor(rows []scores.Row) bool {
 	return !slices.ContainsFunc(rows, func(r scores.Row) bool { return r.Factor == "" })
-}
-
-// DepthsDiffer reports whether the deepest layers of the models have different depths. Then depth
-// is relative by default, because at the same absolute depth a deeper model has computed a smaller
-// part of its layers.
-func DepthsDiffer(rows []scores.Row) bool {
-	high := map[string]int{}
-	for _, r := range rows {
-		if r.Layer != "" {
-			high[r.Model] = max(high[r.Model], r.Depth)
-		}
-	}
-	for _, d := range high {
-		if d != high[rows[0].Model] {
-			return true
-		}
-	}
-	return false
-}
-
-// RelativeDepth returns a function that maps the depths of each model's layers to [0, 1]: 0 is the
-// first layer among rows, 1 the last.
-func RelativeDepth(rows []scores.Row) func(*scores.Row) float64 {
-	low, high := map[string]int{}, map[string]int{}
-	for _, r := range rows {
-		if r.Depth < 0 {
-			continue
-		}
-		if d, seen := low[r.Model]; !seen || r.Depth < d {
-			low[r.Model] = r.Depth
-		}
-		high[r.Model] = max(high[r.Model], r.Depth)
-	}
-	return func(r *scores.Row) float64 {
-		if span := high[r.Model] - low[r.Model]; span > 0 {
-			return float64(r.Depth-low[r.Model]) / float64(span)
-		}
-		return 0
-	}
 }

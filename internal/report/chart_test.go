@@ -67,7 +67,7 @@ func TestChartsOf(t *testing.T) {
 func TestFieldsHaveTitles(t *testing.T) {
 	t.Parallel()
 	// "unit" is a column of the table of tuning curves, not a field of a score, and has no title.
-	for _, c := range []Chart{DepthChart, ParameterChart, ConfidenceChart, BarsChart, heatChart, DistributionChart, unitsChart, tuningChart} {
+	for _, c := range []Chart{DepthChart, ParameterChart, ConfidenceChart, BarsChart, HeatChart, DistributionChart, unitsChart, tuningChart} {
 		// Spread: fields that the axes show. Sides: fields of the rows and columns of a heat map.
 		// probeBarSides: the same for bars of probes (networks trained on the vectors of a layer).
 		fields := slices.Concat(c.Colour, c.Spread)

@@ -79,6 +79,18 @@ func Headline(d measure.Descriptor) []measure.StatisticDescriptor {
 	return directed
 }
 
+// Headlines returns the pairs of measure and statistic that Headline and AcrossLayers select for
+// each measure of rows.
+func Headlines(rows []scores.Row, known []measure.Descriptor) map[[2]string]bool {
+	out := map[[2]string]bool{}
+	for _, m := range Describe(rows, known) {
+		for _, s := range AcrossLayers(Headline(m)) {
+			out[[2]string{m.Name, s.Name}] = true
+		}
+	}
+	return out
+}
+
 // Statistic returns the descriptor of the statistic of a row, which has only a name if m does not
 // describe it.
 func (m Measures) Statistic(r *scores.Row) measure.StatisticDescriptor {

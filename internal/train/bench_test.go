@@ -57,7 +57,8 @@ func BenchmarkProbe(b *testing.B) {
 
 // BenchmarkSGD measures a step of SGD with momentum and weight decay, on the ResNet-18 for CIFAR of
 // docs/results/performance.md with batches of 32 and of 128, and on the convolutional network of
-// papers/training/cifar.yaml, which has no residual connections, with batches of 64.
+// papers/effective-invariance/training/cifar.yaml, which has no residual connections, with batches
+// of 64.
 func BenchmarkSGD(b *testing.B) {
 	resnet := ResNet{Shape: []int{3, 32, 32}, Classes: 10, Widths: []int{64, 128, 256, 512}, Blocks: []int{2}, Seed: 1}
 	convnet := ConvNet{Shape: []int{3, 32, 32}, Classes: 10, Widths: []int{16, 32, 64, 128}, Dropout: 0.3, Seed: 1}

@@ -18,7 +18,7 @@
 // of those of one. resampled computes the representations of all images at a layer of each of two
 // models, and draws sets from these; sets may share images, so that there can be more of them.
 // procedures writes a study of measures that work in steps and take longer, such as inversion and
-// the training of probes, on sets of shapes and networks of papers/training/coverage.yaml.
+// the training of probes, on sets of shapes and networks of papers/coverage/training/coverage.yaml.
 // correlation draws points with a known correlation. Points in one independent unit, such as data
 // sets of one corruption, depend on each other; those of different units do not.
 package main
@@ -68,7 +68,7 @@ func run(args []string, out io.Writer) error {
 		var p procedureStudy
 		flags.IntVar(&p.n, "n", 200, "number of images in a set")
 		flags.IntVar(&p.sets, "sets", 40, "number of sets")
-		flags.StringVar(&p.networks, "networks", "networks/coverage", "folder of the trainings of papers/training/coverage.yaml")
+		flags.StringVar(&p.networks, "networks", "networks/coverage", "folder of the trainings of papers/coverage/training/coverage.yaml")
 		flags.StringVar(&p.out, "o", "coverage", "folder of the study")
 		flags.BoolVar(&p.probes, "probes", false, "measure all probes, and nothing else")
 		if err := flags.Parse(args[1:]); err != nil {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/noether-ml/noether/internal/train/autoencoder"
 	"github.com/noether-ml/noether/internal/train/filters"
-	"github.com/noether-ml/noether/measure/resample"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -19,13 +18,10 @@ import (
 // of one layer, trained on patches of images with the sparsity penalty and weight decay or without
 // them. Values are means over the filters of a layer, and intervals are over trainings.
 func (p plan) gabor(ctx context.Context) error {
-	// stills cuts 100 whitened patches from each image of the first of 2 parts of the folder, with
-	// seed 1. p.pick returns the first number, or the second in a quick run of the program.
-	x, err := stills(ctx, p.images, 2, side, p.pick(100, 10), 1)
+	patterns, held, err := p.patches(ctx)
 	if err != nil {
 		return err
 	}
-	patterns, held := divided(x) // patches of side x side pixels, for training and for validation
 	noise, err := filters.Noise(side, side, p.pick(100, 20), rand.New(rand.NewPCG(1, 1)))
 	if err != nil {
 		return err
@@ -54,13 +50,8 @@ func (p plan) gabor(ctx context.Context) error {
 			}
 			percent, exceeding = append(percent, 100*stat.Mean(explained, nil)), append(exceeding, float64(above(explained, chance)))
 		}
-		for _, c := range []struct {
-			name   string
-			values []float64
-		}{{"explained, in percent", percent}, {"filters above 95 % of noises", exceeding}} {
-			mean, half := resample.Student(c.values)
-			list = append(list, around(c.name, mean, half, 1, kind.name))
-		}
+		list = append(list, meanOf("explained, in percent", percent, 1, kind.name),
+			meanOf("filters above 95 % of noises", exceeding, 1, kind.name))
 	}
 	return p.write("gabor", []string{"layer of 64 units"}, list)
 }

@@ -1,13 +1,13 @@
-// Goodfellow trains the networks of papers/goodfellow-2009.yaml, and makes tables of its scores.
-// The study repeats Goodfellow et al. 2009, "Measuring invariances in deep networks"; figures and
-// sections in comments are those of this paper.
+// Goodfellow trains the networks of papers/goodfellow/goodfellow-2009.yaml, and makes tables of its
+// scores. The study repeats Goodfellow et al. 2009, "Measuring invariances in deep networks";
+// figures and sections in comments are those of this paper.
 //
 //	go run ./papers/goodfellow ridge -trainings 5 -images photos -o models  # ridge.onnx, filters as images
 //	go run ./papers/goodfellow depth -images photos -o models               # depth.onnx
-//	noether run papers/goodfellow-2009.yaml --var MODELS=./models ...
-//	noether run papers/goodfellow-2009-depth.yaml --var NETWORKS=depth --var MODELS=./models ... -o runs/depth
+//	noether run papers/goodfellow/goodfellow-2009.yaml --var MODELS=./models ...
+//	noether run papers/goodfellow/goodfellow-2009-depth.yaml --var NETWORKS=depth --var MODELS=./models ... -o runs/depth
 //	go run ./papers/goodfellow copies -copies 100 -images photos -o models -scores runs/depth/scores.csv
-//	noether run papers/goodfellow-2009-depth.yaml --var NETWORKS=copies --var MODELS=./models ... -o runs/copies
+//	noether run papers/goodfellow/goodfellow-2009-depth.yaml --var NETWORKS=copies --var MODELS=./models ... -o runs/copies
 //	go run ./papers/goodfellow gabor -trainings 5 -images photos -o papers/results # Gabor fits of the filters
 //	go run ./papers/goodfellow tables -o papers/results -scores runs/goodfellow-2009/scores.csv,runs/depth/scores.csv
 //
@@ -20,9 +20,9 @@
 // high scores in this grid, figure 3. Those of depth.onnx are stacks of one to three layers with
 // every combination of decays, and those of copies.onnx the stack of each depth with the best
 // scores, trained again. Gabor fits are Gabor functions fitted to the filters of a layer. Belief
-// networks are the convolutional deep belief networks of package internal/train/cdbn. A test is a set of
-// inputs on which the invariance of units is scored: gratings, clips of videos, and images under a
-// moving camera (pan, turn, orbit). The natural tests are all but gratings.
+// networks are the convolutional deep belief networks of package internal/train/cdbn. A test is a
+// set of inputs on which the invariance of units is scored: gratings, clips of videos, and images
+// under a moving camera (pan, turn, orbit). The natural tests are all but gratings.
 package main
 
 import (
@@ -30,20 +30,19 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"strings"
 
 	"github.com/noether-ml/noether/engine/ort"
+	"github.com/noether-ml/noether/papers/internal/tablefile"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, "goodfellow:", err)
-		os.Exit(1)
-	}
+	tablefile.Main("goodfellow", func(args []string, _ io.Writer) error { return run(ctx, args) })
 }
 
 // A plan holds the flags.

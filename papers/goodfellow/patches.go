@@ -8,37 +8,38 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// stills returns the training data: whitened patches of still images, n x side x side, with values
-// in [-1, 1]. The images of the folder are split into the given number of parts. The patches are
-// cut from images of the first part, as many from each as places says; the study measures on the
-// other parts.
-func stills(ctx context.Context, folder string, parts, side, places int, seed uint64) (tensor.Tensor, error) {
-	all, err := dataset.OpenFolder(ctx, dataset.FolderOptions{Dir: folder})
+// patches returns the inputs of training and of validation: whitened patches of side x side pixels
+// with values in [-1, 1], a row for each, cut from one half of the images. The studies measure on
+// the other half.
+func (p plan) patches(ctx context.Context) (training, validation tensor.Tensor, err error) {
+	var none tensor.Tensor
+	all, err := dataset.OpenFolder(ctx, dataset.FolderOptions{Dir: p.images})
 	if err != nil {
-		return tensor.Tensor{}, err
+		return none, none, err
 	}
-	images, err := dataset.Split(ctx, all, 0, 1/float64(parts), dataset.SplitOptions{Seed: 1})
+	images, err := dataset.Split(ctx, all, 0, 0.5, dataset.SplitOptions{Seed: 1})
 	if err != nil {
-		return tensor.Tensor{}, err
+		return none, none, err
 	}
-	// The motion "still" gives one frame of each image, the whitened image, from which patches are
-	// cut.
-	src, err := video.OpenCamera(ctx, video.CameraOptions{Images: images, Motion: "still", Patches: video.Patches{Size: side, Places: places, Seed: seed}})
+	// The motion "still" gives the whitened image, from which patches are cut.
+	cut := video.Patches{Size: side, Places: p.pick(100, 10), Seed: 1}
+	src, err := video.OpenCamera(ctx, video.CameraOptions{Images: images, Motion: "still", Patches: cut})
 	if err != nil {
-		return tensor.Tensor{}, err
+		return none, none, err
 	}
 	defer src.Close()
-	out := tensor.New(src.Len(), side, side)
+	x := tensor.New(src.Len(), side, side)
 	for i := range src.Len() {
 		s, err := src.At(ctx, i, dataset.Frame{})
 		if err != nil {
-			return out, err
+			return none, none, err
 		}
 		for j, v := range s.Input.Data {
-			out.Data[i*side*side+j] = 2*v - 1
+			x.Data[i*side*side+j] = 2*v - 1
 		}
 	}
-	return out, nil
+	training, validation = divided(x)
+	return training, validation, nil
 }
 
 // divided splits inputs x, whose first axis counts them, into those for training and those for

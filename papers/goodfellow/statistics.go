@@ -38,12 +38,6 @@ func welch(x, y []float64) float64 {
 	mx, vx := stat.MeanVariance(x, nil)
 	my, vy := stat.MeanVariance(y, nil)
 	a, b := vx/float64(len(x)), vy/float64(len(y))
-	nu := freedom(a, b, len(x), len(y))
+	nu := (a + b) * (a + b) / (a*a/float64(len(x)-1) + b*b/float64(len(y)-1))
 	return 2 * distuv.StudentsT{Sigma: 1, Nu: nu}.CDF(-math.Abs(mx-my)/math.Sqrt(a+b))
-}
-
-// freedom returns the degrees of freedom of Welch's t, for samples of n and m values whose means
-// have the variances a and b.
-func freedom(a, b float64, n, m int) float64 {
-	return (a + b) * (a + b) / (a*a/float64(n-1) + b*b/float64(m-1))
 }

@@ -16,16 +16,7 @@ import (
 )
 
 // tables writes the tables of docs/results/firing.md as goodfellow-NAME.csv, those for whose models
-// there are scores. The study repeats Goodfellow et al. 2009, the paper; figures and sections are
-// those of the paper.
-//
-// Each model file holds many networks. ridge.onnx has autoencoders of one layer, several trainings
-// for each cell of a grid of target activations (of a sparsity penalty) and weight decays.
-// depth.onnx has stacks of one to three layers with every combination of decays, and copies.onnx
-// the best stack of each depth, trained again. Belief networks are convolutional deep belief
-// networks. A test is a set of inputs on which the invariance of units is scored: gratings (images
-// of sine waves), clips of videos, and images under a moving camera (pan, turn, orbit). The natural
-// tests are all but gratings.
+// there are scores.
 func (p plan) tables() error {
 	t, err := p.read("invariance")
 	if err != nil {
@@ -81,11 +72,14 @@ func plain(statistic, value string, keys ...string) record {
 // around returns a record of a value and the half-width of its interval. half is NaN if there is no
 // interval, as for a difference of values that are all equal.
 func around(statistic string, value, half float64, digits int, keys ...string) record {
-	text := func(v float64) string { return strconv.FormatFloat(v, 'f', digits, 64) }
-	if math.IsNaN(half) {
-		return plain(statistic, text(value), keys...)
-	}
-	return record{keys, statistic, text(value), text(value - half), text(value + half)}
+	c := tablefile.Cells(fmt.Sprintf("%%.%df", digits), value, value-half, value+half)
+	return record{keys, statistic, c[0], c[1], c[2]}
+}
+
+// meanOf returns a record of the mean of independent values.
+func meanOf(statistic string, values []float64, digits int, keys ...string) record {
+	mean, half := resample.Student(values)
+	return around(statistic, mean, half, digits, keys...)
 }
 
 // write writes a table in the format that papers/results reads.
@@ -229,8 +223,7 @@ func (t table) rows() []record {
 				list = append(list, plain(c.name, "", key))
 				continue
 			}
-			mean, half := resample.Student(c.values)
-			list = append(list, around(c.name, mean, half, 1, key))
+			list = append(list, meanOf(c.name, c.values, 1, key))
 		}
 	}
 	return list
@@ -291,8 +284,7 @@ func (t table) copies() []record {
 				}
 				values = append(values, v)
 			}
-			mean, half := resample.Student(values)
-			list = append(list, around(fmt.Sprintf("depth %d", d), mean, half, 1, c.title))
+			list = append(list, meanOf(fmt.Sprintf("depth %d", d), values, 1, c.title))
 			if before != nil {
 				change, half := resample.Welch(before, values)
 				list = append(list, around(fmt.Sprintf("depth %d - depth %d", d, d-1), change, half, 1, c.title), plain(fmt.Sprintf("p, depth %d to %d", d-1, d), significance(before, values), c.title))
@@ -343,12 +335,8 @@ func (t table) beliefTable(networks []string) []record {
 			a, b := t.of(n, "layer1", c.test), t.of(n, "layer2", c.test)
 			first, second, change = append(first, a), append(second, b), append(change, 100*(b/a-1))
 		}
-		for i, values := range [][]float64{first, second} {
-			mean, half := resample.Student(values)
-			list = append(list, around(fmt.Sprintf("layer %d", i+1), mean, half, 1, c.title))
-		}
-		mean, half := resample.Student(change)
-		list = append(list, around("change in percent", mean, half, 0, c.title), plain("change in the paper", changesOfThePaper[c.test], c.title))
+		list = append(list, meanOf("layer 1", first, 1, c.title), meanOf("layer 2", second, 1, c.title),
+			meanOf("change in percent", change, 0, c.title), plain("change in the paper", changesOfThePaper[c.test], c.title))
 	}
 	return list
 }

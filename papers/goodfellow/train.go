@@ -65,13 +65,10 @@ const mild = 0.03
 // the flags of the command.
 func (p plan) train(ctx context.Context, which string) error {
 	started := time.Now()
-	// stills cuts 100 patches (10 with -quick) from each image of the first of 2 parts of the
-	// folder, with seed 1. divided keeps every tenth of them for validation.
-	x, err := stills(ctx, p.images, 2, side, p.pick(100, 10), 1)
+	patterns, held, err := p.patches(ctx)
 	if err != nil {
 		return err
 	}
-	patterns, held := divided(x)
 	fmt.Printf("%d patches, %d held out, %.0f s\n", patterns.Shape[0], held.Shape[0], time.Since(started).Seconds())
 	networks := p.ridge
 	if which == "depth" {
@@ -82,6 +79,16 @@ func (p plan) train(ctx context.Context, which string) error {
 	}
 	fmt.Printf("%s.onnx after %.0f s\n", which, time.Since(started).Seconds())
 	return nil
+}
+
+// parallel calls f for 0 to n-1, on all cores, until one fails.
+func parallel(ctx context.Context, n int, f func(ctx context.Context, i int) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range n {
+		group.Go(func() error { return f(ctx, i) })
+	}
+	return group.Wait()
 }
 
 // pick returns the usual value of a setting, or a small one with -quick.
@@ -103,32 +110,28 @@ func (p plan) settings(decay float64, seed uint64) autoencoder.Settings {
 func (p plan) ridge(ctx context.Context, patterns, held tensor.Tensor) error {
 	branches := make([]autoencoder.Branch, p.trainings*len(targets)*len(ridgeDecays))
 	var c curves
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(runtime.GOMAXPROCS(0))
-	for i := range branches {
-		group.Go(func() error {
-			number, target, decay := i%p.trainings+1, targets[i/p.trainings/len(ridgeDecays)], ridgeDecays[i/p.trainings%len(ridgeDecays)]
-			s := p.settings(decay, uint64(number))
-			if target != unpenalised {
-				s.Target, s.Weight = target, penaltyWeight
-			}
-			if decay > mild {
-				s.RollbackFactor = 0
-			}
-			l, err := autoencoder.Train(ctx, p.rt, patterns, held, s)
-			if err != nil {
-				return err
-			}
-			name := fmt.Sprintf("%s/training%d", cell(target, decay), number)
-			branches[i] = autoencoder.Branch{Name: name, Layers: []*autoencoder.Layer{l}}
-			c.add(name, 1, decay, l)
-			if number > 1 {
-				return nil
-			}
-			return p.sheet("ridge", strings.ReplaceAll(cell(target, decay), "/", "-"), 8, 3, autoencoder.Images(side, 1, l))
-		})
-	}
-	if err := group.Wait(); err != nil {
+	err := parallel(ctx, len(branches), func(ctx context.Context, i int) error {
+		number, target, decay := i%p.trainings+1, targets[i/p.trainings/len(ridgeDecays)], ridgeDecays[i/p.trainings%len(ridgeDecays)]
+		s := p.settings(decay, uint64(number))
+		if target != unpenalised {
+			s.Target, s.Weight = target, penaltyWeight
+		}
+		if decay > mild {
+			s.RollbackFactor = 0
+		}
+		l, err := autoencoder.Train(ctx, p.rt, patterns, held, s)
+		if err != nil {
+			return err
+		}
+		name := fmt.Sprintf("%s/training%d", cell(target, decay), number)
+		branches[i] = autoencoder.Branch{Name: name, Layers: []*autoencoder.Layer{l}}
+		c.add(name, 1, decay, l)
+		if number > 1 {
+			return nil
+		}
+		return p.sheet("ridge", strings.ReplaceAll(cell(target, decay), "/", "-"), 8, 3, autoencoder.Images(side, 1, l))
+	})
+	if err != nil {
 		return err
 	}
 	if err := p.curves("ridge", &c); err != nil {
@@ -149,12 +152,10 @@ type tree struct {
 // depth trains stacks with every combination of decays.
 func (p plan) depth(ctx context.Context, patterns, held tensor.Tensor) error {
 	t := &tree{plan: p}
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(runtime.GOMAXPROCS(0))
-	for _, decay := range depthDecays {
-		group.Go(func() error { return t.grow(ctx, patterns, held, []float64{decay}, nil) })
-	}
-	if err := group.Wait(); err != nil {
+	err := parallel(ctx, len(depthDecays), func(ctx context.Context, i int) error {
+		return t.grow(ctx, patterns, held, depthDecays[i:i+1], nil)
+	})
+	if err != nil {
 		return err
 	}
 	if err := p.curves("depth", &t.curves); err != nil {
@@ -218,39 +219,34 @@ func (p plan) copy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	x, err := stills(ctx, p.images, 2, side, p.pick(100, 10), 1)
+	patterns, held, err := p.patches(ctx)
 	if err != nil {
 		return err
 	}
-	patterns, held := divided(x)
 	var c curves
 	branches := make([]autoencoder.Branch, maxLayers*p.copies)
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(runtime.GOMAXPROCS(0))
-	for i := range branches {
-		group.Go(func() error {
-			decays, number := best[i/p.copies], i%p.copies
-			b := autoencoder.Branch{Name: fmt.Sprintf("depth%d/copy%d", len(decays), number)}
-			patterns, held := patterns, held
-			for k, decay := range decays {
-				seed := uint64(1000*(number+1) + k) // of no other training
-				l, err := autoencoder.Train(ctx, p.rt, patterns, held, p.settings(decay, seed))
-				if err != nil {
-					return err
-				}
-				inner, err := encoded(ctx, p.rt, l, patterns, held)
-				if err != nil {
-					return err
-				}
-				patterns, held = inner[0], inner[1]
-				b.Layers = append(b.Layers, l)
-				c.add(b.Name, k+1, decay, l)
+	err = parallel(ctx, len(branches), func(ctx context.Context, i int) error {
+		decays, number := best[i/p.copies], i%p.copies
+		b := autoencoder.Branch{Name: fmt.Sprintf("depth%d/copy%d", len(decays), number)}
+		patterns, held := patterns, held
+		for k, decay := range decays {
+			seed := uint64(1000*(number+1) + k) // of no other training
+			l, err := autoencoder.Train(ctx, p.rt, patterns, held, p.settings(decay, seed))
+			if err != nil {
+				return err
 			}
-			branches[i] = b
-			return nil
-		})
-	}
-	if err := group.Wait(); err != nil {
+			inner, err := encoded(ctx, p.rt, l, patterns, held)
+			if err != nil {
+				return err
+			}
+			patterns, held = inner[0], inner[1]
+			b.Layers = append(b.Layers, l)
+			c.add(b.Name, k+1, decay, l)
+		}
+		branches[i] = b
+		return nil
+	})
+	if err != nil {
 		return err
 	}
 	for i := range maxLayers {

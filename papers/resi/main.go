@@ -1,11 +1,11 @@
-// Resi makes the training data of the study papers/resi.yaml, and the table of its results.
+// Resi makes the training data of the study papers/resi/resi.yaml, and the table of its results.
 //
 //	go run ./papers/resi data -n 3000 -o resi data_batch_1.bin
 //	go run ./papers/resi table runs/labels/scores.csv runs/dots/scores.csv runs/noise/scores.csv runs/layers/scores.csv
 //
 // The study is the six tests of Klabunde et al. 2025 (ReSi, a benchmark of representational
 // similarity), which ask whether measures of similarity tell apart networks that should differ.
-// Networks and training sets are smaller than in the paper. papers/resi.yaml has all commands.
+// Networks and training sets are smaller than in the paper. papers/resi/resi.yaml has all commands.
 package main
 
 import (

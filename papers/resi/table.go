@@ -28,10 +28,10 @@ type test struct {
 }
 
 // tests returns the six tests of ReSi (Klabunde et al. 2025) for the four runs that
-// papers/resi.yaml describes, each of which gives a table of scores: labels (networks trained with
-// random labels), dots (with dots on the images that show the class: shortcuts), noise (with noise
-// as augmentation) and layers (of single networks). The networks of a group differ in their seed
-// only.
+// papers/resi/resi.yaml describes, each of which gives a table of scores: labels (networks trained
+// with random labels), dots (with dots on the images that show the class: shortcuts), noise (with
+// noise as augmentation) and layers (of single networks). The networks of a group differ in their
+// seed only.
 //
 // The first two compare similarity with two measures: accuracy on clean (not transformed) images,
 // and disagreement, the fraction of images for which two networks predict different classes.

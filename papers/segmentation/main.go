@@ -1,5 +1,5 @@
-// Segmentation makes the tables of the study papers/segmentation.yaml: means over trainings, that
-// is, over networks that differ in the seed alone.
+// Segmentation makes the tables of the study papers/segmentation/segmentation.yaml: means over
+// trainings, that is, over networks that differ in the seed alone.
 //
 //	go run ./papers/segmentation runs/segmentation/scores.csv papers/results
 //
@@ -16,26 +16,19 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
-	"github.com/noether-ml/noether/measure/resample"
 	"github.com/noether-ml/noether/papers/internal/tablefile"
 	"github.com/noether-ml/noether/scores"
 )
 
-func main() {
-	if err := run(os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, "segmentation:", err)
-		os.Exit(1)
-	}
-}
+func main() { tablefile.Main("segmentation", run) }
 
-func run(args []string) error {
+func run(args []string, _ io.Writer) error {
 	if len(args) != 2 {
 		return errors.New("usage: segmentation SCORES FOLDER: the file of scores, and a folder for the tables")
 	}
@@ -65,13 +58,10 @@ type quantity struct {
 // A kind is a class of trainings that differ in nothing but the seed.
 type kind struct{ decoder, augmentation string }
 
-// A sample holds the values of a quantity by seed.
-type sample map[string]float64
-
 // read returns the values of the scores by kind of training, without those that are limited to the
 // samples with one value of a factor (a known property), such as a class.
-func read(rows []scores.Row) (map[kind]map[quantity]sample, error) {
-	out := map[kind]map[quantity]sample{}
+func read(rows []scores.Row) (map[kind]map[quantity]tablefile.Sample, error) {
+	out := map[kind]map[quantity]tablefile.Sample{}
 	for _, r := range rows {
 		if r.Factor != "" || math.IsNaN(r.Value) {
 			continue
@@ -79,34 +69,19 @@ func read(rows []scores.Row) (map[kind]map[quantity]sample, error) {
 		_, name, _ := strings.Cut(r.Model, "/") // series/seed-1-augment-plain-network-fcn
 		part := strings.Split(name, "-")
 		if len(part) != 6 || part[0] != "seed" || part[2] != "augment" || part[4] != "network" {
-			return nil, fmt.Errorf("model %q is no training of papers/training/segmentation.yaml", r.Model)
+			return nil, fmt.Errorf("model %q is no training of papers/segmentation/training/segmentation.yaml", r.Model)
 		}
 		k := kind{part[5], part[3]}
 		if out[k] == nil {
-			out[k] = map[quantity]sample{}
+			out[k] = map[quantity]tablefile.Sample{}
 		}
 		q := quantity{r.Statistic, strings.TrimSpace(r.Transform + " " + r.Parameter), r.Layer}
 		if out[k][q] == nil {
-			out[k][q] = sample{}
+			out[k][q] = tablefile.Sample{}
 		}
 		out[k][q][part[1]] = r.Value
 	}
 	return out, nil
-}
-
-// interval returns the mean of values and its 95 % interval, which is NaN for a single value.
-func interval(values []float64) (mean, low, high float64) {
-	mean, half := resample.Student(values)
-	return mean, mean - half, mean + half
-}
-
-func (s sample) values() []float64 {
-	var out []float64
-	for _, v := range s {
-		out = append(out, v)
-	}
-	slices.Sort(out)
-	return out
 }
 
 // The rows and columns of the tables, in order. A key names a transformation and its parameter, as
@@ -129,18 +104,16 @@ var (
 	statistics = []statistic{labelled, {"pixel-agreement", "pixel agreement"}, {"miou", "mean IoU with τ f(x)"}}
 )
 
-func number(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
-
 // cells returns three cells of a table: the mean of a sample and its interval, which is clipped to
 // [0, limit].
-func cells(s sample, limit float64) []string {
-	mean, low, high := interval(s.values())
-	return []string{number(mean), number(max(low, 0)), number(min(high, limit))}
+func cells(s tablefile.Sample, limit float64) []string {
+	mean, low, high := tablefile.Interval(s.Values())
+	return tablefile.Cells("%.3f", mean, max(low, 0), min(high, limit))
 }
 
 // outputs returns the table of the statistics of class maps. For images that are not transformed
 // there is only the one that compares with the labels.
-func outputs(values map[kind]map[quantity]sample) [][]string {
+func outputs(values map[kind]map[quantity]tablefile.Sample) [][]string {
 	table := [][]string{{"network", "augmentation", "transformation", "statistic", "value", "low", "high"}}
 	for _, k := range kinds {
 		head := []string{decoders[k.decoder], k.augmentation}
@@ -157,9 +130,9 @@ func outputs(values map[kind]map[quantity]sample) [][]string {
 
 // effects returns the table of differences of these statistics between two kinds of trainings, or
 // between two transformations: means over seeds.
-func effects(values map[kind]map[quantity]sample) [][]string {
+func effects(values map[kind]map[quantity]tablefile.Sample) [][]string {
 	table := [][]string{{"difference", "trainings", "transformation", "statistic", "value"}}
-	add := func(name, trainings, view string, of func(s statistic) (more, less sample)) {
+	add := func(name, trainings, view string, of func(s statistic) (more, less tablefile.Sample)) {
 		for _, s := range statistics {
 			more, less := of(s)
 			table = append(table, []string{name, trainings, view, s.name, difference(more, less)})
@@ -167,7 +140,7 @@ func effects(values map[kind]map[quantity]sample) [][]string {
 	}
 	between := func(name, trainings string, more, less kind) {
 		for _, v := range views {
-			add(name, trainings, v.name, func(s statistic) (a, b sample) {
+			add(name, trainings, v.name, func(s statistic) (a, b tablefile.Sample) {
 				q := quantity{s.key, v.key, ""}
 				return values[more][q], values[less][q]
 			})
@@ -180,7 +153,7 @@ func effects(values map[kind]map[quantity]sample) [][]string {
 		between("U-Net less FCN", augmentation, kind{"unet", augmentation}, kind{"fcn", augmentation})
 	}
 	for _, k := range kinds {
-		add("4 pixels less 1 pixel", decoders[k.decoder]+", "+k.augmentation, "translation", func(s statistic) (a, b sample) {
+		add("4 pixels less 1 pixel", decoders[k.decoder]+", "+k.augmentation, "translation", func(s statistic) (a, b tablefile.Sample) {
 			return values[k][quantity{s.key, "shift 0.125", ""}], values[k][quantity{s.key, "shift 0.03125", ""}]
 		})
 	}
@@ -189,15 +162,8 @@ func effects(values map[kind]map[quantity]sample) [][]string {
 
 // difference returns the mean over seeds of the differences of two samples, with its interval and
 // whether the difference is seen.
-func difference(more, less sample) string {
-	var differences []float64
-	for seed, value := range less {
-		if other, ok := more[seed]; ok {
-			differences = append(differences, other-value)
-		}
-	}
-	slices.Sort(differences)
-	mean, low, high := interval(differences)
+func difference(more, less tablefile.Sample) string {
+	mean, low, high := tablefile.Interval(more.Minus(less))
 	return fmt.Sprintf("%+.3f [%+.3f, %+.3f] %s", mean, low, high, verdict(low, high))
 }
 
@@ -214,7 +180,7 @@ func verdict(low, high float64) string {
 
 // depths returns the table of the equivariance error of every layer f under each transformation T:
 // |f(T(x)) - τ f(x)| / |τ f(x)|.
-func depths(values map[kind]map[quantity]sample) [][]string {
+func depths(values map[kind]map[quantity]tablefile.Sample) [][]string {
 	table := [][]string{{"network", "augmentation", "layer", "statistic", "value", "low", "high"}}
 	for _, k := range kinds {
 		var layers []string

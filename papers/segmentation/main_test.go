@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/noether-ml/noether/papers/internal/tablefile"
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -41,8 +42,8 @@ func artificialRows() []scores.Row {
 
 // TestTables compares the tables with values computed by hand: the mean of 0.1, 0.2 and 0.3 has a
 // standard error of 0.1 / sqrt(3), and the 97.5 % quantile of Student's t with two degrees of
-// freedom is 4.303. The lower bound would be negative, and is clipped to 0. In the tables "A less B"
-// is the difference A - B. TestVerdict says what "seen", "not seen" and "open" stand for.
+// freedom is 4.303. The lower bound would be negative, and is clipped to 0. In the tables "A less
+// B" is the difference A - B. TestVerdict says what "seen", "not seen" and "open" stand for.
 func TestTables(t *testing.T) {
 	values, err := read(artificialRows())
 	if err != nil {
@@ -87,7 +88,7 @@ func TestVerdict(t *testing.T) {
 			t.Errorf("[%v, %v] is %q, want %q", c.low, c.high, got, c.want)
 		}
 	}
-	if mean, low, _ := interval([]float64{3}); mean != 3 || !math.IsNaN(low) {
+	if mean, low, _ := tablefile.Interval([]float64{3}); mean != 3 || !math.IsNaN(low) {
 		t.Errorf("one value has the mean %v and the bound %v", mean, low)
 	}
 }
@@ -95,6 +96,6 @@ func TestVerdict(t *testing.T) {
 // TestOtherScores checks that scores of other studies are an error.
 func TestOtherScores(t *testing.T) {
 	if _, err := read([]scores.Row{{Model: "resnet20", Statistic: "miou", Value: 1}}); err == nil {
-		t.Error("a model that was not trained by papers/training/segmentation.yaml is accepted")
+		t.Error("a model that was not trained by papers/segmentation/training/segmentation.yaml is accepted")
 	}
 }

@@ -1,16 +1,15 @@
 package main
 
-import "cmp"
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/noether-ml/noether/papers/internal/tablefile"
+)
 
 // A finding is a statement of the paper (Nanda et al. 2022): that the first of two scores is
 // larger. Their difference is computed for each of several independent pairs of networks; the i-th
 // pair of one side, in the order of the seeds, is compared with the i-th of the other.
-//
-// The score STIR(m2 given m1) is the similarity (by CKA, in the column debiased by debiased CKA), in
-// network m2, of images x and x' that have the same representation in m1, the reference; m2 is the
-// other network. The column cka compares m1 and m2 on x alone. The kind of a network says how
-// it was trained, such as plain, or at for AT (adversarial training); the networks of a kind differ
-// in the seed. An experiment is a study, such as stir-seeds, with a table of its scores.
 type finding struct {
 	item, text   string // the table or figure of the paper, and what it says
 	table        string // the experiment with the scores
@@ -112,7 +111,7 @@ func findingRows(tables map[string]groups, stored [][]string) [][]string {
 		for i := range a {
 			a[i] -= b[i]
 		}
-		value, low, high := interval(a)
+		value, low, high := tablefile.Interval(a)
 		verdict := "open"
 		switch {
 		case f.larger.missed(tables[f.table]) > maxMissed || f.less.missed(tables[other]) > maxMissed:
@@ -122,8 +121,10 @@ func findingRows(tables map[string]groups, stored [][]string) [][]string {
 		case high < 0:
 			verdict = "not seen"
 		}
+		cells := tablefile.Cells("%.3f", value, low, high)
+		cells[0] = fmt.Sprintf("%+.3f", value)
 		out = append(out,
-			append([]string{f.item, f.text, "difference"}, cells("%+.3f", value, low, high)...),
+			append([]string{f.item, f.text, "difference"}, cells...),
 			[]string{f.item, f.text, "verdict", verdict, "", ""})
 	}
 	return out
@@ -172,7 +173,7 @@ func (s side) missed(g groups) float64 {
 	}
 	var most float64
 	for _, k := range s.groups {
-		mean, _, _ := interval(side{[]group{k}, of}.values(g))
+		mean, _, _ := tablefile.Interval(side{[]group{k}, of}.values(g))
 		most = max(most, mean)
 	}
 	return most

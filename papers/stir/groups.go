@@ -9,12 +9,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/noether-ml/noether/measure/resample"
 	"github.com/noether-ml/noether/scores"
 )
 
-// A group is a row of a table of STIR (similarity through inverted representations, Nanda et al.
-// 2022): the kinds of the two networks (how they were trained), and the layer. The reference is the
+// A group is a row of a table: the kinds of the two networks, and the layer. The reference is the
 // network whose representation the inversion matches.
 type group struct {
 	reference, other string
@@ -103,25 +101,6 @@ func (p pairs) values(c column) []float64 {
 		if n > 0 {
 			out = append(out, sum/n)
 		}
-	}
-	return out
-}
-
-// interval returns the mean of independent values and its 95 % interval.
-func interval(v []float64) (mean, low, high float64) {
-	for _, x := range v {
-		mean += x / float64(len(v))
-	}
-	low, high = resample.Jackknife(mean, len(v), resample.MeanWithoutGroups(v))
-	return mean, low, high
-}
-
-// cells returns the cells of a table for a mean, in the given format, and for the two ends of its
-// interval. The mean of one pair has no interval: low and high are NaN, and their cells are empty.
-func cells(format string, mean, low, high float64) []string {
-	out := []string{fmt.Sprintf(format, mean), "", ""}
-	if !math.IsNaN(low) && !math.IsNaN(high) {
-		out[1], out[2] = fmt.Sprintf("%.3f", low), fmt.Sprintf("%.3f", high)
 	}
 	return out
 }

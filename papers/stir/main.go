@@ -3,31 +3,24 @@
 //
 //	go run ./papers/stir -runs runs -networks networks
 //
-// STIR is Similarity Through Inverted Representations (Nanda et al. 2022). Networks are independent
-// if they are trained separately. So the independent observations of every interval are pairs of
-// networks, and no network belongs to two pairs of one row. A pair's value is the mean over trials,
-// the repetitions of all random draws (equation 6), and over both directions if the two networks
-// are of one kind. An interval is the Student's t interval of the mean over pairs. Rows whose runs
-// or trainings are missing stay as they were.
+// The independent observations of every interval are pairs of networks, and no network belongs to
+// two pairs of one row. A pair's value is the mean over trials (equation 6 of Nanda et al. 2022),
+// and over both directions if the two networks are of one kind: kinds differ in more than the seed.
+// Rows whose runs or trainings are missing stay as they were.
 //
-// The networks of a kind differ in the seed. Plain networks are trained on unchanged images, those
-// of AT (adversarial training) on adversarial ones (Madry et al. 2018), and TRADES and MART are two
-// other defences (docs/reference/training-file.md). STIR(m2 given m1) is the similarity, in m2, of
-// images x and x' that have the same representation in m1, the reference. For adversarial STIR the
-// search for x' also maximises the distance of x and x' in m2. Controversial images are the x' of
-// such a search that starts from x. An image is missed if the search does not reach the
-// representation of x in m1. Agreement is the fraction of the x' for which m1 and m2 predict the
-// same class. CKA compares the representations of x itself in m1 and m2. A null is the value that
-// chance gives, on shuffled pairs of images. The study stir-iterations varies the number of steps
-// of adversarial training, and stir-updates that of training images.
+// STIR(m2 given m1) compares, in m2, images x and x' with the same representation in m1, the
+// reference. For adversarial STIR the search for x' also maximises the distance of x and x' in m2.
+// Controversial images are the x' of such a search that starts from x. An image is missed if the
+// search does not reach the representation of x in m1. Agreement is the fraction of the x' for which
+// m1 and m2 predict the same class. CKA compares the representations of x itself in m1 and m2.
 package main
 
 import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"io/fs"
-	"log"
 	"math"
 	"path/filepath"
 	"slices"
@@ -35,16 +28,17 @@ import (
 	"github.com/noether-ml/noether/papers/internal/tablefile"
 )
 
-func main() {
-	runs := flag.String("runs", "runs", "the folder with the runs stir-seeds, stir-layers and so on")
-	networks := flag.String("networks", "networks", "the folder with the trainings stir, stir-defences and so on")
-	out := flag.String("out", "papers/results", "the folder of the tables")
-	flag.Parse()
-	log.SetFlags(0)
-	log.SetPrefix("stir: ")
-	if err := write(*runs, *networks, *out); err != nil {
-		log.Fatal(err)
+func main() { tablefile.Main("stir", run) }
+
+func run(args []string, _ io.Writer) error {
+	flags := flag.NewFlagSet("stir", flag.ContinueOnError)
+	runs := flags.String("runs", "runs", "the folder with the runs stir-seeds, stir-layers and so on")
+	networks := flags.String("networks", "networks", "the folder with the trainings stir, stir-defences and so on")
+	out := flags.String("out", "papers/results", "the folder of the tables")
+	if err := flags.Parse(args); err != nil {
+		return err
 	}
+	return write(*runs, *networks, *out)
 }
 
 // write writes a table for each experiment, stir-findings.csv and stir-networks.csv.
@@ -53,7 +47,7 @@ func write(runs, networks, out string) error {
 	for _, e := range experiments {
 		rows, err := tablefile.ReadScores(filepath.Join(runs, e.name, "scores.csv"))
 		if errors.Is(err, fs.ErrNotExist) {
-			log.Printf("no run %s", e.name)
+			fmt.Println("no run", e.name)
 			continue
 		}
 		g := groups{}
@@ -68,32 +62,23 @@ func write(runs, networks, out string) error {
 			return err
 		}
 	}
-	path := filepath.Join(out, "stir-findings.csv")
-	stored, err := readCSV(path)
+	rewrite := func(name string, rows func(stored [][]string) ([][]string, error)) error {
+		path := filepath.Join(out, name)
+		stored, err := tablefile.Read(path)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		table, err := rows(stored)
+		if err != nil {
+			return err
+		}
+		return tablefile.Write(path, table)
+	}
+	err := rewrite("stir-findings.csv", func(stored [][]string) ([][]string, error) { return findingRows(all, stored), nil })
 	if err != nil {
 		return err
 	}
-	if err := tablefile.Write(path, findingRows(all, stored)); err != nil {
-		return err
-	}
-	path = filepath.Join(out, "stir-networks.csv")
-	if stored, err = readCSV(path); err != nil {
-		return err
-	}
-	rows, err := networkRows(networks, stored)
-	if err != nil {
-		return err
-	}
-	return tablefile.Write(path, rows)
-}
-
-// readCSV returns the rows of a file, none if it does not exist.
-func readCSV(path string) ([][]string, error) {
-	rows, err := tablefile.Read(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return rows, err
+	return rewrite("stir-networks.csv", func(stored [][]string) ([][]string, error) { return networkRows(networks, stored) })
 }
 
 // beginning returns the rows of a table that begin with the given cells.
@@ -177,13 +162,12 @@ func (e experiment) rows(g groups) [][]string {
 			if len(v) == 0 {
 				continue
 			}
-			value, low, high := interval(v)
-			low, high = max(low, c.low), min(high, c.high())
-			cell := []string{fmt.Sprintf("%.2f", value), "", ""}
+			value, low, high := tablefile.Interval(v)
+			cells := tablefile.Cells("%.2f", value, math.NaN(), math.NaN())
 			if c.interval {
-				cell = cells("%.3f", value, low, high)
+				cells = tablefile.Cells("%.3f", value, max(low, c.low), min(high, c.high()))
 			}
-			out = append(out, append(append(slices.Clone(names), c.title), cell...))
+			out = append(out, slices.Concat(names, []string{c.title}, cells))
 		}
 	}
 	return out

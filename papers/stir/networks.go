@@ -13,8 +13,7 @@ import (
 )
 
 // networkTitles maps values of the keys that training files (settings of noether train) vary to the
-// names in the table of networks. AT is adversarial training; TRADES and MART are two other
-// defences against attacks.
+// names in the table of networks.
 var networkTitles = map[string]string{
 	"resnet18": "ResNet-18", "vgg16": "VGG-16", "resnet34": "ResNet-34", "vgg19": "VGG-19", "plain": "plain", "at": "AT", "one": "AT, 1 step", "trades": "TRADES", "mart": "MART",
 }
@@ -47,8 +46,8 @@ func networkRows(folder string, stored [][]string) ([][]string, error) {
 				values []float64
 			}{{"test accuracy", t.accuracy}, {"robust accuracy", t.robust}} {
 				if len(s.values) > 0 {
-					mean, low, high := interval(s.values)
-					out = append(out, append([]string{name + ".yaml", t.name, s.title}, cells("%.3f", mean, max(low, 0), min(high, 1))...))
+					mean, low, high := tablefile.Interval(s.values)
+					out = append(out, append([]string{name + ".yaml", t.name, s.title}, tablefile.Cells("%.3f", mean, max(low, 0), min(high, 1))...))
 				}
 			}
 		}

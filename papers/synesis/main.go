@@ -1,14 +1,12 @@
-// Synesis makes the tables of docs/results/probes.md about encoders that differ in training, from
-// the scores of papers/synesis-encoders.yaml and papers/synesis-rate.yaml. The studies follow
-// Plachouras et al. 2025, whose software is called synesis. P-equivariance is the measure
-// parameter-equivariance (a probe predicts the parameter of a transformation), R-equivariance is
-// representation-equivariance (a probe predicts the representation of the transformed input); the
-// probes are slp (a single-layer perceptron, which is linear) and mlp.
+// Synesis makes data and tables of the experiments that follow Plachouras et al. 2025, whose
+// software is called synesis.
 //
-//	go run ./papers/synesis -o papers/results runs/encoders/scores.csv runs/rate/scores.csv
+//	go run ./papers/synesis strings -digits data/fsdd -o strings
+//	go run ./papers/synesis tables -o papers/results runs/encoders/scores.csv runs/rate/scores.csv
 //
-// Of each study, named STUDY, it writes STUDY.csv, with the mean over the networks of each kind of
-// training (which differ in the seed), and STUDY-differences.csv, with the differences between
+// Strings joins spoken digits to utterances, of which synesis-rate.yaml measures the speech rate.
+// Tables makes, of each study STUDY, STUDY.csv with the mean over the networks of each kind of
+// training (which differ in the seed), and STUDY-differences.csv with the differences between
 // kinds. Networks are the independent units: intervals are Student's t over networks.
 package main
 
@@ -16,20 +14,25 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"os"
+	"io"
 
 	"github.com/noether-ml/noether/papers/internal/tablefile"
 )
 
-func main() {
-	if err := run(os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, "synesis:", err)
-		os.Exit(1)
+func main() { tablefile.Main("synesis", run) }
+
+func run(args []string, _ io.Writer) error {
+	switch {
+	case len(args) > 0 && args[0] == "strings":
+		return writeStrings(args[1:])
+	case len(args) > 0 && args[0] == "tables":
+		return writeTables(args[1:])
 	}
+	return errors.New("usage: synesis strings [flags], or synesis tables [flags] SCORES")
 }
 
-func run(args []string) error {
-	flags := flag.NewFlagSet("synesis", flag.ContinueOnError)
+func writeTables(args []string) error {
+	flags := flag.NewFlagSet("tables", flag.ContinueOnError)
 	out := flags.String("o", ".", "folder of the tables")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -39,10 +42,10 @@ func run(args []string) error {
 	}
 	for _, file := range flags.Args() {
 		rows, err := tablefile.ReadScores(file)
-		if err != nil {
-			return err
+		if err == nil {
+			err = write(*out, rows)
 		}
-		if err := write(*out, rows); err != nil {
+		if err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}
 	}

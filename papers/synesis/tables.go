@@ -41,7 +41,7 @@ type observation struct {
 // A sample holds the scores of the networks of one kind, and the nulls of these scores, which
 // chance alone gives.
 type sample struct {
-	values map[string]float64 // by network
+	values tablefile.Sample
 	nulls  []float64
 }
 
@@ -85,7 +85,7 @@ func collect(rows []scores.Row) (*table, error) {
 			}
 			k := kind(r.Model)
 			if t.samples[o][k] == nil {
-				t.samples[o][k] = &sample{values: map[string]float64{}}
+				t.samples[o][k] = &sample{values: tablefile.Sample{}}
 			}
 			if !slices.Contains(t.kinds, k) {
 				t.kinds = append(t.kinds, k)
@@ -139,21 +139,17 @@ func write(folder string, rows []scores.Row) error {
 func (t *table) means() [][]string {
 	var out [][]string
 	for _, o := range t.observations {
+		var nulls []float64
 		for _, k := range t.kinds {
-			s := t.samples[o][k]
-			if s == nil {
-				out = append(out, []string{o.axis, o.what, k, "", "", ""})
-				continue
+			var values []float64
+			if s := t.samples[o][k]; s != nil {
+				values, nulls = s.values.Values(), append(nulls, s.nulls...)
 			}
-			mean, half := resample.Student(s.list())
+			mean, half := resample.Student(values)
 			out = append(out, row(o, k, mean, half))
 		}
-		var nulls []float64
-		for _, s := range t.samples[o] {
-			nulls = append(nulls, s.nulls...)
-		}
 		if len(nulls) > 0 {
-			out = append(out, []string{o.axis, o.what, "null", fmt.Sprintf("%.3f", stat.Mean(nulls, nil)), "", ""})
+			out = append(out, row(o, "null", stat.Mean(nulls, nil), math.NaN()))
 		}
 	}
 	return out
@@ -167,12 +163,10 @@ func (t *table) differences() [][]string {
 	for _, o := range t.observations {
 		first := t.samples[o][t.kinds[0]]
 		for _, k := range t.kinds[1:] {
-			s := t.samples[o][k]
-			if s == nil || first == nil {
-				out = append(out, []string{o.axis, o.what, k + " - " + t.kinds[0], "", "", ""})
-				continue
+			d, half := math.NaN(), math.NaN()
+			if s := t.samples[o][k]; s != nil && first != nil {
+				d, half = resample.Welch(first.values.Values(), s.values.Values())
 			}
-			d, half := resample.Welch(first.list(), s.list())
 			out = append(out, row(o, k+" - "+t.kinds[0], d, half))
 		}
 		what, slp := strings.CutSuffix(o.what, ", slp")
@@ -182,42 +176,24 @@ func (t *table) differences() [][]string {
 		}
 		var gaps []float64
 		for k, s := range t.samples[o] {
-			if mlp[k] == nil {
-				continue
-			}
-			for network, v := range s.values {
-				if other, ok := mlp[k].values[network]; ok {
-					gaps = append(gaps, v-other)
-				}
+			if mlp[k] != nil {
+				gaps = append(gaps, s.values.Minus(mlp[k].values)...)
 			}
 		}
-		slices.Sort(gaps) // so that the order of networks in maps does not change the last digits
+		slices.Sort(gaps) // so that the order of the map does not change the last digits
 		mean, half := resample.Student(gaps)
 		out = append(out, row(o, "slp - mlp", mean, half))
 	}
 	return out
 }
 
-// list returns the values, sorted.
-func (s *sample) list() []float64 {
-	var out []float64
-	for _, v := range s.values {
-		out = append(out, v)
-	}
-	slices.Sort(out)
-	return out
-}
-
-// row returns a row of a table, with the interval value ± half unless half is NaN. column is the
-// text in the column statistic: a kind, or a difference.
+// row returns a row of a table. column is the text in the column statistic: a kind, or a
+// difference.
 func row(o observation, column string, value, half float64) []string {
-	if math.IsNaN(half) {
-		return []string{o.axis, o.what, column, fmt.Sprintf("%.3f", value), "", ""}
-	}
-	return []string{o.axis, o.what, column, fmt.Sprintf("%.3f", value), fmt.Sprintf("%.3f", value-half), fmt.Sprintf("%.3f", value+half)}
+	return append([]string{o.axis, o.what, column}, tablefile.Cells("%.3f", value, value-half, value+half)...)
 }
 
-// save writes a table in the format that papers/results reads.
+// save writes a table in the format that papers/internal/results reads.
 func save(file string, rows [][]string) error {
 	return tablefile.Write(file, append([][]string{{"axis", "what", "statistic", "value", "low", "high"}}, rows...))
 }

@@ -94,7 +94,7 @@ func TestErrors(t *testing.T) {
 	if _, err := collect([]scores.Row{{Measure: "informativeness", Statistic: "rmse", Value: math.NaN()}}); err == nil || !strings.Contains(err.Error(), "no scores") {
 		t.Errorf("without scores: error %v, want one with %q", err, "no scores")
 	}
-	if err := run([]string{"-o", t.TempDir()}); err == nil || !strings.Contains(err.Error(), "scores.csv") {
+	if err := writeTables([]string{"-o", t.TempDir()}); err == nil || !strings.Contains(err.Error(), "scores.csv") {
 		t.Errorf("without files: error %v, want one with %q", err, "scores.csv")
 	}
 }

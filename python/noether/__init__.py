@@ -1,7 +1,6 @@
 """Measure how invariant, equivariant and informative the layers of a neural network are.
 
-A thin client of the command noether. A study is one measurement, of models on data, and a run
-folder holds its results.
+A thin client of the command noether.
 
     import noether
     run = noether.measure(model, data, layers=["layer?"])  # layer1, layer2, ...
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from . import _cache, _data, _models
-from ._command import Error, Progress, call, flags
+from ._command import Error, Progress, call, flags, query, require
 from ._measure import measure
 from ._run import Run, table
 
@@ -26,7 +25,7 @@ __all__ = ["Error", "Inversion", "Run", "compare", "demo", "grad", "inspect", "i
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        return call(["version", "--json"])["noether"]
+        return query("version")["noether"]
     raise AttributeError(f"module 'noether' has no attribute {name!r}")
 
 
@@ -54,12 +53,9 @@ def compare(
 ) -> Any:
     """Compare two arrays of activations: row i of both is for input i.
 
-    x and y are arrays, or paths of .npy files. Returns a row for each statistic, with its interval
-    and null (the value that chance alone gives): a pandas DataFrame, or a list of dicts without
-    pandas. The options are those of "noether compare": measure names statistics; pool ("none" or
-    "mean") is for arrays of more than two axes; variance is the fraction of the variance that the
-    subspaces of svcca and seis keep; samples limits the rows for statistics of n x n values; memory
-    is a bound such as "1GiB".
+    x and y are arrays, or paths of .npy files. Returns a row for each statistic: a pandas DataFrame,
+    or a list of dicts without pandas. The options are those of "noether compare"; measure names
+    statistics.
     """
     with _cache.temporary("data") as folder:
         paths = [_activations(a, folder / f"{n}.npy") for n, a in (("x", x), ("y", y))]
@@ -75,10 +71,7 @@ def _activations(a: Any, path: Path) -> str:
     """Write an array of activations, and return its path."""
     if isinstance(a, (str, os.PathLike)):
         return os.fspath(a)
-    try:
-        import numpy
-    except ImportError:
-        raise Error("arrays need the package numpy: pip install numpy") from None
+    numpy = require("numpy", "arrays need")
     numpy.save(path, numpy.ascontiguousarray(_data.array(numpy, a, path.stem)))
     return str(path)
 
@@ -89,10 +82,7 @@ def inspect(model: Any, *, layers: str | Sequence[str] | None = None, size: int 
     size is the side of images in pixels for a model that leaves it open. input is an example batch
     or the shape of one sample, for a PyTorch module.
     """
-    path = _models.prepare(model, input=input).path
-    chosen = [layers] if isinstance(layers, str) else layers
-    found: dict[str, Any] = call(["inspect", path, "--json", *flags(layers=chosen, size=size)])
-    return found
+    return query("inspect", _models.prepare(model, input=input).path, layers=layers, size=size)
 
 
 def grad(
@@ -113,15 +103,11 @@ def grad(
     1. jvp adds the derivative along a direction instead of gradients.
     """
     path = _models.prepare(model, input=input).path
-    found: dict[str, Any] = call(["grad", path, f"--out={os.fspath(output)}", "--json", *flags(of=of, by=by, cotangent=cotangent, sum=sum, jvp=jvp)])
-    return found
+    return query("grad", path, out=os.fspath(output), of=of, by=by, cotangent=cotangent, sum=sum, jvp=jvp)
 
 
 class Inversion:
-    """A folder of inverted images that "noether invert" has written.
-
-    An image x is inverted by finding another that a layer maps to the same representation.
-    """
+    """A folder of inverted images that "noether invert" has written."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)

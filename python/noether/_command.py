@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import shutil
@@ -9,8 +10,9 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Callable, Sequence
+from typing import Any, Callable
 
 
 class Error(Exception):
@@ -43,6 +45,14 @@ def program() -> str:
     if found:
         return found
     raise Error("the command noether was not found: install the wheel, run 'make build' in the checkout, or set NOETHER")
+
+
+def require(package: str, use: str) -> Any:
+    """Import an optional package. use begins the error if it is missing: "arrays need"."""
+    try:
+        return importlib.import_module(package)
+    except ImportError:
+        raise Error(f"{use} the package {package}: pip install {package}") from None
 
 
 def flags(**values: Any) -> list[str]:
@@ -100,6 +110,12 @@ def call(arguments: Sequence[str], line: Callable[[str], None] | None = None, si
         output.seek(0)
         printed = output.read()
     return json.loads(printed) if printed.strip() else None
+
+
+def query(*arguments: str, **options: Any) -> dict[str, Any]:
+    """Return the JSON object that a command prints with --json. options are flags."""
+    found: dict[str, Any] = call([*arguments, "--json", *flags(**options)])
+    return found
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Iterable, Iterator
+from typing import Any, NamedTuple
 
 from . import _cache
-from ._command import Error, first_line
+from ._command import Error, first_line, require
 
 # Mean and standard deviation of each channel, by the name of a preset of preprocessing.
 PRESETS: dict[str, tuple[list[float], list[float]]] = {
@@ -21,17 +22,15 @@ PRESETS: dict[str, tuple[list[float], list[float]]] = {
 HEADER = 128  # bytes of the header of an .npy file
 
 
-class Prepared:
-    """Data as an entry of a study.
+class Prepared(NamedTuple):
+    """Data as an entry of a study."""
 
-    shape is that of one sample, channels first, or None if it is not known. framed is true if the
-    samples already have the size that the model takes, and are not resized or cropped. Floats count
-    as framed, since they usually come from a transform of the data set that did so. labelled is
-    true if the samples have labels.
-    """
-
-    def __init__(self, entry: dict[str, Any], shape: tuple[int, ...] | None = None, framed: bool = False, labelled: bool = False) -> None:
-        self.entry, self.shape, self.framed, self.labelled = entry, shape, framed, labelled
+    entry: dict[str, Any]
+    shape: tuple[int, ...] | None = None  # of one sample, channels first, if known
+    # Whether the samples already have the size that the model takes. Floats count as framed, since
+    # they usually come from a transform of the data set that resizes and crops.
+    framed: bool = False
+    labelled: bool = False
 
 
 def prepare(data: Any, labels: Any = None, limit: int | None = None, preprocess: Any = None) -> list[Prepared]:
@@ -50,16 +49,14 @@ def prepare(data: Any, labels: Any = None, limit: int | None = None, preprocess:
         return [Prepared(_entry_of_path(Path(data), limit))]
     if isinstance(data, tuple) and len(data) == 2 and labels is None:
         data, labels = data
-    try:
-        import numpy
-    except ImportError:
-        raise Error("arrays and data sets need the package numpy: pip install numpy") from None
+    numpy = require("numpy", "arrays and data sets need")
     if _is_array(data):
-        return [_arrays(numpy, data, labels, limit, preprocess)]
+        return [_write(numpy, preprocess, _slices(numpy, data, labels, limit))]
     if labels is not None:
         raise Error("labels are for arrays only: a Dataset or DataLoader returns its own, as (image, label)")
     if hasattr(data, "__iter__") or hasattr(data, "__getitem__"):
-        return [_dataset(numpy, data, limit, preprocess)]
+        batched = hasattr(data, "batch_size") and hasattr(data, "dataset") and data.batch_size is not None
+        return [_write(numpy, preprocess, _chunks(numpy, _items(data, limit), limit, batched))]
     raise Error(f"data must be a folder, an entry of a study, arrays, a Dataset or a DataLoader, not {type(data).__name__}")
 
 
@@ -116,7 +113,8 @@ def array(numpy: Any, data: Any, what: str = "data") -> Any:
     return a
 
 
-def _arrays(numpy: Any, data: Any, labels: Any, limit: int | None, preprocess: Any) -> Prepared:
+def _slices(numpy: Any, data: Any, labels: Any, limit: int | None) -> Iterator[tuple[Any, Any]]:
+    """Yield the images and labels of arrays in chunks of up to 16 MiB."""
     x = array(numpy, data)
     if x.ndim not in (3, 4) or len(x) == 0:
         raise Error(f"the array has the shape {x.shape}: images must be N x H x W x C of uint8, N x C x H x W of floats, or N x H x W")
@@ -125,24 +123,10 @@ def _arrays(numpy: Any, data: Any, labels: Any, limit: int | None, preprocess: A
         y = array(numpy, labels, "labels")
         if y.shape != (len(x),):
             raise Error(f"the labels have the shape {y.shape}: it must be {(len(x),)}, one label for each image")
-    rows = x[:limit]
-    writer = _Writer(numpy, preprocess)
-    with writer:
-        step = max(1, (16 << 20) // max(1, rows[:1].nbytes))  # as many samples as fit into 16 MiB
-        for i in range(0, len(rows), step):
-            writer.add(rows[i:i + step], None if y is None else y[i:i + step])
-        return writer.finish()
-
-
-def _dataset(numpy: Any, data: Any, limit: int | None, preprocess: Any) -> Prepared:
-    batched = hasattr(data, "batch_size") and hasattr(data, "dataset") and data.batch_size is not None
-    writer = _Writer(numpy, preprocess)
-    with writer:
-        for x, y in _chunks(numpy, _items(data, limit), limit, batched):
-            writer.add(x, y)
-        if writer.count == 0:
-            raise Error("the data set is empty")
-        return writer.finish()
+    x = x[:limit]
+    step = max(1, (16 << 20) // max(1, x[:1].nbytes))
+    for i in range(0, len(x), step):
+        yield x[i:i + step], None if y is None else y[i:i + step]
 
 
 def _items(data: Any, limit: int | None) -> Iterator[Any]:
@@ -212,6 +196,15 @@ def _normalisation(preprocess: Any) -> tuple[Any, Any] | None:
     return None
 
 
+def _write(numpy: Any, preprocess: Any, chunks: Iterable[tuple[Any, Any]]) -> Prepared:
+    with _cache.temporary("data") as folder, contextlib.closing(_Writer(numpy, preprocess, folder)) as writer:
+        for x, y in chunks:
+            writer.add(x, y)
+        if writer.count == 0:
+            raise Error("the data set is empty")
+        return writer.finish()
+
+
 class _Writer:
     """Writes samples to an array in the cache, whose name is a hash of its content.
 
@@ -220,23 +213,18 @@ class _Writer:
     are multiples of 1 / 255 are then written as bytes.
     """
 
-    def __init__(self, numpy: Any, preprocess: Any) -> None:
-        self.numpy, self.normalisation = numpy, _normalisation(preprocess)
-        self.count, self.shape = 0, ()  # number of samples so far, and the shape of one
+    def __init__(self, numpy: Any, preprocess: Any, folder: Path) -> None:
+        self.numpy, self.normalisation, self.folder = numpy, _normalisation(preprocess), folder
+        self.count = 0  # samples so far
+        self.shape: tuple[int, ...] = ()  # of a sample
         self.bytes = True  # whether all samples so far are written as bytes, not floats
         self.floats = self.normalised = False  # of the first chunk: has floats, and normalised ones
         self.labels: list[Any] | None = []  # one array for each chunk; None if a chunk has none
-
-    def __enter__(self) -> _Writer:
-        self._temporary = _cache.temporary("data")
-        self.folder = self._temporary.__enter__()
-        self.file = open(self.folder / "x.npy", "w+b")
+        self.file = open(folder / "x.npy", "w+b")
         self.file.write(bytes(HEADER))
-        return self
 
-    def __exit__(self, *error: Any) -> None:
+    def close(self) -> None:
         self.file.close()
-        self._temporary.__exit__(*error)
 
     def add(self, x: Any, y: Any) -> None:
         """Write a chunk of samples with their labels, or None if they have none."""

@@ -6,12 +6,12 @@ import contextlib
 import difflib
 import re
 import warnings
-from collections.abc import MutableMapping
+from collections.abc import Iterator, MutableMapping, Sequence
 from pathlib import Path
-from typing import Any, Iterator, Sequence
+from typing import Any
 
 from . import _cache
-from ._command import Error, first_line
+from ._command import Error, first_line, require
 
 # Domain and type of the ONNX operator that marks the output of a module while it is exported.
 MARK = ("noether", "ModuleOutput")
@@ -25,10 +25,7 @@ def export(module: Any, input: Any = None) -> Path:
     If that module is called again, "_1" is appended to the name, then "_2", and so on. Of a tuple the
     first tensor gets the name. Training mode and device of the module do not change.
     """
-    try:
-        import onnx
-    except ImportError:
-        raise Error("exporting a torch.nn.Module needs the package onnx: pip install onnx") from None
+    onnx = require("onnx", "exporting a torch.nn.Module needs")
     module = _unwrapped(module)
     example = _example(module, input)
     with _cache.temporary("models") as folder:
@@ -135,7 +132,7 @@ def _marked(module: Any) -> Iterator[None]:
     """Mark the outputs of all modules inside a module."""
     import torch
 
-    class Mark(torch.autograd.Function):
+    class Mark(torch.autograd.Function):  # type: ignore[misc]  # of an optional package
         @staticmethod
         def forward(ctx: Any, x: Any, name: str) -> Any:
             return x.view_as(x)
@@ -243,16 +240,9 @@ def _rename(model: Any) -> None:
     for t in {n.output[0] for n in marks} & outputs:  # a module's output is the model's
         final[root(t)] = t
     _rename_tensors(graph, lambda name: final.get(root(name), root(name)))
-    kept = []
-    for n in graph.node:
-        if (n.domain, n.op_type) != MARK:
-            kept.append(n)
-    for t, given in names.items():
-        for name in given:
-            if name != final[t]:
-                kept.append(_identity(final[t], name))
-    for t in outputs - {name for n in kept for name in n.output}:
-        kept.append(_identity(root(t), t))
+    kept = [n for n in graph.node if (n.domain, n.op_type) != MARK]
+    kept += [_identity(final[t], name) for t, given in names.items() for name in given if name != final[t]]
+    kept += [_identity(root(t), t) for t in outputs - {name for n in kept for name in n.output}]
     del graph.node[:]
     graph.node.extend(kept)
     del graph.value_info[:]
@@ -275,12 +265,8 @@ def _rename_tensors(graph: Any, new_name: Any) -> None:
     for n in graph.node:
         if (n.domain, n.op_type) == MARK:
             continue
-        for i, x in enumerate(n.input):
-            if x:
-                n.input[i] = new_name(x)
-        for i, x in enumerate(n.output):
-            if x:
-                n.output[i] = new_name(x)
+        for tensors in (n.input, n.output):
+            tensors[:] = [new_name(x) if x else x for x in tensors]
         for a in n.attribute:
             for inner in [a.g, *a.graphs] if a.HasField("g") or a.graphs else []:
                 _rename_tensors(inner, new_name)

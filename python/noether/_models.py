@@ -7,17 +7,18 @@ import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import _cache, _export
-from ._command import Error, call, first_line
+from ._command import Error, first_line, query, require
 
 
-class Prepared:
-    """A model as a file: its path or URL, its name, and its preprocessing if that is known."""
+class Prepared(NamedTuple):
+    """A model as a file."""
 
-    def __init__(self, path: str, name: str, preprocess: Any = None) -> None:
-        self.path, self.name, self.preprocess = path, name, preprocess
+    path: str  # or URL
+    name: str
+    preprocess: Any = None  # if known
 
 
 def prepare(model: Any, preprocess: Any = None, input: Any = None) -> Prepared:
@@ -52,10 +53,7 @@ def prepare(model: Any, preprocess: Any = None, input: Any = None) -> Prepared:
 
 
 def frame(preprocess: Any) -> tuple[int, ...] | None:
-    """Return the shape of an image after preprocessing, or None if it is not known.
-
-    The shape is channels x height x width.
-    """
+    """Return channels, height and width of an image after preprocessing, or None if not known."""
     crops = {"imagenet": 224, "clip": 224, "cifar10": 32}  # pixels, by the preset's name
     crop: Any = None
     if isinstance(preprocess, str):
@@ -69,12 +67,8 @@ def frame(preprocess: Any) -> tuple[int, ...] | None:
 
 
 def inspect(path: str) -> dict[str, Any]:
-    """Return what "noether inspect --json" prints for a model.
-
-    Images have 224 x 224 pixels if the model leaves their size open.
-    """
-    found: dict[str, Any] = call(["inspect", path, "--json", "--size=224"])
-    return found
+    """Return what "noether inspect --json" prints, for 224 x 224 pixels if the size is open."""
+    return query("inspect", path, size=224)
 
 
 def chosen_layers(found: Mapping[str, Any]) -> list[str] | None:
@@ -98,10 +92,9 @@ def _proto(model: Any) -> str:
 
 def _torchvision(name: str) -> tuple[Any, Any]:
     """Return a module with its default weights, and its preprocessing as the keys of a study."""
-    try:
-        from torchvision import models
-    except ImportError:
-        raise Error(f"torchvision:{name} needs the package torchvision: pip install torchvision") from None
+    require("torchvision", f"torchvision:{name} needs")
+    from torchvision import models
+
     known = models.list_models()
     if name not in known:
         raise Error(f"torchvision has no model {name!r}{_export.near(name, known)}")
@@ -126,11 +119,9 @@ def _torchvision(name: str) -> tuple[Any, Any]:
 
 
 def _timm(name: str) -> tuple[Any, Any]:
-    try:
-        import timm
-        import timm.data
-    except ImportError:
-        raise Error(f"timm:{name} needs the package timm: pip install timm") from None
+    require("timm", f"timm:{name} needs")
+    import timm.data
+
     try:
         module = timm.create_model(name, pretrained=True)
     except Exception as e:

@@ -11,9 +11,7 @@ from typing import Any
 
 from ._command import Error, call
 
-# Columns of scores.csv that contain numbers: depth and n contain whole numbers. low and high bound
-# the 95 % interval of value, null is the value that chance alone gives, and n counts observations.
-# depth is the number of nodes on the longest path from the input to the layer.
+# Columns of scores.csv that contain numbers.
 NUMBERS = ("depth", "value", "low", "high", "null", "n")
 
 
@@ -42,10 +40,9 @@ class Run:
 
     @property
     def scores(self) -> Any:
-        """The scores, one per row: a pandas DataFrame, or a list of dicts without pandas.
+        """The rows of scores.csv: a pandas DataFrame, or a list of dicts without pandas.
 
-        The columns are those of scores.csv. A value that does not apply is an empty string, or NaN
-        (None without pandas) in columns of numbers.
+        A value that does not apply is an empty string, or NaN (None without pandas) for numbers.
         """
         return table(self._rows())
 
@@ -68,11 +65,7 @@ class Run:
 
     @property
     def failures(self) -> list[dict[str, Any]]:
-        """The models, data sets and cells that failed, each with its error.
-
-        A cell is one measure of one model on one data set, under one transformation value, in one
-        trial.
-        """
+        """The models, data sets and cells that failed, each with its error."""
         return list(self.record.get("failed") or [])
 
     @property
@@ -93,11 +86,7 @@ class Run:
             raise Error(f"reading {path} needs the packages pandas and pyarrow: pip install pandas pyarrow") from None
 
     def diff(self, other: Run | str | os.PathLike[str], all: bool = False) -> Any:
-        """Return the scores that differ between this run and another, which is the newer one.
-
-        Only differences beyond chance, whose 95 % interval excludes 0, are listed, unless all is
-        set.
-        """
+        """Return the scores that differ beyond chance between this run and a newer one, or all."""
         newer = other.folder if isinstance(other, Run) else Path(other)
         found = call(["diff", str(self.folder), str(newer), "--json", *(["--all"] if all else [])])
         return table(found["differences"] if isinstance(found, dict) else found or [])

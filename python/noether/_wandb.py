@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ._command import Error
+from ._command import require
 
 if TYPE_CHECKING:
     from ._run import Run
@@ -19,10 +19,7 @@ FILES = ("study.yaml", "run.json", "scores.csv", "scores.parquet", "report.html"
 
 def log(run: Run, project: str | None = None, folder: str | os.PathLike[str] | None = None, mode: str = "offline") -> list[str]:
     """Log each model of a run as a run of Weights & Biases, and return their folders."""
-    try:
-        import wandb
-    except ImportError:
-        raise Error("logging to Weights & Biases needs the package wandb: pip install wandb") from None
+    wandb = require("wandb", "logging to Weights & Biases needs")
     record, rows = run.record, run._rows()
     study = str(record["study"])
     several_data = len(record.get("data") or []) > 1
@@ -47,10 +44,7 @@ def log(run: Run, project: str | None = None, folder: str | os.PathLike[str] | N
 
 
 def _scores(logged: Any, rows: list[dict[str, Any]], several_data: bool) -> None:
-    """Log scores in logged, a run of wandb: of predictions in its summary, of layers over depth.
-
-    A trial is a repetition of all random draws; the trial of a mean over trials is an empty string.
-    """
+    """Log the scores of predictions in the summary of a run of wandb, those of layers over depth."""
     several_trials = len({row["trial"] for row in rows} - {""}) > 1
     logged.define_metric("depth")
     layers: dict[int, dict[str, Any]] = {}

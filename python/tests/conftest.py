@@ -15,7 +15,7 @@ def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("NOETHER_CACHE", str(folder))
     yield folder
     if os.access(folder, os.R_OK):  # not if the test created no cache
-        assert not [p for p in folder.rglob(".tmp-*")]
+        assert not list(folder.rglob(".tmp-*"))
 
 
 @pytest.fixture

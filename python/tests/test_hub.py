@@ -47,7 +47,7 @@ def hub(files, tmp_path, monkeypatch):
                 self.send_error(404)
                 return
             self.send_response(200)
-            self.send_header("ETag", '"%s"' % hashlib.sha256(body).hexdigest())
+            self.send_header("ETag", f'"{hashlib.sha256(body).hexdigest()}"')
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             if self.command == "GET":

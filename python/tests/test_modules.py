@@ -88,7 +88,7 @@ def test_default_layers_are_the_ends_of_blocks(images):
 
 
 def test_a_layer_that_does_not_exist(images):
-    with pytest.raises(noether.Error, match="layer1.0.conv2") as e:
+    with pytest.raises(noether.Error, match=r"layer1\.0\.conv2") as e:
         noether.measure(networks.small_resnet(), images, layers=["layer1.0.conv7"], quiet=True)
     assert "\n" not in str(e.value)
     with pytest.raises(noether.Error, match="no layer matches"):

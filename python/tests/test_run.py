@@ -41,7 +41,7 @@ def test_without_pandas(run, monkeypatch):
     rows = run.scores
     assert isinstance(rows, list) and isinstance(rows[0]["value"], float) and rows[0]["depth"] is None
     with pytest.raises(noether.Error, match="pip install pandas pyarrow"):
-        run.samples
+        print(run.samples)
 
 
 def test_diff(run, images, tmp_path):

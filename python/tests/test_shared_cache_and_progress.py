@@ -1,5 +1,6 @@
 """Two processes that share a cache, and progress shown by tqdm."""
 
+import json
 import os
 import subprocess
 import sys
@@ -31,7 +32,7 @@ def test_two_processes_share_a_cache(cache, tmp_path):
     for _, err, code in results:
         assert code == 0 or "another process" in err.strip().splitlines()[-1], results
     for kind in ("models", "data"):
-        assert len([p for p in (cache / "python" / kind).iterdir()]) == 1
+        assert len(list((cache / "python" / kind).iterdir())) == 1
 
 
 def test_progress_by_tqdm(monkeypatch):
@@ -57,7 +58,7 @@ def test_progress_by_tqdm(monkeypatch):
     monkeypatch.setitem(sys.modules, "tqdm.auto", auto)
     progress = Progress(quiet=False)
     for done in (10, 30):
-        progress('{"level": "INFO", "msg": "progress", "model": "m", "data": "d", "done": %d, "total": 40}' % done)
+        progress(json.dumps({"level": "INFO", "msg": "progress", "model": "m", "data": "d", "done": done, "total": 40}))
     progress.close()
     (bar,) = bars
     assert (bar.total, bar.n, bar.description, bar.closed) == (40, 30, "m on d", True)

@@ -1,11 +1,11 @@
-// Command parquetfiles writes images into Parquet files as Arrow's libraries, such as pyarrow, write
-// those of Hugging Face datasets: with a dictionary or without, in both versions of data pages,
-// in each usual compression, and without a page index.
+// Command parquetfiles writes images into Parquet files as Arrow's libraries, such as pyarrow,
+// write those of Hugging Face datasets: with a dictionary or without, in both versions of data
+// pages, in each usual compression, and without a page index.
 //
 //	go run .
 //
-// It writes NAME.parquet into the current folder. Row i of 60 in three row groups has a grey image of
-// one pixel of value i (row 7 has none), the label i modulo 3, and the angle i / 2.
+// It writes NAME.parquet into the current folder. Row i of 60 in three row groups has a grey image
+// of one pixel of value i (row 7 has none), the label i modulo 3, and the angle i / 2.
 package main
 
 import (

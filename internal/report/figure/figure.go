@@ -4,22 +4,18 @@
 //	f, err := figure.Draw(rows, figure.Options{Chart: figure.Depth, Columns: 1})
 //	err = f.Write(file, "pdf")
 //
-// Terms of the scores: a run is one execution of a study. The depth of a layer is the number of
-// operations on the longest path from the input, and the null of a score is what chance alone
-// gives. A factor is a property of samples, such as their class, to which a row is limited.
-//
-// Rows, for instance those selected by a scores.Filter, are divided among colours and panels.
-// Unless the options specify otherwise, the first field in which they differ (model,
-// transformation, data, ...) determines the colour, and the others the panel. Bands and
-// error bars show the rows' 95 % intervals. The null is a dotted line, with a shaded area below it
-// if higher values are better (measure.Direction).
+// It is a renderer of report.Chart, with a function for each mark. Rows, for instance those
+// selected by a scores.Filter, are divided among colours and panels. Unless the options specify
+// otherwise, the first field in which they differ (model, transformation, data, ...) determines the
+// colour, and the others the panel. Bands and error bars show the rows' intervals. The null is a
+// dotted line, with a shaded area below it if higher values are better.
 package figure
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strings"
 
@@ -35,23 +31,30 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A Chart is a kind of figure.
+// A Chart is the name of a kind of figure: of one of report.FigureCharts, or Scatter.
 type Chart string
 
-// The kinds of charts.
+// The charts that other packages draw by name.
 const (
-	Depth        Chart = "depth"        // curves over the depth of layers
-	Parameter    Chart = "parameter"    // curves over the values of a transformation's parameter
-	Confidence   Chart = "confidence"   // curves over the least confidence of detected boxes
-	Bars         Chart = "bars"         // a bar for each model, transformation or class
-	Heat         Chart = "heat"         // a matrix in colours
-	Distribution Chart = "distribution" // histograms of the rows' values, for instance of samples
-	// One score against another with a fitted line and its band; see DrawScatter.
-	Scatter Chart = "scatter"
+	Depth        Chart = "depth"
+	Parameter    Chart = "parameter"
+	Confidence   Chart = "confidence"
+	Bars         Chart = "bars"
+	Heat         Chart = "heat"
+	Distribution Chart = "distribution"
+	Scatter      Chart = "scatter" // one score against another; see DrawScatter
 )
 
 // Charts lists all kinds of charts.
-var Charts = []Chart{Depth, Parameter, Confidence, Bars, Heat, Distribution, Scatter}
+var Charts = allCharts()
+
+func allCharts() []Chart {
+	var out []Chart
+	for _, c := range report.FigureCharts {
+		out = append(out, Chart(c.Name))
+	}
+	return append(out, Scatter)
+}
 
 // Options specify the content and the appearance of a figure.
 type Options struct {
@@ -78,15 +81,11 @@ type Options struct {
 	Highlight string
 	// Descriptors of the rows' measures. A measure without one is shown by its name.
 	Measures []measure.Descriptor
-	// Every draws all statistics of the rows, not only those of which one end of the range is
-	// better (measure.Direction).
+	// Every draws all statistics of the rows, not only those that report.Headline selects.
 	Every bool
 	// Parameters are the titles of the parameters of transformations, such as "angle (degrees)", by
 	// name.
 	Parameters map[string]string
-
-	measures  report.Measures // measures of the rows that are drawn
-	maxAcross int             // maximum number of panels side by side; 0 means as many as fit
 }
 
 // Formats lists the file formats of Figure.Write.
@@ -95,19 +94,9 @@ var Formats = []string{"pdf", "svg", "png"}
 // dpi is the resolution of PNG files.
 const dpi = 300
 
-// A Figure is a laid-out figure that can be written.
-type Figure struct {
-	style         style
-	title         string
-	panels        []*plot.Plot
-	across        int // number of panels side by side
-	legend        []entry
-	scale         *colourBar // of a heat map
-	width, height vg.Length
-}
+var errEmpty = errors.New("no score to draw")
 
-// Draw draws a chart of rows. Rows that summarise others (means over the values of a parameter, and
-// over trials, the repetitions of the random draws) replace the rows that they summarise.
+// Draw draws a chart of rows. Rows that summarise others replace them.
 func Draw(rows []scores.Row, o Options) (*Figure, error) {
 	if o.Columns != 0 && o.Columns != 1 && o.Columns != 2 {
 		return nil, fmt.Errorf("a figure spans 1 or 2 columns, not %d", o.Columns)
@@ -117,27 +106,25 @@ func Draw(rows []scores.Row, o Options) (*Figure, error) {
 	}
 	for _, f := range []Field{o.Colour, o.Panel, o.Across, o.Down} {
 		if f != "" && !slices.Contains(report.FieldNames(), string(f)) {
-			return nil, fmt.Errorf("unknown field %q: want one of %s", f, strings.Join(report.FieldNames(), ", "))
+			return nil, fmt.Errorf("unknown field %q: want one of %s", f,
+				strings.Join(report.FieldNames(), ", "))
 		}
 	}
-	o.measures = report.Describe(rows, o.Measures)
-	switch o.Chart {
-	case Depth:
-		return drawDepth(rows, o)
-	case Parameter:
-		return drawParameter(rows, o)
-	case Confidence:
-		return drawConfidence(rows, o)
-	case Bars:
-		return drawBars(rows, o)
-	case Heat:
-		return drawHeat(rows, o)
-	case Distribution:
-		return drawDistribution(rows, o)
-	case Scatter:
+	if o.Chart == Scatter {
 		return nil, errors.New("a scatter needs points: use DrawScatter")
 	}
-	return nil, fmt.Errorf("unknown chart %q: want one of %s", o.Chart, strings.Trim(fmt.Sprint(Charts), "[]"))
+	i := slices.IndexFunc(report.FigureCharts, func(c report.Chart) bool { return c.Name == string(o.Chart) })
+	if i < 0 {
+		return nil, fmt.Errorf("unknown chart %q: want one of %s", o.Chart, strings.Trim(fmt.Sprint(Charts), "[]"))
+	}
+	d := &drawing{Options: o, chart: report.FigureCharts[i], style: newStyle(o), measures: report.Describe(rows, o.Measures)}
+	f, err := d.draw(rows)
+	// With too many models for a panel each, a heat map shows layers by models instead.
+	if errors.Is(err, errPanels) && o.Chart == Heat && o.Across == "" && o.Down == "" {
+		d.Down, d.Across = "layer", "model"
+		return d.draw(rows)
+	}
+	return f, err
 }
 
 // Limits on the width and height of a figure, in mm.
@@ -153,6 +140,142 @@ func checkSize(o Options) error {
 		}
 	}
 	return nil
+}
+
+// A drawing turns rows into the panels of a figure.
+type drawing struct {
+	Options
+	chart    report.Chart
+	style    style
+	measures report.Measures // of the rows
+	sides    report.Sides    // the fields of the axes of bars and tiles
+	parts    *split
+	size     size
+	place    func(*scores.Row) float64 // position of a row on the horizontal axis of curves
+	scale    *colourBar                // of tiles
+}
+
+// draw selects the rows that the chart shows, divides them, and draws a panel for each part.
+func (d *drawing) draw(rows []scores.Row) (*Figure, error) {
+	rows = d.choose(rows)
+	if len(rows) == 0 && d.chart.Missing != "" {
+		return nil, fmt.Errorf("%w over %s: %s", errEmpty, d.chart.Name, d.chart.Missing)
+	}
+	if !d.Every {
+		main := report.Headlines(rows, d.measures)
+		rows = slices.DeleteFunc(rows, func(r scores.Row) bool { return !main[[2]string{r.Measure, r.Statistic}] })
+	}
+	var err error
+	if d.parts, err = d.divide(rows); err != nil {
+		if d.Chart == Parameter && len(Field("layer").Distinct(d.measures, rows)) > maxColours && errors.Is(err, errPanels) {
+			return nil, fmt.Errorf("%w; --layer chooses layers", err)
+		}
+		return nil, err
+	}
+	limit := 0
+	if d.sides.Down == "pair" {
+		limit = 2 // because names of pairs are long
+	}
+	d.size = newSize(d.Options, len(d.parts.groups), d.parts.together, limit)
+	f := &Figure{size: d.size, style: d.style, title: clean(d.Title)}
+	draw, kind := d.lines, lineSwatch
+	switch d.chart.Mark {
+	case report.BarMark:
+		draw, kind = d.bars, patchSwatch
+	case report.StepMark:
+		draw, kind = d.steps, patchSwatch
+	case report.TileMark:
+		draw, d.scale = d.tiles, d.colourBar()
+		f.scale = d.scale
+	}
+	if d.scale == nil {
+		f.legend = legendOf(d.parts.names, d.parts.highlight, kind)
+	}
+	for _, g := range d.parts.groups {
+		p := d.style.panel(d.style.fit(d.style.label, d.panelTitle(g), d.size.room()))
+		if err := draw(p, g); err != nil {
+			return nil, err
+		}
+		f.panels = append(f.panels, p)
+	}
+	f.setHeight(d.panelHeight(f.panels))
+	return f, nil
+}
+
+// panelTitle returns the title of a panel. Heat maps of different statistics name them there.
+func (d *drawing) panelTitle(g group) string {
+	if d.chart.Mark != report.TileMark || !d.parts.severalStatistics() {
+		return g.title
+	}
+	return strings.TrimSuffix(g.statistic.Title+": "+g.title, ": ")
+}
+
+// panelHeight returns the height of a panel if the options give none. Rows of bars and tiles, and
+// titles of several lines, make the figure higher, not the data area lower.
+func (d *drawing) panelHeight(panels []*plot.Plot) vg.Length {
+	switch d.chart.Mark {
+	case report.BarMark:
+		step := vg.Length(len(d.parts.names))*barHeight + 1.6*vg.Millimeter // bars of one name, and a gap
+		return vg.Length(len(d.sides.Down.Distinct(d.measures, d.parts.rows)))*step + 14*vg.Millimeter
+	case report.TileMark:
+		return d.tilesHeight()
+	}
+	lines := 0
+	for _, p := range panels {
+		lines = max(lines, strings.Count(p.X.Label.Text, "\n"))
+	}
+	return d.size.panelHeight() + vg.Length(lines)*d.style.label.Size*1.2
+}
+
+// choose returns the rows that the chart shows, and sets the fields and positions of its axes.
+func (d *drawing) choose(rows []scores.Row) []scores.Row {
+	switch d.chart.Mark {
+	case report.TileMark:
+		if d.Across == "" && d.Down == "" {
+			d.sides = report.HeatSides(rows, d.measures)
+		} else {
+			d.sides = report.Sides{Down: cmp.Or(d.Down, "model"), Across: cmp.Or(d.Across, "transform")}
+		}
+		return d.sides.Rows(rows)
+	case report.LineMark:
+		rows = d.chart.Rows(rows)
+		axis := d.chart.X
+		if d.chart.Relative != nil && (d.Depth == "relative" || d.Depth == "" && report.DepthsDiffer(rows)) {
+			axis = *d.chart.Relative
+		}
+		d.chart.X = axis
+		d.place = axis.Place(rows)
+		if d.Run != nil {
+			d.place = axis.Place(d.Run)
+		}
+		return rows
+	case report.BarMark:
+		rows = d.chart.Rows(rows)
+		d.sides = report.Sides{Down: d.category(rows)}
+		return rows
+	}
+	return d.chart.Rows(rows)
+}
+
+// category returns the field of the categories of bars: the requested one, or the first of the
+// chart's that has more values than there are colours, or else several. Factors come first if there
+// are no rows over all samples.
+func (d *drawing) category(rows []scores.Row) Field {
+	if d.Across != "" {
+		return d.Across
+	}
+	sides := d.chart.Sides
+	if !slices.ContainsFunc(rows, func(r scores.Row) bool { return r.Factor == "" }) {
+		sides = slices.Concat([]report.Sides{{Down: "factor"}}, sides)
+	}
+	for _, most := range []int{maxColours, 1} {
+		for _, s := range sides {
+			if f := s.Down; f != "parameter" && f != d.Colour && f != d.Panel && len(f.Distinct(d.measures, rows)) > most {
+				return f
+			}
+		}
+	}
+	return "model"
 }
 
 // Write writes the figure in one of the Formats.
@@ -171,160 +294,4 @@ func (f *Figure) Write(w io.Writer, format string) error {
 	f.draw(draw.New(c))
 	_, err := c.WriteTo(w)
 	return err
-}
-
-// newFigure lays out panels. clean replaces characters that could mislead a reader.
-func newFigure(panels []*plot.Plot, legend []entry, o Options, s style) *Figure {
-	f := &Figure{style: s, title: clean(o.Title), panels: panels, legend: legend, width: width(o)}
-	f.across = panelsAcross(len(panels), o)
-	f.height = vg.Length(o.Height) * vg.Millimeter
-	if f.height == 0 {
-		f.height = vg.Length(f.down())*panelHeight(len(panels), o) + f.headHeight()
-	}
-	return f
-}
-
-// width returns the width of a figure.
-func width(o Options) vg.Length {
-	switch {
-	case o.Width != 0:
-		return vg.Length(o.Width) * vg.Millimeter
-	case o.Columns == 2:
-		return 175 * vg.Millimeter
-	}
-	return 85 * vg.Millimeter
-}
-
-// panelHeight returns the height of a panel of curves if the figure's height is not given.
-func panelHeight(panels int, o Options) vg.Length {
-	if o.Height != 0 {
-		down := (panels + panelsAcross(panels, o) - 1) / panelsAcross(panels, o)
-		return vg.Length(o.Height) * vg.Millimeter / vg.Length(max(1, down))
-	}
-	const aspect, most = 0.74, 62 * vg.Millimeter // height by width, and the largest height
-	return min(width(o)/vg.Length(panelsAcross(panels, o))*aspect, most)
-}
-
-// panelsAcross returns the number of panels side by side.
-func panelsAcross(panels int, o Options) int {
-	each := 55 * vg.Millimeter // smallest width of a panel
-	if width(o) < 120*vg.Millimeter {
-		each = 40 * vg.Millimeter // two panels in one column of a page
-	}
-	most := max(1, int(width(o)/each))
-	if o.maxAcross > 0 {
-		most = min(most, o.maxAcross)
-	}
-	if panels == 4 && most == 3 { // two rows of two instead of three and one
-		return 2
-	}
-	return max(1, min(panels, most))
-}
-
-// down returns the number of rows of panels.
-func (f *Figure) down() int { return (len(f.panels) + f.across - 1) / f.across }
-
-// draw draws title, legend and panels on a canvas.
-func (f *Figure) draw(c draw.Canvas) {
-	c.SetColor(f.style.ground)
-	c.Fill(c.Rectangle.Path())
-	if f.title != "" {
-		f.style.write(c, f.style.heading, f.title, vg.Point{X: c.Center().X, Y: c.Max.Y - 1*vg.Millimeter}, middle, below)
-	}
-	c = draw.Crop(c, 0, 0, 0, -f.titleHeight())
-	f.drawLegend(c)
-	c = draw.Crop(c, 0, 0, 0, -f.legendHeight())
-	if f.scale != nil {
-		f.scale.draw(c, f.style)
-		c = draw.Crop(c, 0, -scaleWidth, 0, 0)
-	}
-	f.drawPanels(c)
-}
-
-// drawPanels draws the panels in tiles. Their data areas have the same size: each tile is cropped
-// until its margins are the largest that any panel needs.
-func (f *Figure) drawPanels(c draw.Canvas) {
-	gap := 2.5 * vg.Millimeter
-	tiles := draw.Tiles{Rows: f.down(), Cols: f.across, PadX: gap, PadY: gap, PadTop: gap / 2, PadBottom: gap / 3, PadLeft: gap / 3, PadRight: gap / 2}
-	most := margins{} // the largest that any panel needs
-	for i, p := range f.panels {
-		most = most.max(marginsOf(p, tiles.At(c, i%f.across, i/f.across)))
-	}
-	for i, p := range f.panels {
-		tile := tiles.At(c, i%f.across, i/f.across)
-		own := marginsOf(p, tile)
-		data := tile.Size()
-		p.X.Tick.Marker = spaced{p.X.Tick.Marker, data.X - most.left - most.right, func(label string) vg.Length { return f.style.textWidth(p.X.Tick.Label.Font, label)*unrotated(&p.X) + 3 }}
-		p.Y.Tick.Marker = spaced{p.Y.Tick.Marker, data.Y - most.bottom - most.top, func(string) vg.Length { return p.Y.Tick.Label.Font.Size }}
-		p.Draw(draw.Crop(tile, most.left-own.left, own.right-most.right, most.bottom-own.bottom, own.top-most.top))
-	}
-}
-
-// A spaced ticker leaves out ticks of the embedded ticker until the labels of the rest do not
-// touch.
-type spaced struct {
-	plot.Ticker
-	room   vg.Length                    // length of the axis
-	extent func(label string) vg.Length // length that a label takes along the axis, with a gap
-}
-
-// Ticks implements plot.Ticker. Of the labelled ticks it keeps all, every second, every fifth and
-// so on; a tick at 0 stays. It returns none if not even two of them fit.
-func (s spaced) Ticks(low, high float64) []plot.Tick {
-	all := slices.DeleteFunc(s.Ticker.Ticks(low, high), func(t plot.Tick) bool { return t.Label == "" })
-	zero := max(0, slices.IndexFunc(all, func(t plot.Tick) bool { return t.Value == 0 }))
-	for _, every := range []int{1, 2, 5, 10, 20, 50} {
-		var kept []plot.Tick
-		for i, t := range all {
-			if (i-zero)%every == 0 {
-				kept = append(kept, t)
-			}
-		}
-		if len(kept) < 2 || s.apart(kept, high-low) {
-			return kept
-		}
-	}
-	return nil
-}
-
-// apart reports whether the labels of ticks have a gap between them.
-func (s spaced) apart(ticks []plot.Tick, span float64) bool {
-	for i, t := range ticks[1:] {
-		distance := vg.Length(math.Abs(t.Value-ticks[i].Value)/span) * s.room
-		if distance < (s.extent(t.Label)+s.extent(ticks[i].Label))/2 {
-			return false
-		}
-	}
-	return true
-}
-
-// unrotated is the share of a label's width that it takes along the axis: 0 for a rotated label,
-// since the next one can begin beneath it.
-func unrotated(a *plot.Axis) vg.Length {
-	if a.Tick.Label.Rotation != 0 {
-		return 0
-	}
-	return 1
-}
-
-// margins is the space for axes, labels and titles around the data area of a panel.
-type margins struct{ left, right, bottom, top vg.Length }
-
-func marginsOf(p *plot.Plot, tile draw.Canvas) margins {
-	data := p.DataCanvas(tile)
-	return margins{data.Min.X - tile.Min.X, tile.Max.X - data.Max.X, data.Min.Y - tile.Min.Y, tile.Max.Y - data.Max.Y}
-}
-
-func (m margins) max(o margins) margins {
-	return margins{max(m.left, o.left), max(m.right, o.right), max(m.bottom, o.bottom), max(m.top, o.top)}
-}
-
-// headHeight returns the height of the title and the legend, above the panels.
-func (f *Figure) headHeight() vg.Length { return f.titleHeight() + f.legendHeight() }
-
-func (f *Figure) titleHeight() vg.Length {
-	if f.title == "" {
-		return 0
-	}
-	return f.style.heading.Size * 1.6
 }

@@ -237,28 +237,20 @@ func TestBadOptions(t *testing.T) {
 	}
 }
 
-// With the larger of their margins on each side, the two panels of a figure have data areas of the
-// same width, so that curves can be compared.
+// The two panels of a figure have data areas of the same size, so that curves can be compared.
 func TestPanelsAlign(t *testing.T) {
 	t.Parallel()
 	f, err := Draw(study(), Options{Measures: reporttest.Measures(), Chart: Depth, Every: true, Columns: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
-	// marginsOf returns the space that a panel needs around its data area for axes, labels and
-	// titles.
-	c := draw.New(vgimg.New(f.width, f.height))
-	tile := c
-	tile.Max.X = c.Min.X + (c.Max.X-c.Min.X)/2
-	a, b := marginsOf(f.panels[0], tile), marginsOf(f.panels[1], tile)
-	common := a.max(b)
-	for i, own := range []margins{a, b} {
-		cropped := draw.Crop(tile, common.left-own.left, own.right-common.right, common.bottom-own.bottom, own.top-common.top)
-		data := f.panels[i].DataCanvas(cropped)
-		want := tile.Max.X - tile.Min.X - common.left - common.right
-		if got := data.Max.X - data.Min.X; math.Abs(float64(got-want)) > 0.5 {
-			t.Errorf("the data area of panel %d is %v wide, want %v", i, got, want)
-		}
+	tiles := f.tiles(draw.New(vgimg.New(f.width, f.height)))
+	if len(tiles) != 2 {
+		t.Fatalf("%d panels, want 2", len(tiles))
+	}
+	a, b := f.panels[0].DataCanvas(tiles[0]).Size(), f.panels[1].DataCanvas(tiles[1]).Size()
+	if math.Abs(float64(a.X-b.X)) > 0.5 || math.Abs(float64(a.Y-b.Y)) > 0.5 {
+		t.Errorf("the data areas of the panels are %v and %v in size, want equal ones", a, b)
 	}
 }
 

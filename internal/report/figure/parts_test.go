@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/noether-ml/noether/internal/report"
 	"github.com/noether-ml/noether/internal/report/internal/reporttest"
 	"github.com/noether-ml/noether/scores"
 )
@@ -39,7 +40,8 @@ func TestMatrixOfQuarters(t *testing.T) {
 			t.Errorf("the figure lacks %q: %q", want, text)
 		}
 	}
-	rows := inParts(disentanglementRows()) // without whole ranges, in the order of the parts
+	sides := report.Sides{Down: "pair", Across: "part"}
+	rows := sides.Rows(disentanglementRows()) // without whole ranges, in the order of the parts
 	if len(rows) != 16 {
 		t.Fatalf("%d rows of parts, want 16", len(rows))
 	}
@@ -54,7 +56,7 @@ func TestMatrixOfQuarters(t *testing.T) {
 		t.Errorf("the lowest quarter of gain has the value %v, want 0.12", r.Value)
 	}
 	three := slices.DeleteFunc(disentanglementRows(), func(r scores.Row) bool { return r.Parameter == "30" || r.Parameter == "0.1" })
-	if rows = inParts(three); rows[0].Parameter != "1" || rows[len(rows)-1].Parameter != "3" {
+	if rows = sides.Rows(three); rows[0].Parameter != "1" || rows[len(rows)-1].Parameter != "3" {
 		t.Errorf("three parts are named from %q to %q, want 1 to 3", rows[0].Parameter, rows[len(rows)-1].Parameter)
 	}
 }

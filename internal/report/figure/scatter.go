@@ -27,45 +27,6 @@ func DrawScatter(charts []report.Scatter, o Options) (*Figure, error) {
 	if len(charts) > maxPanels {
 		return nil, fmt.Errorf("the scores need %d panels, but %d is the maximum: select fewer with --model or --data", len(charts), maxPanels)
 	}
-	groups := groupsOf(charts)
-	highlight, err := highlighted(groups, o.Highlight)
-	if err != nil {
-		return nil, err
-	}
-	s := newStyle(o)
-	room := panelRoom(o, len(charts))
-	var panels []*plot.Plot
-	for _, c := range charts {
-		title := s.fit(s.label, strings.Join(c.Notes, ", "), room)
-		if c.Title != "" {
-			title = s.fit(s.label, c.Title, room) + "\n" + title
-		}
-		p := s.panel(title, s.fold(s.label, c.X, room), clean(c.Y))
-		looks := make([]look, len(groups))
-		for i := range groups {
-			looks[i] = lookAt(i, highlight)
-		}
-		if err := s.addScatter(p, c, groups, looks); err != nil {
-			return nil, err
-		}
-		if o.Labels {
-			p.Add(&pointNames{chart: c, style: s})
-		}
-		panels = append(panels, p)
-	}
-	legend := legendOf(groups, highlight)
-	for i := range legend {
-		legend[i].dots = true
-	}
-	f := newFigure(panels, legend, o, s)
-	if o.Height == 0 {
-		f.height = f.headHeight() + vg.Length(f.down())*min(f.width/vg.Length(f.across)*0.85, 70*vg.Millimeter)
-	}
-	return f, nil
-}
-
-// groupsOf returns the distinct groups of the points of all charts.
-func groupsOf(charts []report.Scatter) []string {
 	var groups []string
 	for _, c := range charts {
 		for _, p := range c.Points {
@@ -74,43 +35,58 @@ func groupsOf(charts []report.Scatter) []string {
 			}
 		}
 	}
-	return groups
+	highlight, err := highlighted(groups, o.Highlight)
+	if err != nil {
+		return nil, err
+	}
+	s := newStyle(o)
+	f := &Figure{size: newSize(o, len(charts), 1, 0), style: s, title: clean(o.Title), legend: legendOf(groups, highlight, dotSwatch)}
+	room := f.room()
+	for _, c := range charts {
+		title := s.fit(s.label, strings.Join(c.Notes, ", "), room)
+		if c.Title != "" {
+			title = s.fit(s.label, c.Title, room) + "\n" + title
+		}
+		p := s.panel(title)
+		p.X.Label.Text, p.Y.Label.Text = s.fold(s.label, c.X, room), clean(c.Y)
+		s.addScatter(p, c, groups, highlight)
+		if o.Labels {
+			p.Add(&pointNames{chart: c, style: s})
+		}
+		f.panels = append(f.panels, p)
+	}
+	f.setHeight(min(f.width/vg.Length(f.across)*0.85, 70*vg.Millimeter))
+	return f, nil
 }
 
-// addScatter draws the points of a chart with their error bars, and its line. looks has the look of
-// each group. A point is at X and, on the vertical axis, at At; Left and Right are the ends of its
-// horizontal error bar, Low and High those of the vertical one. Left, Right, Low and High of the
-// chart are the ends of its axes.
-func (s style) addScatter(p *plot.Plot, c report.Scatter, groups []string, looks []look) error {
-	if err := s.addFit(p, c.Line); err != nil {
-		return err
+// addScatter draws the line of a chart with its band, and the points with their error bars.
+func (s style) addScatter(p *plot.Plot, c report.Scatter, groups []string, highlight int) {
+	line := func(x1, y1, x2, y2 float64, l draw.LineStyle) {
+		p.Add(&plotter.Line{XYs: plotter.XYs{{X: x1, Y: y1}, {X: x2, Y: y2}}, LineStyle: l})
 	}
-	of := make([]plotter.XYs, len(groups))
-	for _, q := range c.Points {
-		i := slices.Index(groups, q.Group)
-		of[i] = append(of[i], plotter.XY{X: q.X, Y: q.At})
-		for _, bar := range []plotter.XYs{{{X: q.Left, Y: q.At}, {X: q.Right, Y: q.At}}, {{X: q.X, Y: q.Low}, {X: q.X, Y: q.High}}} {
-			l, err := plotter.NewLine(bar)
-			if err != nil {
-				return err
-			}
-			l.LineStyle = draw.LineStyle{Color: looks[i].withOpacity(0.5), Width: vg.Points(0.6)}
-			if bar[0] != bar[1] {
-				p.Add(l)
-			}
-		}
+	var fit, low, high plotter.XYs
+	for _, at := range c.Line {
+		fit = append(fit, plotter.XY{X: at.X, Y: at.At})
+		low, high = append(low, plotter.XY{X: at.X, Y: at.Low}), append(high, plotter.XY{X: at.X, Y: at.High})
 	}
-	for i, at := range of {
-		if len(at) == 0 {
-			continue
+	if len(fit) > 0 {
+		p.Add(band(low, high, look{colour: report.Colour("#606060").RGBA()}, 0.18))
+		p.Add(&plotter.Line{XYs: fit, LineStyle: draw.LineStyle{Color: s.muted, Width: vg.Points(1)}})
+	}
+	for i, name := range groups {
+		l := lookAt(i, highlight)
+		bar := draw.LineStyle{Color: l.withOpacity(0.5), Width: vg.Points(0.6)}
+		marks := l.mark(1.9)
+		marks.Color = l.withOpacity(0.85)
+		var at plotter.XYs
+		for _, q := range c.Points {
+			if q.Group == name {
+				at = append(at, plotter.XY{X: q.X, Y: q.At})
+				line(q.Left, q.At, q.Right, q.At, bar)
+				line(q.X, q.Low, q.X, q.High, bar)
+			}
 		}
-		marks, err := plotter.NewScatter(at)
-		if err != nil {
-			return err
-		}
-		marks.GlyphStyle = looks[i].mark(1.9)
-		marks.GlyphStyle.Color = looks[i].withOpacity(0.85)
-		p.Add(marks)
+		p.Add(&plotter.Scatter{XYs: at, GlyphStyle: marks})
 	}
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = c.Left, c.Right, c.Low, c.High
 	if len(c.Ticks) > 0 {
@@ -120,29 +96,6 @@ func (s style) addScatter(p *plot.Plot, c report.Scatter, groups []string, looks
 		}
 		p.Y.Tick.Marker = ticks
 	}
-	return nil
-}
-
-// addFit draws the line and its band.
-func (s style) addFit(p *plot.Plot, fit []report.LinePoint) error {
-	var line, low, high plotter.XYs
-	for _, at := range fit {
-		line = append(line, plotter.XY{X: at.X, Y: at.At})
-		low, high = append(low, plotter.XY{X: at.X, Y: at.Low}), append(high, plotter.XY{X: at.X, Y: at.High})
-	}
-	if len(line) == 0 {
-		return nil
-	}
-	if err := addBand(p, low, high, look{colour: report.Colour("#606060").RGBA()}, 0.18); err != nil {
-		return err
-	}
-	l, err := plotter.NewLine(line)
-	if err != nil {
-		return err
-	}
-	l.LineStyle = draw.LineStyle{Color: s.muted, Width: vg.Points(1)}
-	p.Add(l)
-	return nil
 }
 
 // A pointNames plotter writes the names of points beside them.

@@ -149,38 +149,14 @@ func trimCommon(names []string) []string {
 	return out
 }
 
-// fold breaks words into two lines if they are wider than room. If one of these is too wide, it
-// breaks words into up to maxLines lines, and shortens lines that are still too wide.
-func (s style) fold(f font.Font, words string, room vg.Length) string {
-	words = clean(words)
-	if s.textWidth(f, words) <= room {
-		return words
-	}
-	best, cut := vg.Length(math.Inf(1)), -1
-	for i, r := range words {
-		if r != ' ' {
-			continue
-		}
-		if longer := max(s.textWidth(f, words[:i]), s.textWidth(f, words[i+1:])); longer < best {
-			best, cut = longer, i
-		}
-	}
-	if cut < 0 {
-		return s.fit(f, words, room)
-	}
-	if best > room {
-		return s.wrap(f, words, room)
-	}
-	return s.fit(f, words[:cut], room) + "\n" + s.fit(f, words[cut+1:], room)
-}
-
 // maxLines is the maximum number of lines of a folded title.
 const maxLines = 3
 
-// wrap breaks words into at most maxLines lines that are filled one after the other.
-func (s style) wrap(f font.Font, words string, room vg.Length) string {
+// fold breaks words into at most maxLines lines that are filled one after the other, and shortens
+// lines that are still wider than room.
+func (s style) fold(f font.Font, words string, room vg.Length) string {
 	var lines []string
-	for _, word := range strings.Fields(words) {
+	for _, word := range strings.Fields(clean(words)) {
 		last := len(lines) - 1
 		if last >= 0 && (len(lines) == maxLines || s.textWidth(f, lines[last]+" "+word) <= room) {
 			lines[last] += " " + word
@@ -198,13 +174,12 @@ func (s style) wrap(f font.Font, words string, room vg.Length) string {
 func clean(words string) string { return report.Printable(words) }
 
 // panel returns an empty plot in the style.
-func (s style) panel(title, x, y string) *plot.Plot {
+func (s style) panel(title string) *plot.Plot {
 	p := plot.New()
 	p.BackgroundColor = s.ground
 	p.Title.Text, p.Title.TextStyle = title, s.text(s.label, middle, below)
 	p.Title.Padding = 1 * vg.Millimeter
-	for axis, words := range map[*plot.Axis]string{&p.X: x, &p.Y: y} {
-		axis.Label.Text = words
+	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
 		axis.Label.TextStyle.Font, axis.Label.TextStyle.Color = s.label, s.ink
 		axis.Tick.Label.Font, axis.Tick.Label.Color = s.small, s.muted
 		axis.LineStyle = draw.LineStyle{Color: s.muted, Width: vg.Points(0.5)}
@@ -282,6 +257,18 @@ func (l look) line(width float64) draw.LineStyle {
 
 func (l look) mark(radius float64) draw.GlyphStyle {
 	return draw.GlyphStyle{Color: l.colour, Radius: vg.Points(radius), Shape: l.glyph}
+}
+
+// lookAt returns the look of the series with an index, if the one with the index highlight is the
+// only one in colour; -1: all are.
+func lookAt(i, highlight int) look {
+	switch highlight {
+	case -1:
+		return lookOf(i)
+	case i:
+		return lookOf(0)
+	}
+	return greyLook
 }
 
 // withOpacity returns the colour with an opacity.

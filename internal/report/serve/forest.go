@@ -76,12 +76,7 @@ func overviewOnly(all []scores.Difference, known []measure.Descriptor) []scores.
 		rows[i] = d.A
 	}
 	levels := report.Levels(rows)
-	comparable := map[[2]string]bool{}
-	for _, m := range report.Describe(rows, known) {
-		for _, s := range report.AcrossLayers(report.Headline(m)) {
-			comparable[[2]string{m.Name, s.Name}] = true
-		}
-	}
+	comparable := report.Headlines(rows, known)
 	var out []scores.Difference
 	for i, d := range all {
 		if levels[i] == report.OverValues && d.A.Factor == "" && comparable[[2]string{d.A.Measure, d.A.Statistic}] {

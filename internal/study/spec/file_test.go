@@ -27,15 +27,15 @@ transforms:
 measures: [accuracy, effective-invariance: {per-class: true}, prediction-divergence, distance, seis]
 `
 
-// variables are values for the variables, such as ${MODELS}, of the studies in the folder studies.
+// variables are values for the variables, such as ${MODELS}, of the studies in the folder papers.
 var variables = map[string]string{"CIFAR10": "cifar10", "MODELS": "models", "NETS": "nets", "CLIPS": "clips", "PICTURES": "photos", "VARIANTS": "variants", "NETWORK": "network.onnx", "NETWORKS": "networks", "FSDD": "fsdd", "STRINGS": "strings"}
 
 // everyStudy returns the study files of the repository by name, and the study in the README.
 func everyStudy(t *testing.T) map[string][]byte {
 	t.Helper()
-	files, err := filepath.Glob("../../../papers/*.yaml")
+	files, err := filepath.Glob("../../../papers/*/*.yaml")
 	if err != nil || len(files) < 2 {
-		t.Fatalf("the folder studies has the files %v, error %v; want at least two", files, err)
+		t.Fatalf("the folder papers has the studies %v, error %v; want at least two", files, err)
 	}
 	out := map[string][]byte{}
 	for _, f := range append(files, "../../demo/demo.yaml", "../../../README.md") {

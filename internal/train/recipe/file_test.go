@@ -66,9 +66,9 @@ func TestParseErrors(t *testing.T) {
 // for the variables that have no default. A file uses a variable as ${NAME}.
 func TestRepositoryFiles(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("../../../papers/training/*.yaml")
+	files, err := filepath.Glob("../../../papers/*/training/*.yaml")
 	if err != nil || len(files) < 3 {
-		t.Fatalf("the training files of the studies: %v, %v", files, err)
+		t.Fatalf("the training files of the papers: %v, %v", files, err)
 	}
 	networks, err := filepath.Glob("../../demo/networks/*.yaml")
 	if err != nil || len(networks) != 3 {
@@ -88,7 +88,7 @@ func TestRepositoryFiles(t *testing.T) {
 // epochs and the network's size.
 func TestRepositoryFilesAtFullSize(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("../../../papers/training/*.yaml")
+	files, err := filepath.Glob("../../../papers/*/training/*.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

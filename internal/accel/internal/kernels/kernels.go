@@ -84,12 +84,7 @@
 // The attribute lanes of convolutions is the largest number of float32 in a vector: 8, 16 or, by
 // default, 0. With 0 they take the widest vectors of the processor, except in NHWC if the channels
 // of the result fill an odd number of blocks of 16: vectors of 8 then leave no panel half empty.
-//
-// The headers onnxruntime_c_api.h and onnxruntime_ep_c_api.h are copies of those in the module
-// github.com/yalue/onnxruntime_go. They are by Microsoft, under the MIT licence.
 package kernels
-
-//go:generate go run copyheaders.go
 
 // #cgo CFLAGS: -O3 -fopenmp-simd
 // #cgo !windows LDFLAGS: -lm
@@ -102,6 +97,8 @@ import (
 	"errors"
 	"fmt"
 	"unsafe"
+
+	_ "github.com/noether-ml/noether/internal/accel/internal/kernels/vendored" // headers
 )
 
 // Width returns the number of float32 in a vector of this processor: 16 with AVX-512, 8 with AVX2,

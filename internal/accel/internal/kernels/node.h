@@ -3,7 +3,7 @@
 #define NOETHER_KERNELS_NODE_H
 
 #include "adam.h"
-#include "onnxruntime_c_api.h"
+#include "vendored/onnxruntime_c_api.h"
 
 enum { MAX_AXES = 16 };
 

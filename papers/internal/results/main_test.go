@@ -1,0 +1,139 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The tables of the pages are those made from the stored results, and every stored result is on a
+// page.
+func TestPagesAreUpToDate(t *testing.T) {
+	t.Parallel()
+	const root = "../../.."
+	pages, err := filepath.Glob(filepath.Join(root, "docs/results/*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := map[string]bool{}
+	for _, page := range pages {
+		raw, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := fill(root, string(raw))
+		if err != nil {
+			t.Fatalf("%s: %v", page, err)
+		}
+		if want != string(raw) {
+			t.Errorf("the tables of %s differ from the stored results: run make generate", page)
+		}
+		for _, m := range marker.FindAllStringSubmatch(want, -1) {
+			used[m[2]] = true // the name of the stored result
+		}
+	}
+	for _, pattern := range []string{"papers/results/*.csv", "internal/bench/results/*.json"} {
+		stored, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(stored) == 0 {
+			t.Errorf("no stored result matches %s", pattern)
+		}
+		for _, file := range stored {
+			name := filepath.Base(file)
+			if name = name[:len(name)-len(filepath.Ext(name))]; !used[name] {
+				t.Errorf("no page shows %s", file)
+			}
+		}
+	}
+}
+
+func TestChartsAreUpToDate(t *testing.T) {
+	t.Parallel()
+	for _, c := range charts {
+		want, err := c.draw("../../..")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(filepath.Join("../../../docs/results", c.name+".svg"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("%s.svg differs from the drawing of the stored result: run make generate", c.name)
+		}
+	}
+}
+
+// Rows of a stored result become a table with a column for each statistic. A cell that repeats the
+// one above is left empty.
+func TestTables(t *testing.T) {
+	t.Parallel()
+	scores, err := fromCSV("x", "layer,probe,statistic,value,low,high\ns1,slp,hue,0.1,0,0.2\ns1,slp,value,3,,\ns1,mlp,value,4,,\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "| layer | probe | hue | value |\n| --- | --- | --- | --- |\n| s1 | slp | 0.1 [0, 0.2] | 3 |\n| | mlp | | 4 |\n"
+	if got := scores.markdown(); got != want {
+		t.Errorf("scores:\n%s\nwant\n%s", got, want)
+	}
+	bench, err := fromJSON("x", []byte(`{"columns": ["work", "time"], "rows": [{"work": {"text": "a|b"},
+		"time": {"value": "2", "low": "1", "high": "3", "unit": "s", "memory": "5 MiB"}}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := bench.markdown(), `| a\|b | 2 s (1 to 3), 5 MiB |`; !strings.Contains(got, want) {
+		t.Errorf("a benchmark:\n%s\nwant %s", got, want)
+	}
+	if _, err := fromCSV("x", "a,b\n1,2\n"); err == nil {
+		t.Error("scores without a statistic: no error")
+	}
+	if _, err := load(t.TempDir(), "none"); err == nil {
+		t.Error("a result that is not stored: no error")
+	}
+}
+
+// TestReadmes checks that the README of each folder of papers names its studies and training files,
+// and that each stored result of an experiment is in one of them.
+func TestReadmes(t *testing.T) {
+	t.Parallel()
+	const papers = "../.."
+	readmes, err := filepath.Glob(filepath.Join(papers, "*/README.md"))
+	if err != nil || len(readmes) < 9 {
+		t.Fatalf("the READMEs are %v, error %v; want at least 9", readmes, err)
+	}
+	var all strings.Builder
+	for _, readme := range readmes {
+		raw, err := os.ReadFile(readme)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(raw)
+	}
+	for _, pattern := range []string{"*/*.yaml", "*/training/*.yaml", "results/*.csv"} {
+		files, err := filepath.Glob(filepath.Join(papers, pattern))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %v, error %v", pattern, files, err)
+		}
+		for _, file := range files {
+			name, _ := filepath.Rel(papers, file)
+			folder, name, _ := strings.Cut(name, string(filepath.Separator))
+			text := all.String()
+			if folder == "results" {
+				if name = strings.TrimSuffix(name, ".csv"); name == "devices" { // of a test
+					continue
+				}
+			} else if raw, err := os.ReadFile(filepath.Join(papers, folder, "README.md")); err != nil {
+				t.Error(err)
+			} else {
+				text = string(raw)
+			}
+			if !strings.Contains(text, "`"+filepath.ToSlash(name)+"`") {
+				t.Errorf("the README of %s does not name `%s`", folder, name)
+			}
+		}
+	}
+}
