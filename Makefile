@@ -63,7 +63,7 @@ race: $(RUNTIME)
 
 # The coverage of each package by its own tests, the least covered first.
 cover: $(RUNTIME)
-	@$(GO) test -cover ./... | awk '/coverage: [0-9]/ { sub(/%.*/, "", $$0); c = $$NF; p = $$1 == "ok" ? $$2 : $$1; sub(/.*noether-ml\/noether/, ".", p); printf "%6.1f %%  %s\n", c, p } /^FAIL|^---/' | sort -n
+	@$(GO) test -cover ./... | awk '/^(ok)?[ \t].*coverage: [0-9]/ { sub(/%.*/, "", $$0); c = $$NF; p = $$1 == "ok" ? $$2 : $$1; sub(/.*noether-ml\/noether/, ".", p); printf "%6.1f %%  %s\n", c, p } /^FAIL|^---/' | sort -n
 
 # The Python checks run where .ci/run has made the virtual environment.
 PYTHONLINT := python/.venv/bin

@@ -26,6 +26,7 @@ import (
 	"github.com/noether-ml/noether/internal/linalg"
 	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/internal/model"
+	"github.com/noether-ml/noether/internal/model/preprocessing"
 	"github.com/noether-ml/noether/internal/study"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
@@ -58,9 +59,9 @@ func Open(path string, o ModelOptions) (*Model, error) {
 	var preprocess model.Preprocess
 	switch {
 	case filepath.Ext(o.Preprocess) == ".json":
-		preprocess, err = model.ReadPreprocessorConfig(o.Preprocess)
+		preprocess, err = preprocessing.ReadConfig(o.Preprocess)
 	case o.Preprocess != "":
-		preprocess, err = model.Preset(o.Preprocess)
+		preprocess, err = preprocessing.Preset(o.Preprocess)
 	}
 	if err != nil {
 		return nil, err

@@ -13,9 +13,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/noether-ml/noether/internal/model"
+	"github.com/noether-ml/noether/internal/catalog"
+	"github.com/noether-ml/noether/internal/model/preprocessing"
 	"github.com/noether-ml/noether/internal/study"
-	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/internal/train/recipe"
 	"github.com/noether-ml/noether/onnx/grad"
 	"github.com/noether-ml/noether/scores"
@@ -230,7 +230,7 @@ func TestTransformationsOfFeatureMaps(t *testing.T) {
 // video and audio.
 func TestKeysOfStudyFiles(t *testing.T) {
 	t.Parallel()
-	raw, err := spec.Schema()
+	raw, err := catalog.Schema()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -314,7 +314,7 @@ func TestTableOfPresets(t *testing.T) {
 	t.Parallel()
 	text := page(t, "reference/preprocessing.md")
 	for _, name := range []string{"imagenet", "cifar10", "clip"} {
-		p, err := model.Preset(name)
+		p, err := preprocessing.Preset(name)
 		if err != nil {
 			t.Fatal(err)
 		}

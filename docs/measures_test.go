@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/noether-ml/noether/internal/study/spec"
+	"github.com/noether-ml/noether/internal/catalog"
 )
 
 // TestCostOfComparisons checks that the pages of five measures, most of which compare
@@ -14,7 +14,7 @@ import (
 // text.
 func TestCostOfComparisons(t *testing.T) {
 	t.Parallel()
-	for _, d := range spec.Descriptors() {
+	for _, d := range catalog.Descriptors() {
 		if !slices.Contains([]string{"similarity", "geometry", "prediction-agreement", "stitching", "distance"}, d.Name) {
 			continue
 		}
@@ -38,7 +38,7 @@ func TestCostOfComparisons(t *testing.T) {
 func TestMeasurePages(t *testing.T) {
 	t.Parallel()
 	index := page(t, "reference/measures/README.md")
-	for _, d := range spec.Descriptors() {
+	for _, d := range catalog.Descriptors() {
 		name := "reference/measures/" + d.Name + ".md"
 		text := page(t, name)
 		if !strings.HasPrefix(text, "# "+d.Name+"\n") {

@@ -1,12 +1,12 @@
 package docs
 
 import (
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/noether-ml/noether/internal/catalog"
 	"github.com/noether-ml/noether/internal/report/figure"
 	"github.com/noether-ml/noether/internal/study/spec"
 )
@@ -15,7 +15,7 @@ import (
 // measure, a kind of data or a chart, that no other test checks. packages returns the packages of
 // the module by folder, and page the text of a page.
 
-// A measure is registered if its package is in the list Families of package internal/study/spec.
+// A measure is registered if package internal/catalog imports its package.
 func TestPackagesOfMeasuresAreRegistered(t *testing.T) {
 	t.Parallel()
 	all := packages(t)
@@ -25,8 +25,8 @@ func TestPackagesOfMeasuresAreRegistered(t *testing.T) {
 		if !strings.HasPrefix(name, "measure/") || strings.Contains(name, "/internal") || slices.Contains(helpers, name) {
 			continue
 		}
-		if !slices.Contains(all["internal/study/spec"].imports, name) {
-			t.Errorf("package %s has no line in Families, internal/study/spec/families.go", name)
+		if !slices.Contains(all["internal/catalog"].imports, name) {
+			t.Errorf("package %s has no line in Measures, internal/catalog/catalog.go", name)
 		}
 	}
 }
@@ -34,7 +34,7 @@ func TestPackagesOfMeasuresAreRegistered(t *testing.T) {
 func TestTableOfMeasures(t *testing.T) {
 	t.Parallel()
 	text := page(t, "reference/study-file.md")
-	for _, d := range spec.Descriptors() {
+	for _, d := range catalog.Descriptors() {
 		if link := "[`" + d.Name + "`](measures/" + d.Name + ".md)"; !strings.Contains(text, link) {
 			t.Errorf("reference/study-file.md: the table of measures has no %s", link)
 		}
@@ -47,13 +47,9 @@ func TestTableOfData(t *testing.T) {
 	for _, m := range regexp.MustCompile(`(?m)^\| \[([^]]+)\]\(.*\|$`).FindAllStringSubmatch(page(t, "reference/data.md"), -1) {
 		first = append(first, strings.Split(m[1], ", ")...)
 	}
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[spec.Data]()) {
-		key := f.Tag.Get("key")
-		if !f.IsExported() || f.Type.Kind() != reflect.Pointer || key == "corrupt" || key == "split" { // these two are no kinds of data
-			continue
-		}
-		if !slices.Contains(first, "`"+key+"`") {
-			t.Errorf("reference/data.md: the table of kinds has no row of %s", key)
+	for _, k := range append(catalog.Data(), spec.DataKind{Name: "join"}) {
+		if !slices.Contains(first, "`"+k.Name+"`") {
+			t.Errorf("reference/data.md: the table of kinds has no row of %s", k.Name)
 		}
 	}
 }

@@ -93,8 +93,8 @@ func newBuilder(m *Model, opset int) *Builder {
 	}}
 }
 
-// irVersion returns the version of the file format (IR version) for a graph of an operator set: the
-// one that was released with the set, but at least 8 and at most 11.
+// irVersion returns the IR version for a graph of an operator set: the one that was released with
+// the set, but at least 8 and at most 11.
 func irVersion(opset int) int64 {
 	switch {
 	case opset <= 18:
@@ -178,8 +178,7 @@ func (b *Builder) InputInfo(info ValueInfo) Value {
 	return Value(info.Name)
 }
 
-// Const adds a float32 initializer (the values of a constant tensor, such as a weight). If name is
-// empty, a name is chosen.
+// Const adds a float32 initializer. If name is empty, a name is chosen.
 func (b *Builder) Const(name string, t tensor.Tensor) Value {
 	if tensor.Size(t.Shape) != len(t.Data) {
 		b.Fail("constant %q has shape %v but %d values", name, t.Shape, len(t.Data))
@@ -261,8 +260,8 @@ func (b *Builder) Ops(op string, outputs int, attrs Attrs, inputs ...Value) []Va
 	return b.Node("", op, outputs, attrs, inputs...)
 }
 
-// Node adds a node of any operator domain, a named collection of operators. "" is the standard
-// domain; other domains must be declared with NeedDomain. outputs is the number of outputs.
+// Node adds a node of any operator domain. "" is the standard domain; other domains must be
+// declared with NeedDomain. outputs is the number of outputs.
 func (b *Builder) Node(domain, op string, outputs int, attrs Attrs, inputs ...Value) []Value {
 	values := make([]Value, outputs)
 	if b.err != nil {

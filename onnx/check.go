@@ -89,7 +89,7 @@ func checkCalls(p *pb.ModelProto) error {
 func IsStandard(n *pb.NodeProto) bool { return n.GetDomain() == "" }
 
 // checkTensors checks the data of every tensor of the model, and lists in m.files the external
-// files (those with data of tensors).
+// files.
 func checkTensors(m *Model) error {
 	files := map[string]int64{}
 	err := eachTensor(m.proto, func(t *pb.TensorProto, where string) error {

@@ -7,7 +7,7 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// Numbers of fields in onnx.proto, the protobuf schema of ONNX files.
+// Numbers of fields in onnx.proto.
 const (
 	fieldGraph       = 7 // of ModelProto
 	fieldInitializer = 5 // of GraphProto
@@ -19,8 +19,8 @@ const (
 const minShared = 1 << 12
 
 // decode decodes the content of an ONNX file. The raw data of large initializers of the main graph
-// (not of the bodies of If and Loop) share the memory of data, which the caller must not use
-// afterwards. proto.Unmarshal alone would copy them, so that all weights would be in memory twice.
+// share the memory of data, which the caller must not use afterwards. proto.Unmarshal alone would
+// copy them, so that all weights would be in memory twice.
 func decode(data []byte) (*pb.ModelProto, error) {
 	p := new(pb.ModelProto)
 	var s sharedWeights

@@ -9,8 +9,7 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// A Weight is an initializer (a constant tensor of the graph) whose elements are not part of a
-// serialised model.
+// A Weight is an initializer whose elements are not part of a serialised model.
 type Weight struct {
 	Name  string
 	Type  Type

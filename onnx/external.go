@@ -18,8 +18,7 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// A span is the range of a file that holds the data of an external tensor, one whose values are
-// outside the model's file.
+// A span is the range of a file that holds the data of an external tensor.
 type span struct {
 	file           string // relative to the model's folder
 	offset, length int64  // bytes; length is -1 if the tensor does not state it

@@ -24,21 +24,31 @@ func (b *Builder) Include(m *Model, inputs map[string]Value) []Value {
 	if b.err != nil {
 		return values
 	}
-	in := &inclusion{b: b, names: map[string]string{"": ""}}
+	in := &inclusion{Renaming: pbutil.Renaming{
+		Names:     map[string]string{"": ""},
+		Tensor:    func(name string) string { return b.unique(b.tensors, b.scope+name) },
+		Attribute: func(a *pb.AttributeProto) *pb.AttributeProto { return a },
+		NodeName: func(n *pb.NodeProto) *string {
+			if n.GetName() == "" {
+				return nil
+			}
+			return new(b.unique(b.nodes, b.scope+n.GetName()))
+		},
+	}, b: b}
 	if err := in.include(m, inputs); err != nil {
 		b.Fail("including model %s: %w", m.path, err)
 		return values
 	}
 	for i, out := range m.proto.Graph.Output {
-		values[i] = Value(in.names[out.GetName()])
+		values[i] = Value(in.Names[out.GetName()])
 	}
 	return values
 }
 
-// An inclusion maps the tensors of a model to their names in another graph.
+// An inclusion adds a model to the graph of b.
 type inclusion struct {
-	b     *Builder
-	names map[string]string // new names of the tensors of the model
+	pbutil.Renaming
+	b *Builder
 }
 
 func (in *inclusion) include(m *Model, inputs map[string]Value) error {
@@ -54,7 +64,7 @@ func (in *inclusion) include(m *Model, inputs map[string]Value) error {
 		if !ok || !in.b.tensors[string(v)] {
 			return fmt.Errorf("no tensor of the graph is given for its input %q", info.Name)
 		}
-		in.names[info.Name] = string(v)
+		in.Names[info.Name] = string(v)
 	}
 	weights, err := in.weights(m)
 	if err != nil {
@@ -65,16 +75,16 @@ func (in *inclusion) include(m *Model, inputs map[string]Value) error {
 	from := m.proto.Graph
 	for _, t := range from.SparseInitializer {
 		t = proto.CloneOf(t)
-		t.Values.Name = new(in.define(t.Values.GetName()))
+		t.Values.Name = new(in.Define(t.Values.GetName()))
 		g.SparseInitializer = append(slices.Clip(g.SparseInitializer), t)
 	}
-	declared := maps.Clone(in.names) // inputs and weights: their declarations are not copied
+	declared := maps.Clone(in.Names) // inputs and weights: their declarations are not copied
 	for _, n := range from.Node {
-		g.Node = append(g.Node, in.node(n))
+		g.Node = append(g.Node, in.Node(n))
 	}
 	for _, v := range from.ValueInfo {
-		if _, known := in.names[v.GetName()]; known && declared[v.GetName()] == "" {
-			g.ValueInfo = append(slices.Clip(g.ValueInfo), in.valueInfo(v))
+		if _, known := in.Names[v.GetName()]; known && declared[v.GetName()] == "" {
+			g.ValueInfo = append(slices.Clip(g.ValueInfo), in.ValueInfo(v))
 		}
 	}
 	return nil
@@ -124,106 +134,7 @@ func (in *inclusion) weights(m *Model) ([]*pb.TensorProto, error) {
 			}
 			loaded.Name, t = t.Name, loaded
 		}
-		t = pbutil.Shallow(t)
-		t.Name = new(in.define(t.GetName()))
-		list = append(list, t)
+		list = append(list, in.Initializer(t))
 	}
 	return list, nil
-}
-
-// define chooses a new name for a tensor of the model, unused in the graph, and returns it.
-func (in *inclusion) define(name string) string {
-	if name == "" {
-		return ""
-	}
-	newName := in.b.unique(in.b.tensors, in.b.scope+name)
-	in.names[name] = newName
-	return newName
-}
-
-// node returns a copy of a node with new names. Tensors of its subgraphs are renamed too, since
-// names must be unique in the whole graph.
-func (in *inclusion) node(n *pb.NodeProto) *pb.NodeProto {
-	n = pbutil.Shallow(n)
-	n.Input = mapNames(n.Input, in.use)
-	if len(pbutil.Subgraphs(n)) > 0 {
-		n.Attribute = slices.Clone(n.Attribute)
-		for i, a := range n.Attribute {
-			a = pbutil.Shallow(a)
-			if a.G != nil {
-				a.G = in.subgraph(a.G)
-			}
-			a.Graphs = slices.Clone(a.Graphs)
-			for k, g := range a.Graphs {
-				a.Graphs[k] = in.subgraph(g)
-			}
-			n.Attribute[i] = a
-		}
-	}
-	n.Output = mapNames(n.Output, in.define)
-	if n.GetName() != "" {
-		n.Name = new(in.b.unique(in.b.nodes, in.b.scope+n.GetName()))
-	}
-	return n
-}
-
-// mapNames applies a function to each name.
-func mapNames(names []string, f func(string) string) []string {
-	out := make([]string, len(names))
-	for i, name := range names {
-		out[i] = f(name)
-	}
-	return out
-}
-
-// use returns the new name of a tensor that a node of the model reads. An absent optional input has
-// the name "" in both graphs.
-func (in *inclusion) use(name string) string {
-	if newName, ok := in.names[name]; ok {
-		return newName
-	}
-	return name
-}
-
-// subgraph returns a copy of a subgraph with new names. Its tensors are not visible outside.
-func (in *inclusion) subgraph(g *pb.GraphProto) *pb.GraphProto {
-	inner := &inclusion{b: in.b, names: maps.Clone(in.names)}
-	g = pbutil.Shallow(g)
-	define := func(list []*pb.ValueInfoProto) []*pb.ValueInfoProto {
-		out := make([]*pb.ValueInfoProto, len(list))
-		for i, v := range list {
-			inner.define(v.GetName())
-			out[i] = inner.valueInfo(v)
-		}
-		return out
-	}
-	g.Input = define(g.Input)
-	g.Initializer = slices.Clone(g.Initializer)
-	for i, t := range g.Initializer {
-		t = pbutil.Shallow(t)
-		t.Name = new(inner.define(t.GetName()))
-		g.Initializer[i] = t
-	}
-	g.Node = slices.Clone(g.Node)
-	for i, n := range g.Node {
-		g.Node[i] = inner.node(n)
-	}
-	g.ValueInfo = inner.valueInfos(g.ValueInfo)
-	g.Output = inner.valueInfos(g.Output)
-	return g
-}
-
-// valueInfo returns the declaration of a tensor with its new name.
-func (in *inclusion) valueInfo(v *pb.ValueInfoProto) *pb.ValueInfoProto {
-	v = pbutil.Shallow(v)
-	v.Name = new(in.use(v.GetName()))
-	return v
-}
-
-func (in *inclusion) valueInfos(list []*pb.ValueInfoProto) []*pb.ValueInfoProto {
-	out := make([]*pb.ValueInfoProto, len(list))
-	for i, v := range list {
-		out[i] = in.valueInfo(v)
-	}
-	return out
 }

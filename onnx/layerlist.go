@@ -8,7 +8,7 @@ import (
 // Layers returns the float32 tensors that depend on the values of an input of the graph, in the
 // order of computation. Tensors that depend only on an input's shape, and those inside subgraphs,
 // are left out. The fields Shape and Axes are not set: a runtime returns shapes, and package infer
-// returns axes (what each axis stands for, such as batch or channel).
+// returns axes.
 func (m *Model) Layers() []tensor.Layer {
 	types := m.ElementTypes()
 	depth := m.depths()

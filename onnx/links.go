@@ -7,12 +7,11 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// followLinks handles external files (which hold weights of the model) that are symbolic links out
-// of the model's folder, which ONNX Runtime rejects. The caches of model hubs have them:
-// snapshots/REVISION/model.onnx_data links to ../../blobs/HASH. If there is such a link, the names
-// of all external files are replaced by the names of the files that they resolve to, relative to
-// the deepest folder that holds all these. It becomes m.dir. The files stay in the order of the old
-// names, because SHA256, the hash of the model, depends on it.
+// followLinks handles external files that are symbolic links out of the model's folder, which ONNX
+// Runtime rejects. The caches of model hubs have them: snapshots/REVISION/model.onnx_data links to
+// ../../blobs/HASH. If there is such a link, the names of all external files are replaced by the
+// names of the files that they resolve to, relative to the deepest folder that holds all these. It
+// becomes m.dir. The files stay in the order of the old names, because SHA256 depends on it.
 func (m *Model) followLinks() error {
 	if len(m.files) == 0 {
 		return nil

@@ -59,8 +59,8 @@ func ReadMetadata(path, key string) (string, error) {
 var errNotONNX = errors.New("this is not an ONNX model, or it is truncated")
 
 // metadata returns the value of a metadata key in a serialised model, or "". Of each field of the
-// protocol buffer message it reads the tag and the length, and skips the content unless it is
-// metadata. No message has more than maxBytes.
+// protobuf message it reads the tag and the length, and skips the content unless it is metadata. No
+// message has more than maxBytes.
 func metadata(r io.ReaderAt, key string) (value string, err error) {
 	var head [2 * 10]byte // tag and length, or tag and number: two varints of at most 10 bytes
 	for at := int64(0); ; {

@@ -26,15 +26,15 @@ const (
 	DefaultOpset = 18
 	// MinOpset is the oldest version of the operator set that ONNX Runtime supports.
 	MinOpset = 7
-	// maxBytes is the largest size of a protocol buffer message, in bytes.
+	// maxBytes is the largest size of a protobuf message, in bytes.
 	maxBytes = math.MaxInt32
 	// minHuge is the size in bytes from which a file is read into memory of huge pages.
 	minHuge = 4 << 20
 )
 
 // A Model is an ONNX graph that has been checked, with its weights, or references to those in other
-// files (external files, with ONNX's external data). A Model is immutable: functions that change it
-// return another Model, which shares the weights.
+// files. A Model is immutable: functions that change it return another Model, which shares the
+// weights.
 type Model struct {
 	proto            *pb.ModelProto
 	path             string   // of the file; "" for a model from memory
@@ -68,7 +68,7 @@ func Read(path string) (*Model, error) {
 		h.Write(data)
 		return h
 	})
-	if err := m.followLinks(); err != nil { // symbolic links among the external files
+	if err := m.followLinks(); err != nil {
 		return nil, fmt.Errorf("reading model %s: %w", path, err)
 	}
 	return m, nil
@@ -95,7 +95,7 @@ func readFile(path string) ([]byte, error) {
 	}
 	switch {
 	case info.IsDir():
-		if err := Foreign(path); err != nil { // a model of another framework
+		if err := Foreign(path); err != nil {
 			return nil, err
 		}
 		return nil, errors.New("is a folder, not an ONNX file")
@@ -121,7 +121,7 @@ func readFile(path string) ([]byte, error) {
 	return data, nil
 }
 
-// A formatError is the error of data that are not a protocol buffer message of ONNX.
+// A formatError is the error of data that are not a protobuf message of ONNX.
 type formatError string
 
 func (e formatError) Error() string { return string(e) }
@@ -203,10 +203,10 @@ func nameStandard(p *pb.ModelProto) {
 	})
 }
 
-// removeDefaults removes initializers from a graph's inputs, so that they are constants. Up to
-// version 3 of the file format (IR version) every initializer was also an input with a default
-// value, and a runtime cannot evaluate nodes with such inputs in advance. From version 4 on,
-// initializers need not be inputs; an older version is set to 4.
+// removeDefaults removes initializers from a graph's inputs, so that they are constants. Up to IR
+// version 3 every initializer was also an input with a default value, and a runtime cannot evaluate
+// nodes with such inputs in advance. From version 4 on, initializers need not be inputs; an older
+// version is set to 4.
 func removeDefaults(p *pb.ModelProto) {
 	g := p.Graph
 	weights := initializers(g)

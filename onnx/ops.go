@@ -2,9 +2,8 @@ package onnx
 
 import "maps"
 
-// The methods below add common nodes, in the form that the version of the standard operator set
-// (opset) of the graph requires. A Value is a tensor of the graph, given by its name. A comment
-// says which methods do not exist in every opset from MinOpset (7, the oldest supported one) on.
+// The methods below add common nodes, in the form that the opset of the graph requires. A comment
+// says which methods do not exist in every opset from MinOpset on.
 
 // Add returns x + y, broadcast.
 func (b *Builder) Add(x, y Value) Value { return b.Op("Add", nil, x, y) }

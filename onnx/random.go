@@ -7,8 +7,8 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// RandomNodes returns the labels (texts for messages) of the nodes that draw random numbers, also
-// those in subgraphs and functions. Outputs that depend on them differ from run to run.
+// RandomNodes returns the labels of the nodes that draw random numbers, also those in subgraphs and
+// functions. Outputs that depend on them differ from run to run.
 func (m *Model) RandomNodes() []string {
 	var list []string
 	_ = pbutil.EachGraph(m.proto, func(g *pb.GraphProto) error {
@@ -22,8 +22,8 @@ func (m *Model) RandomNodes() []string {
 	return list
 }
 
-// isRandom reports whether a node of graph g, one of the model's, draws random numbers. The node
-// has an operator of the ONNX standard.
+// isRandom reports whether a node of graph g, one of the model's, draws random numbers. The node is
+// standard.
 func (m *Model) isRandom(g *pb.GraphProto, n *pb.NodeProto) bool {
 	switch n.GetOpType() {
 	case "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Bernoulli", "Multinomial":

@@ -7,8 +7,8 @@ import (
 )
 
 // Replace replaces the nodes of a standard operator. For each node, write adds other nodes to the
-// builder and returns tensors (Values are their names) that replace the outputs of the node; they
-// get the names of these outputs. If it returns nil, the node is kept. Subgraphs are not changed.
+// builder and returns tensors that replace the outputs of the node; they get the names of these
+// outputs. If it returns nil, the node is kept. Subgraphs are not changed.
 func (b *Builder) Replace(op string, write func(n *pb.NodeProto) []Value) {
 	b.Rewrite(func(n *pb.NodeProto) []Value {
 		if n.GetOpType() != op || !IsStandard(n) {

@@ -8,11 +8,11 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// residual returns the names of those of the layers (tensors that can be measured) that are sums at
-// the end of residual blocks. It serves the pattern "residual" in a choice of layers. Each term of
-// such a sum depends on layers with weights (matrix products and convolutions), and the nearest of
-// these are not the same for all terms. This excludes the sum with a bias, and x + 0.0447 x³ in the
-// tanh approximation of GELU. It is an error if there is no such sum.
+// residual returns the names of those of the layers that are sums at the end of residual blocks. It
+// serves the pattern "residual" in a choice of layers. Each term of such a sum depends on layers
+// with weights (matrix products and convolutions), and the nearest of these are not the same for
+// all terms. This excludes the sum with a bias, and x + 0.0447 x³ in the tanh approximation of
+// GELU. It is an error if there is no such sum.
 func (m *Model) residual(layers []tensor.Layer) ([]string, error) {
 	depth := m.depths() // has the tensors that depend on an input of the model
 	// For each tensor, sources has the nearest layers with weights or residual sums on which the

@@ -81,8 +81,7 @@ func matchLayers(layers []tensor.Layer, pattern string) ([]string, error) {
 }
 
 // matching returns the names of the layers that match. If none does, the error suggests similar
-// patterns: prefix followed by the words of layers (names or operators, as word returns them) that
-// are most similar to the pattern.
+// patterns: prefix followed by the words of layers that are most similar to the pattern.
 func matching(layers []tensor.Layer, match func(tensor.Layer) bool, pattern, prefix string, word func(tensor.Layer) string) ([]string, error) {
 	var names, words []string
 	for _, l := range layers {

@@ -30,8 +30,7 @@ const (
 	BFloat16  Type = 16
 )
 
-// String returns the name of the type in ONNX, in lower case, or "type N" for a number that package
-// pb, generated from the ONNX schema, does not know.
+// String returns the name of the type in ONNX, in lower case, or "type N" for an unknown number.
 func (t Type) String() string {
 	if name, ok := pb.TensorProto_DataType_name[int32(t)]; ok {
 		return strings.ToLower(name)

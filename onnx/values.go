@@ -60,9 +60,9 @@ func (m *Model) constant(name string) *pb.TensorProto {
 	return nil
 }
 
-// load returns a tensor whose data are in another file (external), with its data in memory.
+// load returns a tensor whose data are in another file, with its data in memory.
 func (m *Model) load(t *pb.TensorProto) (*pb.TensorProto, error) {
-	s, err := spanOf(t) // the range of the file that holds the data
+	s, err := spanOf(t)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func (m *Model) load(t *pb.TensorProto) (*pb.TensorProto, error) {
 	return &pb.TensorProto{Dims: t.Dims, DataType: t.DataType, RawData: raw}, nil
 }
 
-// floats returns the values of a float32 tensor whose data are in the message (protocol buffer).
+// floats returns the values of a float32 tensor whose data are in the message.
 func floats(t *pb.TensorProto) (tensor.Tensor, error) {
 	if Type(t.GetDataType()) != Float {
 		return tensor.Tensor{}, fmt.Errorf("its type is %v, not float", Type(t.GetDataType()))

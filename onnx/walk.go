@@ -8,7 +8,7 @@ import (
 )
 
 // Reads returns the tensors that a node reads: its inputs, and the outer tensors that its subgraphs
-// read, which are tensors of enclosing graphs.
+// read.
 func Reads(n *pb.NodeProto) []string {
 	var names []string
 	for _, in := range n.Input {

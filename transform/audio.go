@@ -10,8 +10,6 @@ import (
 )
 
 // TimeStretch plays audio faster (rate above 1) or slower and keeps its pitch, by audio.Stretch.
-// Like each transform here, its Draw returns an Op, the transformation with parameters drawn from
-// their Distributions.
 type TimeStretch struct {
 	audioOnly
 	Rate Distribution // in 0.25 to 4
@@ -61,7 +59,6 @@ type Reverb struct {
 	RT60 Distribution // seconds
 }
 
-// Draw implements Transform.
 func (t TimeStretch) Draw(r *rand.Rand) Op { return stretchOp{t.Rate.Draw(r), cropPosition(r)} }
 
 // cropPosition draws where a piece of fixed length is cropped from lengthened audio: from 0, the
@@ -73,10 +70,8 @@ func cropPosition(r *rand.Rand) float64 {
 	return r.Float64()
 }
 
-// Draw implements Transform.
 func (t PitchShift) Draw(r *rand.Rand) Op { return pitchOp{t.Semitones.Draw(r)} }
 
-// Draw implements Transform.
 func (t WhiteNoise) Draw(r *rand.Rand) Op {
 	if t.Absolute {
 		return whiteNoiseOp{t.Level.Draw(r), true, newNoiseSeed(r)}
@@ -84,13 +79,9 @@ func (t WhiteNoise) Draw(r *rand.Rand) Op {
 	return whiteNoiseOp{t.SNR.Draw(r), false, newNoiseSeed(r)}
 }
 
-// Draw implements Transform.
-func (t Gain) Draw(r *rand.Rand) Op { return gainOp{t.DB.Draw(r)} }
-
-// Draw implements Transform.
+func (t Gain) Draw(r *rand.Rand) Op   { return gainOp{t.DB.Draw(r)} }
 func (t Filter) Draw(r *rand.Rand) Op { return filterOp{t.Frequency.Draw(r), t.High} }
 
-// Draw implements Transform.
 func (t Reverb) Draw(r *rand.Rand) Op {
 	shortest, rejected := audio.MeetingRoom().ShortestTime(), 0
 	v := t.RT60.Draw(r)
@@ -102,18 +93,10 @@ func (t Reverb) Draw(r *rand.Rand) Op {
 
 // Random is true: the crop position of slowed audio is drawn.
 func (t TimeStretch) Random() bool { return true }
-
-// Random reports whether the shift is drawn.
-func (t PitchShift) Random() bool { return anyRandom(t.Semitones) }
-
-// Random is true.
-func (t WhiteNoise) Random() bool { return true }
-
-// Random reports whether the gain is drawn.
-func (t Gain) Random() bool { return anyRandom(t.DB) }
-
-// Random reports whether the frequency is drawn.
-func (t Filter) Random() bool { return anyRandom(t.Frequency) }
+func (t PitchShift) Random() bool  { return anyRandom(t.Semitones) }
+func (t WhiteNoise) Random() bool  { return true }
+func (t Gain) Random() bool        { return anyRandom(t.DB) }
+func (t Filter) Random() bool      { return anyRandom(t.Frequency) }
 
 // Random is true: the late part of an impulse response is noise.
 func (t Reverb) Random() bool { return true }
@@ -121,10 +104,7 @@ func (t Reverb) Random() bool { return true }
 // audioOnly has the traits of transforms that apply to audio alone.
 type audioOnly struct{}
 
-// OnAudio is true.
-func (audioOnly) OnAudio() bool { return true }
-
-// OnImages is false.
+func (audioOnly) OnAudio() bool  { return true }
 func (audioOnly) OnImages() bool { return false }
 
 // RejectedDraws returns how many values were drawn for an Op, and rejected, before a valid one.
@@ -155,7 +135,6 @@ type (
 	}
 )
 
-// Parameter returns the drawn parameter.
 func (o stretchOp) Parameter() float64    { return o.rate }
 func (o pitchOp) Parameter() float64      { return o.semitones }
 func (o whiteNoiseOp) Parameter() float64 { return o.db }
@@ -163,12 +142,10 @@ func (o gainOp) Parameter() float64       { return o.db }
 func (o filterOp) Parameter() float64     { return o.hz }
 func (o reverbOp) Parameter() float64     { return o.rt60 }
 
-// PointMap (from where each position is read) is not known: time is stretched, then cropped or
-// padded.
+// PointMap is not known: time is stretched, then cropped or padded.
 func (o stretchOp) PointMap(h, w int) (PointMap, bool) { return PointMap{}, false }
-
-func (o stretchOp) CropPosition() float64 { return o.position }
-func (o reverbOp) rejectedDraws() int     { return o.rejected }
+func (o stretchOp) CropPosition() float64              { return o.position }
+func (o reverbOp) rejectedDraws() int                  { return o.rejected }
 
 // Renew returns the Op with the same parameter, but a new crop position or new noise, for another
 // sample.

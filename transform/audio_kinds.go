@@ -7,8 +7,7 @@ import (
 	"github.com/noether-ml/noether/internal/audio"
 )
 
-// audioKind returns the kind of an audio transform with one required parameter. A Kind holds the
-// name of a transform, its parameters and the function that makes it.
+// audioKind returns the kind of an audio transform with one required parameter.
 func audioKind(name, doc string, p Param, build func(Distribution) Transform) Kind {
 	k := numberKind(name, doc, p, build)
 	k.Audio = true
@@ -35,7 +34,6 @@ func whiteNoiseKind() Kind {
 		Audio: true,
 		Params: []Param{
 			{Name: "snr", Doc: "ratio of the power of the audio to that of the noise", Unit: "dB", Min: -100, Max: 200},
-			// dBFS: relative to full scale, an amplitude of 1
 			{Name: "level", Doc: "level of the noise, in place of snr", Unit: "dBFS", Min: -200, Max: 100},
 		},
 		build: func(v values) (Transform, error) {

@@ -31,8 +31,7 @@ func (d Distribution) Draw(r *rand.Rand) float64 {
 	return (1-u)*d.Low + u*d.High // High - Low could overflow
 }
 
-// String returns the distribution as study files, which say what is to be measured, write it: 30,
-// or [-15, 15].
+// String returns the distribution as study files write it: 30, or [-15, 15].
 func (d Distribution) String() string {
 	if d.Fixed() {
 		return number(d.Low)
@@ -43,4 +42,4 @@ func (d Distribution) String() string {
 // number returns a number with as few digits as represent it.
 func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
-func (Distribution) arg() {} // implements Arg, the argument of a parameter
+func (Distribution) arg() {}

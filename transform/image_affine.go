@@ -53,27 +53,22 @@ type Affine struct {
 	Sampling
 }
 
-// Draw implements Transform. An Op is a transformation with fixed parameters.
 func (t Rotate) Draw(r *rand.Rand) Op {
 	return rotateOp{affineOp{angle: t.Angle.Draw(r), scale: 1, Sampling: t.Sampling}}
 }
 
-// Draw implements Transform.
 func (t Translate) Draw(r *rand.Rand) Op {
 	return affineOp{x: t.X.Draw(r), y: t.Y.Draw(r), scale: 1, Sampling: t.Sampling}
 }
 
-// Draw implements Transform.
 func (t Scale) Draw(r *rand.Rand) Op {
 	return scaleOp{affineOp{scale: t.Factor.Draw(r), Sampling: t.Sampling}}
 }
 
-// Draw implements Transform.
 func (t Shear) Draw(r *rand.Rand) Op {
 	return affineOp{shearX: t.X.Draw(r), shearY: t.Y.Draw(r), scale: 1, Sampling: t.Sampling}
 }
 
-// Draw implements Transform.
 func (t Affine) Draw(r *rand.Rand) Op {
 	return affineOp{
 		angle: t.Rotate.Draw(r), x: t.X.Draw(r), y: t.Y.Draw(r), scale: t.Scale.Draw(r),
@@ -81,19 +76,11 @@ func (t Affine) Draw(r *rand.Rand) Op {
 	}
 }
 
-// Random reports whether the angle is drawn.
-func (t Rotate) Random() bool { return anyRandom(t.Angle) }
-
-// Random reports whether a shift is drawn.
+func (t Rotate) Random() bool    { return anyRandom(t.Angle) }
 func (t Translate) Random() bool { return anyRandom(t.X, t.Y) }
+func (t Scale) Random() bool     { return anyRandom(t.Factor) }
+func (t Shear) Random() bool     { return anyRandom(t.X, t.Y) }
 
-// Random reports whether the factor is drawn.
-func (t Scale) Random() bool { return anyRandom(t.Factor) }
-
-// Random reports whether an angle is drawn.
-func (t Shear) Random() bool { return anyRandom(t.X, t.Y) }
-
-// Random reports whether any parameter is drawn.
 func (t Affine) Random() bool {
 	return anyRandom(t.Rotate, t.X, t.Y, t.Scale, t.ShearX, t.ShearY)
 }

@@ -8,13 +8,12 @@ import (
 )
 
 // RandomFlip mirrors an image with a probability: torchvision's RandomHorizontalFlip or, with
-// Vertical, RandomVerticalFlip. Its Draw returns an Op, a transformation with fixed parameters.
+// Vertical, RandomVerticalFlip.
 type RandomFlip struct {
 	Vertical    bool
 	Probability float64 // in [0, 1]
 }
 
-// Draw implements Transform.
 func (t RandomFlip) Draw(r *rand.Rand) Op {
 	if t.Probability == 1 || t.Random() && r.Float64() < t.Probability {
 		return Flip{Vertical: t.Vertical}
@@ -22,10 +21,7 @@ func (t RandomFlip) Draw(r *rand.Rand) Op {
 	return Identity{}
 }
 
-// Random reports whether the probability is neither 0 nor 1.
 func (t RandomFlip) Random() bool { return t.Probability > 0 && t.Probability < 1 }
-
-// OnMaps is true: the transformation also acts on feature maps.
 func (t RandomFlip) OnMaps() bool { return true }
 
 // RandomCrop pads an image with zeros and cuts a box of the image's size out of the result, at a
@@ -36,14 +32,9 @@ type RandomCrop struct {
 	Padding float64 // in (0, 1], as a fraction of the side
 }
 
-// Draw implements Transform.
 func (t RandomCrop) Draw(r *rand.Rand) Op { return shiftOp{t.Padding, r.Float64(), r.Float64()} }
-
-// Random is true.
-func (t RandomCrop) Random() bool { return true }
-
-// OnMaps is true: the transformation also acts on feature maps.
-func (t RandomCrop) OnMaps() bool { return true }
+func (t RandomCrop) Random() bool         { return true }
+func (t RandomCrop) OnMaps() bool         { return true }
 
 // A shiftOp is the Op that RandomCrop draws. padding is RandomCrop.Padding; right and down are the
 // position of the box, as fractions of the range of positions, in [0, 1).
@@ -61,7 +52,6 @@ func (o shiftOp) at(h, w int) pixelShift {
 	return pixelShift{right: o.offset(o.right, w), down: o.offset(o.down, h)}
 }
 
-// Apply implements Op.
 func (o shiftOp) Apply(dst, src tensor.Tensor) {
 	_, h, w := dims(dst, src)
 	o.at(h, w).Apply(dst, src)

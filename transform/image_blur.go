@@ -24,7 +24,6 @@ type GaussianBlur struct {
 	Kernel int
 }
 
-// Draw implements Transform. It returns an Op, a transformation with fixed parameters.
 func (t GaussianBlur) Draw(r *rand.Rand) Op {
 	o := blurOp{sigma: t.Sigma.Draw(r), radius: t.Kernel / 2}
 	if t.Kernel == 0 {
@@ -33,7 +32,6 @@ func (t GaussianBlur) Draw(r *rand.Rand) Op {
 	return o
 }
 
-// Random reports whether sigma is drawn.
 func (t GaussianBlur) Random() bool { return anyRandom(t.Sigma) }
 
 // OnMaps is true: blur treats all channels alike, so it applies to feature maps too.
@@ -48,29 +46,24 @@ func (o blurOp) Parameter() float64 { return o.sigma }
 
 func (o blurOp) Apply(dst, src tensor.Tensor) {
 	c, h, w := dims(dst, src)
-	kernel := o.kernel()
-	columns, rows := reflectIndices(w, o.radius), reflectIndices(h, o.radius)
-	padded := make([]float32, len(columns))
-	smooth := make([]float32, h*w) // one plane (channel) after the pass along its rows
+	kernel := gaussianKernel(o.sigma, o.radius)
 	for plane := range c {
-		s, d := src.Data[plane*h*w:(plane+1)*h*w], dst.Data[plane*h*w:(plane+1)*h*w]
-		for i := range h {
-			gatherElements(padded, s[i*w:(i+1)*w], columns)
-			convolveRow(smooth[i*w:(i+1)*w], padded, kernel)
-		}
-		for i := range h {
-			convolveColumn(d[i*w:(i+1)*w], smooth, rows[i:], kernel)
-		}
+		at := plane * h * w
+		convolveBoth(dst.Data[at:at+h*w], src.Data[at:at+h*w], h, w, kernel, reflectIndices)
 	}
 }
 
-// kernel returns the 2 radius + 1 weights.
-func (o blurOp) kernel() []float32 {
-	weights := make([]float64, 2*o.radius+1)
+// gaussianKernel returns weights at -radius to radius, of sum 1. With a standard deviation of 0
+// only the central one is not 0.
+func gaussianKernel(sigma float64, radius int) []float32 {
+	weights := make([]float64, 2*radius+1)
 	var sum float64
 	for k := range weights {
-		x := float64(k-o.radius) / o.sigma
-		weights[k] = math.Exp(-x * x / 2)
+		if x := float64(k-radius) / sigma; sigma > 0 {
+			weights[k] = math.Exp(-x * x / 2)
+		} else if k == radius {
+			weights[k] = 1
+		}
 		sum += weights[k]
 	}
 	kernel := make([]float32, len(weights))
@@ -78,6 +71,20 @@ func (o blurOp) kernel() []float32 {
 		kernel[k] = float32(v / sum)
 	}
 	return kernel
+}
+
+// convolveBoth convolves a plane of h x w with a kernel along its rows and along its columns. border
+// maps the indices from -radius to n - 1 + radius into [0, n). dst may be src.
+func convolveBoth(dst, src []float32, h, w int, kernel []float32, border func(n, radius int) []int) {
+	rows, columns := border(h, len(kernel)/2), border(w, len(kernel)/2)
+	padded, half := make([]float32, len(columns)), make([]float32, h*w)
+	for y := range h {
+		gatherElements(padded, src[y*w:][:w], columns)
+		convolveRow(half[y*w:][:w], padded, kernel)
+	}
+	for y := range h {
+		convolveColumn(dst[y*w:][:w], half, rows[y:], kernel)
+	}
 }
 
 // reflectIndices returns, for each index from -radius to n - 1 + radius, the index in [0, n) that

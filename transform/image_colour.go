@@ -16,7 +16,7 @@ type Grayscale struct{}
 // A negative factor gives black, as torchvision does for PIL images; for tensors torchvision
 // rejects it.
 type Brightness struct {
-	Factor Distribution // uniform on a range, or a fixed value
+	Factor Distribution
 }
 
 // Contrast mixes an image x with its mean grey m, by a factor f of at least 0, and clips to [0, 1]:
@@ -25,24 +25,12 @@ type Contrast struct {
 	Factor Distribution
 }
 
-// Draw implements Transform: it returns an Op, a transformation with fixed parameters. Grayscale
-// has none and is its own Op.
-func (t Grayscale) Draw(*rand.Rand) Op { return t }
-
-// Draw implements Transform.
+func (t Grayscale) Draw(*rand.Rand) Op    { return t }
 func (t Brightness) Draw(r *rand.Rand) Op { return brightnessOp{parameter{t.Factor.Draw(r)}} }
-
-// Draw implements Transform.
-func (t Contrast) Draw(r *rand.Rand) Op { return contrastOp{parameter{t.Factor.Draw(r)}} }
-
-// Random reports that nothing is drawn at random.
-func (t Grayscale) Random() bool { return false }
-
-// Random reports whether the factor is drawn at random.
-func (t Brightness) Random() bool { return anyRandom(t.Factor) }
-
-// Random reports whether the factor is drawn at random.
-func (t Contrast) Random() bool { return anyRandom(t.Factor) }
+func (t Contrast) Draw(r *rand.Rand) Op   { return contrastOp{parameter{t.Factor.Draw(r)}} }
+func (t Grayscale) Random() bool          { return false }
+func (t Brightness) Random() bool         { return anyRandom(t.Factor) }
+func (t Contrast) Random() bool           { return anyRandom(t.Factor) }
 
 // A parameter is the parameter of an Op that has one number.
 type parameter struct{ value float64 }
@@ -54,7 +42,6 @@ type (
 	contrastOp   struct{ parameter }
 )
 
-// Apply implements Op.
 func (t Grayscale) Apply(dst, src tensor.Tensor) {
 	c, h, w := dims(dst, src)
 	n := h * w

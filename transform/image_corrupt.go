@@ -13,10 +13,10 @@ import (
 // of 32 pixels; larger ones have those of ImageNet-C, for sides of 224. Lengths are multiplied by
 // the ratio of the shorter side to 32 or 224.
 //
-// Draw seeds all random choices (noise, positions of flakes, direction of motion), so an Op, the
-// transform with its parameters drawn, is deterministic. Values are not rounded to 8 bits, unlike
-// the published files. Frost is generated, since the licence of the photographs that the original
-// blends with an image does not allow copies; its weights are the original's.
+// Draw seeds all random choices (noise, positions of flakes, direction of motion), so an Op is
+// deterministic. Values are not rounded to 8 bits, unlike the published files. Frost is generated,
+// since the licence of the photographs that the original blends with an image does not allow
+// copies; its weights are the original's.
 type Corrupt struct {
 	Kind     string       // one of Corruptions
 	Severity Distribution // 1 to 5
@@ -116,7 +116,6 @@ func (p canvas) clip() {
 	}
 }
 
-// Draw implements Transform.
 func (t Corrupt) Draw(r *rand.Rand) Op {
 	i := slices.IndexFunc(corruptions, func(c corruption) bool { return c.name == t.Kind })
 	return corruptOp{index: i, severity: t.Severity.Draw(r), seed: newNoiseSeed(r)}

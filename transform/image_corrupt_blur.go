@@ -48,7 +48,7 @@ func disk(radius, blur float64) (kernel []float32, side int) {
 			var sum float64
 			for i, a := range line {
 				for j, b := range line {
-					sum += a * b * aliased[indices[y+i]*side+indices[x+j]]
+					sum += float64(a) * float64(b) * aliased[indices[y+i]*side+indices[x+j]]
 				}
 			}
 			kernel[y*side+x] = float32(sum / inside)
@@ -72,26 +72,6 @@ func trim(kernel []float32, side int) ([]float32, int) {
 		kernel, side = inner, side-2
 	}
 	return kernel, side
-}
-
-// gaussianKernel returns weights at -radius to radius, of sum 1. With a standard deviation of 0
-// only the central one is not 0.
-func gaussianKernel(sigma float64, radius int) []float64 {
-	line := make([]float64, 2*radius+1)
-	var sum float64
-	for i := range line {
-		x := float64(i - radius)
-		if sigma > 0 {
-			line[i] = math.Exp(-x * x / (2 * sigma * sigma))
-		} else if x == 0 {
-			line[i] = 1
-		}
-		sum += line[i]
-	}
-	for i := range line {
-		line[i] /= sum
-	}
-	return line
 }
 
 // convolve convolves a plane of h x w with a square kernel. The plane is reflected at its border as
@@ -118,25 +98,13 @@ func convolve(dst, src []float32, h, w int, kernel []float32, side int) {
 }
 
 // smooth blurs a plane of h x w by a Gaussian that is truncated after a number of standard
-// deviations. border maps the indices from -margin to n - 1 + margin into [0, n).
+// deviations.
 func smooth(plane []float32, h, w int, sigma, deviations float64, border func(n, margin int) []int) {
 	margin := int(deviations*sigma + 0.5)
 	if sigma <= 0 || margin == 0 {
 		return
 	}
-	var kernel []float32
-	for _, v := range gaussianKernel(sigma, margin) {
-		kernel = append(kernel, float32(v))
-	}
-	rows, columns := border(h, margin), border(w, margin)
-	padded, half := make([]float32, len(columns)), make([]float32, h*w)
-	for y := range h {
-		gatherElements(padded, plane[y*w:][:w], columns)
-		convolveRow(half[y*w:][:w], padded, kernel)
-	}
-	for y := range h {
-		convolveColumn(plane[y*w:][:w], half, rows[y:], kernel)
-	}
+	convolveBoth(plane, plane, h, w, gaussianKernel(sigma, margin), border)
 }
 
 // repeatIndices extends a side by its border pixel: a a | a b c | c c.

@@ -5,9 +5,9 @@ import (
 	"math/rand/v2"
 )
 
-// The functions of this file are corruptions of ImageNet-C. Each changes an image p, a canvas of
-// c x h x w values, in place. s holds its parameters for one severity: comments at the table
-// corruptions name them. p.scale is the factor by which lengths in pixels grow with the image.
+// The functions of this file are corruptions of ImageNet-C. Each changes an image p, a canvas of c
+// x h x w values, in place. Comments at the table corruptions name the parameters s. p.scale is the
+// factor by which lengths in pixels grow with the image.
 
 // brighten adds s[0] to the value V of HSV, which keeps hue and saturation.
 func brighten(p canvas, s settings, _ *rand.Rand) {

@@ -10,8 +10,7 @@ import (
 // blurred in a direction up to 45 degrees from straight down. They are added twice, the second time
 // turned by 180 degrees, as in the original code (that of ImageNet-C). s: mean and standard
 // deviation of the noise, its magnification, the threshold, radius and standard deviation of the
-// blur in pixels of images of a standard size (p.scale is the ratio of the size of p to it), and
-// the weight of the image.
+// blur in pixels of images of a standard size, and the weight of the image.
 func snow(p canvas, s settings, r *rand.Rand) {
 	flakes := make([]float32, p.h*p.w)
 	for i := range flakes {

@@ -19,7 +19,6 @@ type Crop struct {
 	Nearest        bool         // nearest-neighbour instead of bilinear interpolation
 }
 
-// Draw implements Transform.
 func (t Crop) Draw(r *rand.Rand) Op {
 	o := cropOp{crop: t, size: t.Size.Draw(r)}
 	if t.RandomPosition {
@@ -28,10 +27,7 @@ func (t Crop) Draw(r *rand.Rand) Op {
 	return o
 }
 
-// Random reports whether the size or the position is drawn.
 func (t Crop) Random() bool { return t.RandomPosition || anyRandom(t.Size) }
-
-// OnMaps is true: the transformation also acts on feature maps.
 func (t Crop) OnMaps() bool { return true }
 
 // A cropOp is a crop with its parameters drawn.
@@ -53,7 +49,8 @@ func (o cropOp) Permutes(h, w int) bool {
 func (o cropOp) Apply(dst, src tensor.Tensor) {
 	_, h, w := dims(dst, src)
 	top, left, bh, bw := o.box(h, w)
-	// Bilinear sampling (with Nearest at whole positions). A box in the image reads nothing outside.
+	// Bilinear sampling (with Nearest at whole positions). A box in the image reads nothing
+	// outside.
 	s := Sampling{}
 	resample(dst, src, func(row []stencil, i int) {
 		y := float64(top) + o.source(i, bh, h)

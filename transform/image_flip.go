@@ -11,19 +11,11 @@ type Flip struct {
 	Vertical bool
 }
 
-// Draw implements Transform. A Flip is its own Op (a transformation with fixed parameters).
-func (t Flip) Draw(*rand.Rand) Op { return t }
-
-// Random is false: Draw draws nothing.
-func (t Flip) Random() bool { return false }
-
-// OnMaps is true: the transformation also acts on feature maps.
-func (t Flip) OnMaps() bool { return true }
-
-// Permutes is true: every output pixel is a copy of an input pixel.
+func (t Flip) Draw(*rand.Rand) Op     { return t }
+func (t Flip) Random() bool           { return false }
+func (t Flip) OnMaps() bool           { return true }
 func (t Flip) Permutes(h, w int) bool { return true }
 
-// Apply implements Op.
 func (t Flip) Apply(dst, src tensor.Tensor) {
 	_, h, w := dims(dst, src)
 	if t.Vertical {
@@ -33,9 +25,9 @@ func (t Flip) Apply(dst, src tensor.Tensor) {
 	strided{start: w - 1, down: w, right: -1}.copyTo(dst, src)
 }
 
-// A strided is the order in which a permutation reads a plane (channel), in indices of the source:
-// start is the index for the first pixel of the result. It advances by right for each column of the
-// result and by down for each row.
+// A strided is the order in which a permutation reads a plane, in indices of the source: start is
+// the index for the first pixel of the result. It advances by right for each column of the result
+// and by down for each row.
 type strided struct{ start, down, right int }
 
 // copyTo writes the permutation of each plane of src to dst.

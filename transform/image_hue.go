@@ -22,24 +22,16 @@ type Saturation struct {
 	Factor Distribution
 }
 
-// Draw implements Transform: it returns an Op, a transformation with a fixed parameter.
-func (t Hue) Draw(r *rand.Rand) Op { return hueOp{parameter{t.Shift.Draw(r)}} }
-
-// Draw implements Transform.
+func (t Hue) Draw(r *rand.Rand) Op        { return hueOp{parameter{t.Shift.Draw(r)}} }
 func (t Saturation) Draw(r *rand.Rand) Op { return saturationOp{parameter{t.Factor.Draw(r)}} }
-
-// Random reports whether the shift is drawn at random, rather than fixed.
-func (t Hue) Random() bool { return anyRandom(t.Shift) }
-
-// Random reports whether the factor is drawn.
-func (t Saturation) Random() bool { return anyRandom(t.Factor) }
+func (t Hue) Random() bool                { return anyRandom(t.Shift) }
+func (t Saturation) Random() bool         { return anyRandom(t.Factor) }
 
 type (
 	hueOp        struct{ parameter }
 	saturationOp struct{ parameter }
 )
 
-// Apply implements Op.
 func (o hueOp) Apply(dst, src tensor.Tensor) {
 	c, h, w := dims(dst, src)
 	if c != 3 {
@@ -89,7 +81,6 @@ func shiftHue(r, g, b float32, shift float64) (float32, float32, float32) {
 	return high, low, falling
 }
 
-// Apply implements Op.
 func (o saturationOp) Apply(dst, src tensor.Tensor) {
 	c, h, w := dims(dst, src)
 	if c != 3 {

@@ -18,15 +18,11 @@ type JPEG struct {
 	Quality Distribution // 0 to 100, rounded to an integer; 0 is the same as 1
 }
 
-// Draw implements Transform. It returns an Op, a transformation with fixed parameters.
 func (t JPEG) Draw(r *rand.Rand) Op { return jpegOp{parameter{t.Quality.Draw(r)}} }
-
-// Random reports whether the quality is drawn.
-func (t JPEG) Random() bool { return anyRandom(t.Quality) }
+func (t JPEG) Random() bool         { return anyRandom(t.Quality) }
 
 type jpegOp struct{ parameter } // parameter.value is the quality
 
-// Apply implements Op.
 func (o jpegOp) Apply(dst, src tensor.Tensor) {
 	c, h, w := dims(dst, src)
 	jpegRoundTrip(dst.Data, src.Data, c, h, w, o.value)

@@ -28,8 +28,8 @@ func numberKind(name, doc string, p Param, build func(Distribution) Transform) K
 	}
 }
 
-// samplingKind returns a kind that resamples the whole image (interpolates between its pixels) and
-// so has the parameters of samplingParams too.
+// samplingKind returns a kind that resamples the whole image and so has the parameters of
+// samplingParams too.
 func samplingKind(name, doc string, short []string, params []Param, build func(v values, s Sampling) Transform) Kind {
 	return Kind{
 		Name: name, Doc: doc, Short: short, Params: append(params, samplingParams()...),

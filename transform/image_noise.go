@@ -7,34 +7,26 @@ import (
 )
 
 // GaussianNoise adds independent normal noise to every value and clips the result to [0, 1]. Draw
-// seeds the noise: an Op (the transformation with fixed parameters) adds the same noise each time.
+// seeds the noise: an Op adds the same noise each time.
 type GaussianNoise struct {
 	Sigma Distribution // standard deviation, in the image's range of 0 to 1
 }
 
 // Replace replaces the input by independent noise: the random baseline of section 4.1 of the paper
-// of SEIS, a measure of invariance and equivariance (see package measure/seis). The noise is
-// uniform on [0, 1) or, with Normal, normal with mean 0 and standard deviation 1.
+// of SEIS. The noise is uniform on [0, 1) or, with Normal, normal with mean 0 and standard
+// deviation 1.
 type Replace struct {
 	Normal bool
 }
 
-// Draw implements Transform.
 func (t GaussianNoise) Draw(r *rand.Rand) Op {
 	return noiseOp{sigma: t.Sigma.Draw(r), seed: newNoiseSeed(r)}
 }
 
-// Draw implements Transform.
 func (t Replace) Draw(r *rand.Rand) Op { return replaceOp{t.Normal, newNoiseSeed(r)} }
-
-// Random is true: Ops differ from draw to draw.
-func (t GaussianNoise) Random() bool { return true }
-
-// Random is true.
-func (t Replace) Random() bool { return true }
-
-// OnMaps is true: the transformation also acts on feature maps, the activations of a layer.
-func (t Replace) OnMaps() bool { return true }
+func (t GaussianNoise) Random() bool   { return true }
+func (t Replace) Random() bool         { return true }
+func (t Replace) OnMaps() bool         { return true }
 
 // A noiseSeed seeds the noise of an Op, so that it is the same whenever the Op is applied.
 type noiseSeed [2]uint64

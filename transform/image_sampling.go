@@ -21,9 +21,9 @@ const (
 	// Zeros pads the image with 0.
 	Zeros Outside = iota
 	// Filled is torchvision's fill. The result is m v + (1 - m) Fill, with m the sum of the
-	// interpolation weights inside the image, and v the interpolation with zeros outside. Since v is
-	// already reduced at the border, m v is darker there than with padding: Fill = 0 differs from
-	// Zeros.
+	// interpolation weights inside the image, and v the interpolation with zeros outside. Since v
+	// is already reduced at the border, m v is darker there than with padding: Fill = 0 differs
+	// from Zeros.
 	Filled
 	// Reflection pads the image with its mirror image, the border pixel twice: c b a | a b c | c b
 	// a.
@@ -35,8 +35,8 @@ const (
 // OnMaps is true: transformations that resample can be applied to feature maps too.
 func (s Sampling) OnMaps() bool { return true }
 
-// A stencil describes the computation of one pixel of the result: four pixels of a plane (the
-// values of one channel), their weights and a constant. It is the same for all channels.
+// A stencil describes the computation of one pixel of the result: four pixels of a plane, their
+// weights and a constant. It is the same for all channels.
 type stencil struct {
 	index  [4]int32
 	weight [4]float32

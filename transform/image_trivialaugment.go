@@ -15,14 +15,12 @@ import (
 // are those of torchvision for float images; posterize and equalize round to 8 bits.
 type TrivialAugment struct{}
 
-// Draw implements Transform. It returns an Op, a transformation with fixed parameters.
 func (t TrivialAugment) Draw(r *rand.Rand) Op {
 	o := augmentOp{change: r.IntN(len(augmentations)), level: r.IntN(augmentLevels)}
 	o.negative = r.IntN(2) == 1
 	return o.canonical()
 }
 
-// Random is true: Draw returns different Ops.
 func (t TrivialAugment) Random() bool { return true }
 
 // augmentLevels is the number of levels of a strength, from 0.
@@ -109,13 +107,11 @@ func (o augmentOp) strength() float64 {
 
 func (o augmentOp) op(h, w int) Op { return augmentations[o.change].op(o.strength(), h, w) }
 
-// Apply implements Op.
 func (o augmentOp) Apply(dst, src tensor.Tensor) {
 	_, h, w := dims(dst, src)
 	o.op(h, w).Apply(dst, src)
 }
 
-// Describe returns the name of the change and its strength.
 func (o augmentOp) Describe() string {
 	if augmentations[o.change].strength == nil {
 		return augmentations[o.change].name
@@ -123,15 +119,12 @@ func (o augmentOp) Describe() string {
 	return fmt.Sprintf("%s %.3g", augmentations[o.change].name, o.strength())
 }
 
-// PointMap implements pointMapper: it returns how the change moves positions, and whether that is
-// known.
 func (o augmentOp) PointMap(h, w int) (PointMap, bool) { return PointMapOf(o.op(h, w), h, w) }
 
 // A pixelShift reads each pixel from a position right pixels to the right and down pixels below.
 // Pixels outside the image are black.
 type pixelShift struct{ right, down int }
 
-// Apply implements Op.
 func (o pixelShift) Apply(dst, src tensor.Tensor) {
 	c, h, w := dims(dst, src)
 	clear(dst.Data)
@@ -157,7 +150,6 @@ func (o pixelShift) PointMap(h, w int) (PointMap, bool) {
 // one. The kernel is 3 x 3, with 5 at its centre and 1 elsewhere, over 13; border pixels stay.
 type sharpness float64
 
-// Apply implements Op.
 func (o sharpness) Apply(dst, src tensor.Tensor) {
 	c, h, w := dims(dst, src)
 	copy(dst.Data, src.Data)
@@ -182,7 +174,6 @@ func eightBits(v float32) int { return int(math.Round(255 * float64(clip(v)))) }
 // posterize keeps this number of the leading bits of 8-bit values.
 type posterize int
 
-// Apply implements Op.
 func (o posterize) Apply(dst, src tensor.Tensor) {
 	dims(dst, src)
 	mask := -1 << (8 - int(o))
@@ -194,7 +185,6 @@ func (o posterize) Apply(dst, src tensor.Tensor) {
 // solarize inverts values at or above a threshold, in levels of 0 to 255.
 type solarize float64
 
-// Apply implements Op.
 func (o solarize) Apply(dst, src tensor.Tensor) {
 	dims(dst, src)
 	const rounding = 1e-4 // of values that are multiples of 1/255
@@ -208,7 +198,6 @@ func (o solarize) Apply(dst, src tensor.Tensor) {
 // autoContrast stretches each channel to the range from 0 to 1. A constant channel stays.
 type autoContrast struct{}
 
-// Apply implements Op.
 func (o autoContrast) Apply(dst, src tensor.Tensor) {
 	c, h, w := dims(dst, src)
 	for plane := range c {
@@ -231,7 +220,6 @@ func (o autoContrast) Apply(dst, src tensor.Tensor) {
 // does.
 type equalize struct{}
 
-// Apply implements Op.
 func (o equalize) Apply(dst, src tensor.Tensor) {
 	c, h, w := dims(dst, src)
 	for plane := range c {

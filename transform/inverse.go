@@ -6,10 +6,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Inverse returns the inverse of an Op (a transformation with fixed parameters) and whether there
-// is one. The inverse does not restore what interpolation and borders have lost. Identity, flips,
-// rotations, translations, scalings, shears and sequences of them have one. An Op without a method
-// Inverse() (Op, bool) has none.
+// Inverse returns the inverse of an Op and whether there is one. The inverse does not restore what
+// interpolation and borders have lost. Identity, flips, rotations, translations, scalings, shears
+// and sequences of them have one. An Op without a method Inverse() (Op, bool) has none.
 func Inverse(op Op) (Op, bool) {
 	i, ok := op.(interface{ Inverse() (Op, bool) })
 	if !ok {
@@ -18,11 +17,8 @@ func Inverse(op Op) (Op, bool) {
 	return i.Inverse()
 }
 
-// Inverse is t itself.
 func (t Identity) Inverse() (Op, bool) { return t, true }
-
-// Inverse is t itself.
-func (t Flip) Inverse() (Op, bool) { return t, true }
+func (t Flip) Inverse() (Op, bool)     { return t, true }
 
 // Inverse inverts the members in reverse order. There is an inverse if every member has one.
 func (o sequenceOp) Inverse() (Op, bool) {

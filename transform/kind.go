@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// A Kind describes one kind of transform and its parameters. Study files, which say what is to be
-// measured, are parsed, and their schema and the documentation are generated, from the Kinds.
+// A Kind describes one kind of transform and its parameters. Study files are parsed, and their
+// schema and the documentation are generated, from the Kinds.
 type Kind struct {
 	Name   string  // as in study files, for instance "gaussian-blur"
 	Doc    string  // one sentence

@@ -11,8 +11,7 @@ import (
 // A Sequence applies its transforms in order. An empty one is the identity.
 type Sequence []Transform
 
-// Draw implements Transform: it draws each member's Op (the transformation with fixed parameters),
-// in order.
+// Draw draws each member's Op, in order.
 func (t Sequence) Draw(r *rand.Rand) Op {
 	ops := make(sequenceOp, len(t))
 	for i, member := range t {
@@ -21,7 +20,6 @@ func (t Sequence) Draw(r *rand.Rand) Op {
 	return ops.typed()
 }
 
-// Random reports whether any member is random: its Draw returns different Ops.
 func (t Sequence) Random() bool { return slices.ContainsFunc(t, Random) }
 
 // Version increases if the version of a member does, since its results have changed.
@@ -33,13 +31,8 @@ func (t Sequence) Version() int {
 	return version
 }
 
-// OnMaps reports whether all members apply to feature maps.
-func (t Sequence) OnMaps() bool { return t.all(OnMaps) }
-
-// OnAudio reports whether all members apply to audio.
-func (t Sequence) OnAudio() bool { return t.all(OnAudio) }
-
-// OnImages reports whether all members apply to images.
+func (t Sequence) OnMaps() bool   { return t.all(OnMaps) }
+func (t Sequence) OnAudio() bool  { return t.all(OnAudio) }
 func (t Sequence) OnImages() bool { return t.all(OnImages) }
 
 // all reports whether all members have a trait, such as OnAudio.
@@ -54,7 +47,6 @@ func (o sequenceOp) Permutes(h, w int) bool {
 	return !slices.ContainsFunc(o, func(op Op) bool { return !Permutes(op, h, w) })
 }
 
-// Describe returns the values of the steps in order.
 func (o sequenceOp) Describe() string {
 	var parts []string
 	for _, op := range o {
@@ -74,8 +66,7 @@ func (o sequenceOp) Renew(r *rand.Rand) Op {
 	return renewed.typed()
 }
 
-// typed returns the sequence as an AudioOp (an Op on audio) if all of its members are, and there is
-// at least one.
+// typed returns the sequence as an AudioOp if all of its members are, and there is at least one.
 func (o sequenceOp) typed() Op {
 	if len(o) == 0 || slices.ContainsFunc(o, func(op Op) bool { _, ok := op.(AudioOp); return !ok }) {
 		return o

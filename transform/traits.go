@@ -19,9 +19,8 @@ func Random(t Transform) bool {
 	return !ok || r.Random()
 }
 
-// Version is increased when a transform changes its results, so that stored scores (results of
-// measurements) of an earlier version are not reused. It is 1 for a transform without a method
-// Version() int.
+// Version is increased when a transform changes its results, so that stored scores of an earlier
+// version are not reused. It is 1 for a transform without a method Version() int.
 func Version(t Transform) int {
 	if v, ok := t.(interface{ Version() int }); ok {
 		return v.Version()
@@ -108,10 +107,9 @@ func CropPosition(op Op) float64 {
 // Renew returns the Op with the same parameters and new noise, for another sample. An Op without a
 // method Renew(*rand.Rand) Op has no noise; it is returned unchanged and r is not used.
 //
-// With per: trial in a study file, which says what is to be measured, one draw of the parameters is
-// used for all samples of a trial (one of several repetitions of every random draw). Their noise
-// must still be independent, since statistics over samples cannot detect noise that is the same for
-// all.
+// With per: trial in a study file one draw of the parameters is used for all samples of a trial.
+// Their noise must still be independent, since statistics over samples cannot detect noise that is
+// the same for all.
 func Renew(op Op, r *rand.Rand) Op {
 	if n, ok := op.(interface{ Renew(*rand.Rand) Op }); ok {
 		return n.Renew(r)

@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/noether-ml/noether/internal/catalog"
 	"github.com/noether-ml/noether/internal/plural"
 	"github.com/noether-ml/noether/internal/study"
-	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -149,7 +149,7 @@ func diffRuns(dirA, dirB string, models map[string]string) (runsDifference, erro
 // untransformed reports whether a statistic is the same under every transformation. Of such a
 // statistic scores.Distinct keeps one difference.
 func untransformed(measure, statistic string) bool {
-	for _, d := range spec.Descriptors() {
+	for _, d := range catalog.Descriptors() {
 		if d.Name == measure {
 			s, _ := d.Statistic(statistic)
 			return s.Untransformed

@@ -10,9 +10,9 @@ import (
 
 	"github.com/noether-ml/noether/engine/ort"
 	"github.com/noether-ml/noether/internal/accel"
+	"github.com/noether-ml/noether/internal/catalog"
 	"github.com/noether-ml/noether/internal/linalg"
 	"github.com/noether-ml/noether/internal/machine"
-	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/internal/train/recipe"
 	"github.com/noether-ml/noether/internal/turbojpeg"
 	"github.com/noether-ml/noether/internal/webp"
@@ -158,7 +158,7 @@ func schemaCommand() *cobra.Command {
 		Short: "Print the JSON Schema of study files, for editors",
 		Args:  usageArgs(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
-			schema := spec.Schema
+			schema := catalog.Schema
 			if ofTraining {
 				schema = recipe.Schema
 			}

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/term"
 
 	"github.com/noether-ml/noether/internal/atomicfile"
+	"github.com/noether-ml/noether/internal/catalog"
 	"github.com/noether-ml/noether/internal/report/table"
-	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -151,7 +151,7 @@ func (e *exportFlags) write(w io.Writer, rows []scores.Row) error {
 	}
 	o := e.table
 	o.Every = len(e.filter.Statistic) > 0 // statistics asked for by name are all shown
-	o.Measures = spec.Descriptors()       // titles and ranges of the statistics
+	o.Measures = catalog.Descriptors()    // titles and ranges of the statistics
 	t, err := table.Of(rows, o)
 	if err != nil {
 		return err

@@ -8,7 +8,6 @@ import (
 
 	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/internal/study"
-	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -29,7 +28,7 @@ const (
 
 // limitFirstRun returns the text of the study that g describes, and its estimated time. If that
 // exceeds maxFirstRun, the study gets a limit of the number of samples.
-func limitFirstRun(ctx context.Context, engine *engineFlags, g *spec.TemplateInfo, folder string) (string, time.Duration, error) {
+func limitFirstRun(ctx context.Context, engine *engineFlags, g *templateInfo, folder string) (string, time.Duration, error) {
 	text, cost, err := estimateTemplate(ctx, engine, *g, folder)
 	if err != nil {
 		return "", 0, err
@@ -40,7 +39,7 @@ func limitFirstRun(ctx context.Context, engine *engineFlags, g *spec.TemplateInf
 	}
 	total := cost.fixed() + time.Duration(n)*cost.perSample()
 	g.Limit, g.Time = n, total.Round(time.Second).String()
-	text, err = spec.Template(*g)
+	text, err = studyText(*g)
 	return text, total, err
 }
 
@@ -113,8 +112,8 @@ func samplesWithin(limit time.Duration, c initCost) int {
 }
 
 // estimateTemplate returns the text of a study and its estimated cost.
-func estimateTemplate(ctx context.Context, engine *engineFlags, g spec.TemplateInfo, folder string) (string, initCost, error) {
-	text, err := spec.Template(g)
+func estimateTemplate(ctx context.Context, engine *engineFlags, g templateInfo, folder string) (string, initCost, error) {
+	text, err := studyText(g)
 	if err != nil {
 		return "", initCost{}, err
 	}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/noether-ml/noether/internal/study"
-	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -76,9 +75,9 @@ func TestSEISPositions(t *testing.T) {
 func TestTemplateOfLongStudy(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	g := spec.TemplateInfo{Name: "m", Model: "m.onnx", Data: dir, LocalData: dir, Classes: 10, Channels: 3, Space: true, Preprocess: "imagenet",
-		Layers: []spec.TemplateLayer{{Pattern: "a", Comment: "b"}}, Samples: 200, Limit: 70, Time: "1m20s", Positions: 256}
-	text, err := spec.Template(g)
+	g := templateInfo{Name: "m", Model: "m.onnx", Data: dir, LocalData: dir, Classes: 10, Channels: 3, Space: true, Preprocess: "imagenet",
+		Layers: []templateLayer{{Pattern: "a", Comment: "b"}}, Samples: 200, Limit: 70, Time: "1m20s", Positions: 256}
+	text, err := studyText(g)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/noether-ml/noether/internal/atomicfile"
 	"github.com/noether-ml/noether/internal/plural"
-	"github.com/noether-ml/noether/internal/study/spec"
+	"github.com/noether-ml/noether/internal/study/open"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/grad"
 	"github.com/noether-ml/noether/onnx/infer"
@@ -64,7 +64,7 @@ func gradCommand() *cobra.Command {
 			if jvp && (sum || o.Cotangent != "") {
 				return usagef(c, "--jvp has no cotangent: leave out --sum and --cotangent")
 			}
-			path, err := spec.ModelFile(c.Context(), args[0], note)
+			path, err := open.ModelFile(c.Context(), args[0], note)
 			if err != nil {
 				return err
 			}

@@ -16,8 +16,10 @@ import (
 	"github.com/noether-ml/noether/engine/ort"
 	"github.com/noether-ml/noether/internal/atomicfile"
 	"github.com/noether-ml/noether/internal/blocks"
+	"github.com/noether-ml/noether/internal/fetch/uri"
 	"github.com/noether-ml/noether/internal/model"
 	"github.com/noether-ml/noether/internal/plural"
+	"github.com/noether-ml/noether/internal/study/open"
 	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -83,37 +85,37 @@ type initOutput struct {
 // inspectForStudy opens the model to determine its layers and preprocessing, and the data to
 // determine whether they are images or audio, and their classes. address is the path or URL of the
 // model. Paths in the result are relative to the folder of the study.
-func inspectForStudy(ctx context.Context, engine *engineFlags, address, dataPath, folder string) (spec.TemplateInfo, error) {
-	localData, err := spec.UnpackedData(ctx, dataPath)
+func inspectForStudy(ctx context.Context, engine *engineFlags, address, dataPath, folder string) (templateInfo, error) {
+	localData, err := open.UnpackedData(ctx, dataPath)
 	if err != nil {
-		return spec.TemplateInfo{}, err
+		return templateInfo{}, err
 	}
-	data, err := spec.OpenPath(ctx, localData)
+	data, err := open.OpenPath(ctx, localData)
 	if err != nil {
-		return spec.TemplateInfo{}, err
+		return templateInfo{}, err
 	}
 	defer dataset.Close(data) // data are only read
-	modelPath, err := spec.ModelFile(ctx, address, note)
+	modelPath, err := open.ModelFile(ctx, address, note)
 	if err != nil {
-		return spec.TemplateInfo{}, err
+		return templateInfo{}, err
 	}
 	o, err := engine.open()
 	if err != nil {
-		return spec.TemplateInfo{}, err
+		return templateInfo{}, err
 	}
-	rate := spec.RateOf(localData) // 0: the data are not audio
+	rate := open.RateOf(localData) // 0: the data are not audio
 	size := [2]int{224, 224}       // of the images, for a model of free size
 	// Samples is the length of the audio for a model that takes any length: one second.
 	net, err := o.Runtime.OpenNetwork(modelPath, ort.NetworkOptions{Threads: o.Threads, Device: o.Device})
 	if err != nil {
-		return spec.TemplateInfo{}, err
+		return templateInfo{}, err
 	}
 	m, err := model.Open(ctx, net, model.Options{Layers: []string{"all"}, Size: size, Samples: rate})
 	if err != nil {
-		return spec.TemplateInfo{}, err
+		return templateInfo{}, err
 	}
 	if m.TakesAudio() != (rate > 0) {
-		return spec.TemplateInfo{}, fmt.Errorf("%s takes %s, which %s does not contain", address, takes(m), dataPath)
+		return templateInfo{}, fmt.Errorf("%s takes %s, which %s does not contain", address, takes(m), dataPath)
 	}
 	labels := data.Classes()
 	names, err := model.ReadClassNames(modelPath, m.Classes())
@@ -122,9 +124,9 @@ func inspectForStudy(ctx context.Context, engine *engineFlags, address, dataPath
 	}
 	layers, chosen := layersOf(m)
 	// UnknownOutputs: which of the model's outputs belong to the labels cannot be inferred.
-	g := spec.TemplateInfo{
+	g := templateInfo{
 		Samples: data.Len(),
-		Name:    spec.NameOf(address), Model: relative(folder, address), Data: relative(folder, dataPath), LocalData: localData,
+		Name:    fileName(address), Model: relative(folder, address), Data: relative(folder, dataPath), LocalData: localData,
 		Classes: m.Classes(), Channels: m.Frame().Channels, Rate: rate, Length: m.Frame().Length, Layers: layers,
 		Labels: labels, UnknownOutputs: m.Classes() > 0 && len(labels) > 0 && !spec.HasOutputs(labels, m.Classes(), names),
 	}
@@ -139,10 +141,10 @@ func inspectForStudy(ctx context.Context, engine *engineFlags, address, dataPath
 		g.Positions = seisPositions(chosen, min(data.Len(), 1000)) // the study reads at most 1000
 		sizes, err := sizesOf(ctx, data)
 		if err != nil {
-			return spec.TemplateInfo{}, err
+			return templateInfo{}, err
 		}
 		if g.Preprocess, g.Recorded, err = recordedPreprocess(m, sizes); err != nil {
-			return spec.TemplateInfo{}, err
+			return templateInfo{}, err
 		}
 		if !g.Recorded {
 			g.Preprocess = guessPreprocess(m, sizes)
@@ -153,7 +155,7 @@ func inspectForStudy(ctx context.Context, engine *engineFlags, address, dataPath
 	}
 	if beside := model.ConfigBeside(modelPath, "preprocessor_config.json"); beside != "" {
 		g.Preprocess, g.PreprocessIsFile = beside, true
-		if spec.IsURL(address) {
+		if uri.IsURL(address) {
 			g.Preprocess = filepath.Base(beside) + " of the repository"
 		}
 	}
@@ -163,13 +165,13 @@ func inspectForStudy(ctx context.Context, engine *engineFlags, address, dataPath
 // layersOf chooses the layers that the study file names: the ends of the model's blocks, such as
 // residual blocks, and the input of its classifier or, without these, all. out are their entries in
 // the file, with comments.
-func layersOf(m *model.Model) (out []spec.TemplateLayer, chosen []tensor.Layer) {
+func layersOf(m *model.Model) (out []templateLayer, chosen []tensor.Layer) {
 	for _, l := range blocks.Choose(m.Graph(), m.Input().Name, m.Output(), m.Layers()) {
-		out = append(out, spec.TemplateLayer{Pattern: l.Name, Comment: fmt.Sprintf("%s (%s)", l.Role, extent(l.Layer))})
+		out = append(out, templateLayer{Pattern: l.Name, Comment: fmt.Sprintf("%s (%s)", l.Role, extent(l.Layer))})
 		chosen = append(chosen, l.Layer)
 	}
 	if len(out) == 0 {
-		out = append(out, spec.TemplateLayer{Pattern: "all", Comment: "every tensor"})
+		out = append(out, templateLayer{Pattern: "all", Comment: "every tensor"})
 		chosen = m.Layers()
 	}
 	return out, chosen
@@ -195,7 +197,7 @@ func extent(l tensor.Layer) string {
 
 // relative returns a path relative to a folder. Absolute paths and URLs are returned unchanged.
 func relative(folder, path string) string {
-	if filepath.IsAbs(path) || spec.IsURL(path) {
+	if filepath.IsAbs(path) || uri.IsURL(path) {
 		return path
 	}
 	from, err := filepath.Abs(folder)

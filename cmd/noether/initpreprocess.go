@@ -9,6 +9,7 @@ import (
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/model"
+	"github.com/noether-ml/noether/internal/study/open"
 	"github.com/noether-ml/noether/internal/study/spec"
 )
 
@@ -95,7 +96,7 @@ func guessPreprocess(m *model.Model, sizes imageSizes) string {
 // as YAML; found is false if there is none. A resize and a crop are added if it has neither, the
 // model takes one size only, and the images have another.
 func recordedPreprocess(m *model.Model, sizes imageSizes) (text string, found bool, err error) {
-	p, text, found, err := spec.RecordedPreprocess(m.Path())
+	p, text, found, err := open.RecordedPreprocess(m.Path())
 	if !found || err != nil {
 		return "", false, err
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/noether-ml/noether/internal/blocks"
 	"github.com/noether-ml/noether/internal/model"
 	"github.com/noether-ml/noether/internal/study"
-	"github.com/noether-ml/noether/internal/study/spec"
+	"github.com/noether-ml/noether/internal/study/open"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/infer"
 	"github.com/noether-ml/noether/onnx/rewrite"
@@ -102,7 +102,7 @@ type imageValues struct {
 // preprocessing reads the preprocessor_config.json beside the model at path or, if there is none,
 // the preprocessing that noether train has recorded in the model.
 func (in *inspection) preprocessing(path string) error {
-	p, file, err := spec.PreprocessFor("", path)
+	p, file, err := open.PreprocessFor("", path)
 	if err != nil || file == "" {
 		return err
 	}
@@ -172,7 +172,7 @@ T token or time). Names and operators can be used as layers in a study file.`,
 // its layers have no shapes.
 func inspect(ctx context.Context, engine *engineFlags, address string, patterns []string, size, length int) (*inspection, error) {
 	defer debug.SetGCPercent(debug.SetGCPercent(20)) // the model may take most of the memory
-	path, err := spec.ModelFile(ctx, address, note)
+	path, err := open.ModelFile(ctx, address, note)
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ import (
 	"github.com/noether-ml/noether/internal/model"
 	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/internal/study"
-	"github.com/noether-ml/noether/internal/study/spec"
+	"github.com/noether-ml/noether/internal/study/open"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -191,11 +191,11 @@ func (f *invertFlags) run(ctx context.Context, engine *engineFlags, path string)
 
 // open opens a model, and returns the one layer that the name matches. address is a path or URL.
 func (f *invertFlags) open(ctx context.Context, o study.Options, address, layer, preprocess string) (*model.Model, tensor.Layer, error) {
-	path, err := spec.ModelFile(ctx, address, note)
+	path, err := open.ModelFile(ctx, address, note)
 	if err != nil {
 		return nil, tensor.Layer{}, err
 	}
-	pre, file, err := spec.PreprocessFor(preprocess, path)
+	pre, file, err := open.PreprocessFor(preprocess, path)
 	if err != nil {
 		return nil, tensor.Layer{}, err
 	}
@@ -221,7 +221,7 @@ func (f *invertFlags) open(ctx context.Context, o study.Options, address, layer,
 
 // read reads images from the data, selected at random.
 func (f *invertFlags) read(ctx context.Context, frame dataset.Frame) ([]dataset.Sample, error) {
-	src, err := spec.OpenPath(ctx, f.data)
+	src, err := open.OpenPath(ctx, f.data)
 	if err != nil {
 		return nil, err
 	}
@@ -282,8 +282,8 @@ func (f *invertFlags) search(ctx context.Context, objective invert.Distances, sa
 	defer done()
 	return s.Run(ctx, invert.Problem{Images: x, Start: start, Names: names, Checkpoint: checkpoint.File(f.checkpoint()),
 		Progress: func(p invert.Progress) {
-			progress(study.Progress{Done: p.Done, Total: p.Total, Model: spec.NameOf(objective[0].Model.Path()),
-				Data: spec.NameOf(f.data), Note: fmt.Sprintf("distance %.3g", p.Loss)})
+			progress(study.Progress{Done: p.Done, Total: p.Total, Model: fileName(objective[0].Model.Path()),
+				Data: fileName(f.data), Note: fmt.Sprintf("distance %.3g", p.Loss)})
 		}})
 }
 

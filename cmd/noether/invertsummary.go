@@ -9,7 +9,6 @@ import (
 	"github.com/noether-ml/noether/internal/invert"
 	"github.com/noether-ml/noether/internal/plural"
 	"github.com/noether-ml/noether/internal/report"
-	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -47,10 +46,10 @@ type sampleInversion struct {
 
 // caption returns the title and the caption of the contact sheet in a report.
 func (s *inversionSummary) caption() report.ImageText {
-	model := spec.NameOf(s.Model)
+	model := fileName(s.Model)
 	what := fmt.Sprintf("Each x beside an x' that %s maps to the same representation at %s, found from %s in %s.", model, s.Layer, s.Start, plural.Of(s.Steps, "step"))
 	if s.Against != "" {
-		what = fmt.Sprintf("Each x beside an x' with the same representation in %s at %s and a different one in %s.", model, s.Layer, spec.NameOf(s.Against))
+		what = fmt.Sprintf("Each x beside an x' with the same representation in %s at %s and a different one in %s.", model, s.Layer, fileName(s.Against))
 	}
 	// A report shows the image with the scores of stir.
 	return report.ImageText{Title: "Inversions of " + model, Caption: what + " Image content that the layer ignores stays as in the start image.", Model: model, Measure: "stir"}

@@ -13,9 +13,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/noether-ml/noether/internal/atomicfile"
+	"github.com/noether-ml/noether/internal/catalog"
 	"github.com/noether-ml/noether/internal/report"
 	"github.com/noether-ml/noether/internal/report/figure"
-	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/scores"
 	"github.com/noether-ml/noether/scores/correlation"
 )
@@ -124,7 +124,7 @@ func (p *plotFlags) draw(c *cobra.Command, dirs []string) (*figure.Figure, error
 	if err != nil {
 		return nil, err
 	}
-	p.options.Measures = spec.Descriptors() // titles and ranges of the statistics
+	p.options.Measures = catalog.Descriptors() // titles and ranges of the statistics
 	return figure.Draw(rows, p.options)
 }
 

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/noether-ml/noether/internal/catalog"
 	"github.com/noether-ml/noether/internal/report/serve"
-	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/internal/webguard"
 )
 
@@ -52,7 +52,7 @@ func runServe(c *cobra.Command, dirs []string, listen string, hosts []string) er
 	case token == "" && !webguard.Local(listen):
 		token = rand.Text()
 	}
-	server, err := serve.New(serve.Options{Dirs: dirs, Hosts: hosts, Token: token, Measures: spec.Descriptors()})
+	server, err := serve.New(serve.Options{Dirs: dirs, Hosts: hosts, Token: token, Measures: catalog.Descriptors()})
 	if err != nil {
 		return err
 	}

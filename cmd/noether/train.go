@@ -13,7 +13,6 @@ import (
 
 	"github.com/noether-ml/noether/internal/plural"
 	"github.com/noether-ml/noether/internal/study"
-	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/internal/train"
 	"github.com/noether-ml/noether/internal/train/recipe"
 )
@@ -52,7 +51,7 @@ row for each.`,
 					t.Save = every
 				}
 			}
-			out = cmp.Or(out, filepath.Join("networks", spec.NameOf(args[0])))
+			out = cmp.Or(out, filepath.Join("networks", fileName(args[0])))
 			o, err := engine.open()
 			if err != nil {
 				return err

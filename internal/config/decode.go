@@ -165,6 +165,15 @@ func fieldsOf(t reflect.Type) []field {
 	return out
 }
 
+// Keys returns the keys of a struct, in the order of its fields.
+func Keys(t reflect.Type) []string {
+	var out []string
+	for _, f := range fieldsOf(t) {
+		out = append(out, f.key)
+	}
+	return out
+}
+
 func decodeStruct(n *Node, v reflect.Value) error {
 	if n.Kind == Null { // `grayscale:` without a value means all defaults
 		n = &Node{Kind: Map, file: n.file, line: n.line, col: n.col}
@@ -176,10 +185,7 @@ func decodeStruct(n *Node, v reflect.Value) error {
 	if n.Kind != Map {
 		return n.expected("a mapping")
 	}
-	keys := make([]string, len(fields))
-	for i, f := range fields {
-		keys[i] = f.key
-	}
+	keys := Keys(v.Type())
 	for _, p := range n.Pairs {
 		if !slices.Contains(keys, p.Key.Text) {
 			return p.Key.Unknown("key", keys)

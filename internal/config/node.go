@@ -101,6 +101,22 @@ func (n *Node) Get(key string) *Node {
 	return nil
 }
 
+// Find returns the node at a path of keys and of indices into lists, or the innermost node around
+// it that exists.
+func (n *Node) Find(path ...string) *Node {
+	for _, step := range path {
+		next := n.Get(step)
+		if i, err := strconv.Atoi(step); err == nil && n.Kind == List && i >= 0 && i < len(n.Items) {
+			next = n.Items[i]
+		}
+		if next == nil {
+			break
+		}
+		n = next
+	}
+	return n
+}
+
 // Limits on files, so that a hostile file, such as one of aliases of aliases, gives an error and
 // does not exhaust the memory.
 const (

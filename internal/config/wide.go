@@ -4,8 +4,7 @@ import "bytes"
 
 // maxKeys bounds the number of keys of a YAML block mapping, which has each key on a line of its
 // own. The time and the memory of the parser grow with the square of the number of keys: 20,000
-// take seconds. A mapping in a study file (what to measure) or a training file (how to train a
-// network) has fewer than a hundred.
+// take seconds. A mapping in a study or training file has fewer than a hundred.
 const maxKeys = 5000
 
 // wideLine returns the number of the first line at which a block mapping of a YAML text may have

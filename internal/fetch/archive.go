@@ -15,13 +15,15 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/noether-ml/noether/internal/fetch/uri"
 )
 
 // IsArchive reports whether a file name, path or URL has the extension of an archive that Tree
 // unpacks.
 func IsArchive(name string) bool {
 	before, _, _ := strings.Cut(name, "#") // a URL may end in #sha256=HEX
-	if u, _, ok := strings.Cut(before, "?"); ok && IsURL(before) {
+	if u, _, ok := strings.Cut(before, "?"); ok && uri.IsURL(before) {
 		before = u
 	}
 	ends := []string{".tar", ".tar.gz", ".tgz", ".zip"}

@@ -1,5 +1,4 @@
-// Package fetch downloads files that a study (a file that says what to measure) names by URL:
-// models, arrays, archives of images.
+// Package fetch downloads files that a study names by URL: models, arrays, archives of images.
 //
 // The schemes are https:// (http:// only with the content's SHA-256), s3://, gs:// and file://, and
 // hf:// for models and data sets of the Hugging Face hub, which go to the cache of its clients (see
@@ -29,12 +28,13 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"gocloud.dev/blob"
+
+	"github.com/noether-ml/noether/internal/fetch/uri"
 )
 
 // A Cache downloads files and stores them.
@@ -79,23 +79,6 @@ func Default() (*Cache, error) {
 	return c, nil
 }
 
-var scheme = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]+)://`)
-
-// IsURL reports whether text is a URL rather than a path.
-func IsURL(text string) bool { return scheme.MatchString(text) }
-
-// Redact returns a URL without its secrets: user, password, and the query, which may hold a
-// signature.
-func Redact(text string) string {
-	u, err := url.Parse(text)
-	if err != nil {
-		before, _, _ := strings.Cut(text, "?")
-		return before
-	}
-	u.User, u.RawQuery, u.Fragment = nil, "", ""
-	return u.String()
-}
-
 // A target is a parsed URL.
 type target struct {
 	url    *url.URL
@@ -109,11 +92,11 @@ type target struct {
 func parse(text, sum string) (target, error) {
 	u, err := url.Parse(text)
 	if err != nil {
-		return target{}, fmt.Errorf("%q is not a URL", Redact(text))
+		return target{}, fmt.Errorf("%q is not a URL", uri.Redact(text))
 	}
 	if given, ok := strings.CutPrefix(u.Fragment, "sha256="); ok {
 		if sum != "" && !strings.EqualFold(sum, given) {
-			return target{}, fmt.Errorf("%s: two different SHA-256 values are given: %s and %s", Redact(text), given, sum)
+			return target{}, fmt.Errorf("%s: two different SHA-256 values are given: %s and %s", uri.Redact(text), given, sum)
 		}
 		sum = given
 	}
@@ -122,10 +105,10 @@ func parse(text, sum string) (target, error) {
 		return target{}, fmt.Errorf("%q is not a SHA-256 of 64 hexadecimal digits", sum)
 	}
 	u.Fragment = ""
-	t := target{url: u, text: Redact(text), name: path.Base(path.Clean("/" + u.Path)), sha256: sum}
+	t := target{url: u, text: uri.Redact(text), name: path.Base(path.Clean("/" + u.Path)), sha256: sum}
 	switch {
 	case u.Scheme == "hf":
-		return t, fmt.Errorf("%s: files of the hub are read as models, and as data by webdataset: and parquet: ("+dataSetUsage+")", t.text)
+		return t, fmt.Errorf("%s: files of the hub are read as models, and as data by webdataset: and parquet: ("+uri.DataSetUsage+")", t.text)
 	case u.Scheme == "http" && sum == "":
 		return t, fmt.Errorf("%s is not encrypted: use https, or give the file's SHA-256", t.text)
 	case !slices.Contains([]string{"https", "http", "s3", "gs", "file", "mem"}, u.Scheme): // mem: in memory, for tests

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/noether-ml/noether/internal/fetch/uri"
 )
 
 // A Hub is a server with the interface of the Hugging Face hub, and the cache that its clients
@@ -73,12 +75,12 @@ func (c *Cache) hub() (*Hub, error) {
 
 // explain returns err, the error of a request for the address a; if it is a refusal by the hub, it
 // adds what the user can do about it.
-func (h *Hub) explain(a hubAddress, err error) error {
+func (h *Hub) explain(a uri.Hub, err error) error {
 	var refusal *statusError
 	if !errors.As(err, &refusal) {
 		return err
 	}
-	page := h.Address + "/" + a.page()
+	page := h.Address + "/" + a.Page()
 	token := "set HF_TOKEN to a token of an account that may read it"
 	if h.Token != "" {
 		token = "the account of the token may not read it"
@@ -87,7 +89,7 @@ func (h *Hub) explain(a hubAddress, err error) error {
 	case code == "EntryNotFound":
 		return err
 	case code == "RevisionNotFound":
-		return fmt.Errorf("the repository has no revision %q: see %s", a.revision, page)
+		return fmt.Errorf("the repository has no revision %q: see %s", a.Revision, page)
 	case code == "GatedRepo" || refusal.code == http.StatusForbidden:
 		return fmt.Errorf("access has to be granted at %s: %s (%w)", page, token, err)
 	case code == "RepoNotFound" || refusal.code == http.StatusUnauthorized || refusal.code == http.StatusNotFound:

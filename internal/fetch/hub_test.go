@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/noether-ml/noether/internal/fetch/uri"
 	"github.com/noether-ml/noether/internal/hubtest"
 )
 
@@ -116,7 +117,7 @@ func TestHubLayout(t *testing.T) {
 	wantModel(t, c, "hf://org/net@refs/pr/1/onnx/model_fp16.onnx", content1[:1000])
 	wantModel(t, c, "hf://org/net@refs%2Fpr%2F1", content1)
 	// Pinned returns the address with the commit of the downloaded file as the revision.
-	if got := Pinned("hf://org/net/onnx/model.onnx", path); got != "hf://org/net@"+hubtest.Commit+"/onnx/model.onnx" {
+	if got := uri.Pinned("hf://org/net/onnx/model.onnx", path); got != "hf://org/net@"+hubtest.Commit+"/onnx/model.onnx" {
 		t.Errorf("pinned: %s, want %s", got, "hf://org/net@"+hubtest.Commit+"/onnx/model.onnx")
 	}
 }
@@ -383,28 +384,6 @@ func TestModelIn(t *testing.T) {
 		}
 		if got, err := ModelIn(dir); err != nil || got != path {
 			t.Errorf("model %s, error %v, want %s", got, err, path)
-		}
-	}
-}
-
-// Two addresses of the hub that differ in the revision only are those of the same model.
-func TestSameModel(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		a, b string
-		want bool
-	}{
-		{"hf://org/net", "hf://org/net@v1", true},
-		{"hf://org/net@v2/onnx/model.onnx", "hf://org/net/onnx/model.onnx", true},
-		{"hf://org/net", "hf://org/net/onnx/model.onnx", false},
-		{"hf://org/net", "hf://org/other", false},
-		{"hf://org/net", "hf://datasets/org/net", false},
-		{"hf://datasets/org/net", "hf://datasets/org/net@v1", false},
-		{"models/a.onnx", "models/a.onnx", true},
-		{"models/a.onnx", "models/b.onnx", false},
-	} {
-		if got := SameModel(c.a, c.b); got != c.want {
-			t.Errorf("SameModel(%q, %q) is %v, want %v", c.a, c.b, got, c.want)
 		}
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/noether-ml/noether/internal/fetch/uri"
 )
 
 // DataFiles downloads the files of a data set of the Hugging Face hub that have an extension, such
@@ -20,9 +22,9 @@ import (
 // train and test, are an error unless FILE is a pattern, and so is an incomplete set of numbered
 // files.
 func (c *Cache) DataFiles(ctx context.Context, address, extension string) ([]string, error) {
-	a, err := parseHub(address)
-	if err == nil && a.kind != datasets {
-		err = fmt.Errorf("%s is a model, not a data set: write %s", a, dataSetUsage)
+	a, err := uri.ParseHub(address)
+	if err == nil && a.Kind != uri.DataSets {
+		err = fmt.Errorf("%s is a model, not a data set: write %s", a, uri.DataSetUsage)
 	}
 	if err != nil {
 		return nil, err
@@ -64,10 +66,10 @@ func (c *Cache) DataFiles(ctx context.Context, address, extension string) ([]str
 
 // storedData returns the snapshot (a commit with its files) of a data set that the hub's cache has,
 // with those of its files that are stored, and reports whether there are any.
-func (h *Hub) storedData(a hubAddress) (*snapshot, bool) {
+func (h *Hub) storedData(a uri.Hub) (*snapshot, bool) {
 	s, _ := h.stored(a)
 	s.files = nil
-	if !hubCommit.MatchString(s.commit) {
+	if !uri.Commit.MatchString(s.commit) {
 		return s, false
 	}
 	root := s.path(".")
@@ -83,7 +85,7 @@ func (h *Hub) storedData(a hubAddress) (*snapshot, bool) {
 }
 
 // chooseData returns the files of a data set that an address names, sorted.
-func chooseData(files []string, a hubAddress, extension string) ([]string, error) {
+func chooseData(files []string, a uri.Hub, extension string) ([]string, error) {
 	var names, all []string
 	splits := map[string]bool{}
 	for _, f := range files {
@@ -91,11 +93,11 @@ func chooseData(files []string, a hubAddress, extension string) ([]string, error
 			continue
 		}
 		all = append(all, f)
-		matched, err := path.Match(a.file, f)
+		matched, err := path.Match(a.File, f)
 		if err != nil {
-			return nil, fmt.Errorf("%q is not a pattern of file names", a.file)
+			return nil, fmt.Errorf("%q is not a pattern of file names", a.File)
 		}
-		if matched || a.file == "" || strings.HasPrefix(f, a.file+"/") {
+		if matched || a.File == "" || strings.HasPrefix(f, a.File+"/") {
 			names = append(names, f)
 			splits[splitPattern(f)] = true
 		}
@@ -106,8 +108,8 @@ func chooseData(files []string, a hubAddress, extension string) ([]string, error
 	case len(all) == 0:
 		return nil, fmt.Errorf("there is no file with the extension %s; the hub converts many data sets to Parquet under the revision refs%%2Fconvert%%2Fparquet", extension)
 	case len(names) == 0:
-		return nil, fmt.Errorf("no file %s%s", a.file, listed("; there are ", all))
-	case len(splits) > 1 && !strings.ContainsAny(a.file, "*?["):
+		return nil, fmt.Errorf("no file %s%s", a.File, listed("; there are ", all))
+	case len(splits) > 1 && !strings.ContainsAny(a.File, "*?["):
 		var patterns []string
 		for p := range splits {
 			patterns = append(patterns, p)
@@ -116,7 +118,7 @@ func chooseData(files []string, a hubAddress, extension string) ([]string, error
 		return nil, errors.New("there are several splits" + listed(": ", patterns) + "; add one to the address")
 	}
 	match := numberedShard.FindStringSubmatch(strings.TrimSuffix(names[0], extension))
-	if match == nil || match[2] == "" || a.file == names[0] || strings.ContainsAny(a.file, "*?[") {
+	if match == nil || match[2] == "" || a.File == names[0] || strings.ContainsAny(a.File, "*?[") {
 		return names, nil
 	}
 	if total, err := strconv.Atoi(match[2]); err != nil || total != len(names) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/noether-ml/noether/internal/fetch/uri"
 	"github.com/noether-ml/noether/internal/hubtest"
 )
 
@@ -51,7 +52,7 @@ func TestDataOfTheHub(t *testing.T) {
 		t.Errorf("files are in %s, want %s", filepath.Dir(files[0]), in)
 	}
 	// Pinned returns the address with the commit of the downloaded file as the revision.
-	if got := Pinned("hf://datasets/org/net/data/test-*.parquet", files[0]); got != "hf://datasets/org/net@"+hubtest.Commit+"/data/test-*.parquet" {
+	if got := uri.Pinned("hf://datasets/org/net/data/test-*.parquet", files[0]); got != "hf://datasets/org/net@"+hubtest.Commit+"/data/test-*.parquet" {
 		t.Errorf("pinned: %s, want %s", got, "hf://datasets/org/net@"+hubtest.Commit+"/data/test-*.parquet")
 	}
 	wantError("hf://datasets/org/net", "several splits: data/test-*.parquet, data/train-*.parquet; add one to the address")

@@ -20,18 +20,19 @@ import (
 	"strings"
 
 	"github.com/noether-ml/noether/internal/atomicfile"
+	"github.com/noether-ml/noether/internal/fetch/uri"
 )
 
 // A snapshot is a commit of a repository of the Hugging Face hub. In the cache of the hub's clients
 // its files are links to blobs, files that are named by the hash of their content.
 type snapshot struct {
 	hub     *Hub
-	address hubAddress
+	address uri.Hub
 	commit  string
 	files   []string // names with slashes: the files of the commit, or those that the cache has
 }
 
-func (s *snapshot) folder() string { return filepath.Join(s.hub.Dir, s.address.folder()) }
+func (s *snapshot) folder() string { return filepath.Join(s.hub.Dir, s.address.Folder()) }
 
 // path returns where the cache has, or is to have, a file of the commit.
 func (s *snapshot) path(name string) string {
@@ -53,24 +54,24 @@ func (s *snapshot) absenceMark(name string) string {
 // stored returns the commit that the revision of an address (a branch, a tag or a commit) stood for
 // at the last download, with the files that the hub's cache has in the folders in which the model
 // can be. It reports whether there are any.
-func (h *Hub) stored(a hubAddress) (*snapshot, bool) {
-	s := &snapshot{hub: h, address: a, commit: a.revision}
-	if !hubCommit.MatchString(a.revision) {
-		raw, err := os.ReadFile(filepath.Join(s.folder(), "refs", filepath.FromSlash(a.revision)))
-		if s.commit = strings.TrimSpace(string(raw)); err != nil || !hubCommit.MatchString(s.commit) {
+func (h *Hub) stored(a uri.Hub) (*snapshot, bool) {
+	s := &snapshot{hub: h, address: a, commit: a.Revision}
+	if !uri.Commit.MatchString(a.Revision) {
+		raw, err := os.ReadFile(filepath.Join(s.folder(), "refs", filepath.FromSlash(a.Revision)))
+		if s.commit = strings.TrimSpace(string(raw)); err != nil || !uri.Commit.MatchString(s.commit) {
 			return s, false
 		}
 	}
-	s.files = filesIn(s.path("."), "", "onnx", path.Dir(a.file), a.file, path.Join(a.file, "onnx"))
+	s.files = filesIn(s.path("."), "", "onnx", path.Dir(a.File), a.File, path.Join(a.File, "onnx"))
 	return s, len(s.files) > 0
 }
 
 // askCommit asks the hub for the commit of the revision of an address and for its files. It records
 // in the hub's cache which commit the revision stands for. c.stall is the longest wait for an
 // answer, and c.retry repeats a request unless its error is permanent.
-func (c *Cache) askCommit(ctx context.Context, h *Hub, a hubAddress) (*snapshot, error) {
+func (c *Cache) askCommit(ctx context.Context, h *Hub, a uri.Hub) (*snapshot, error) {
 	s := &snapshot{hub: h, address: a}
-	address, err := url.Parse(h.Address + "/api/" + a.kind + "/" + a.repository + "/revision/" + url.PathEscape(a.revision))
+	address, err := url.Parse(h.Address + "/api/" + a.Kind + "/" + a.Repository + "/revision/" + url.PathEscape(a.Revision))
 	if err != nil || address.Host == "" {
 		return nil, &permanent{fmt.Errorf("HF_ENDPOINT is %q, not an address such as https://huggingface.co", h.Address)}
 	}
@@ -90,12 +91,12 @@ func (c *Cache) askCommit(ctx context.Context, h *Hub, a hubAddress) (*snapshot,
 		if err := json.NewDecoder(io.LimitReader(body, maxBytes)).Decode(&about); err != nil {
 			return causeOf(ctx, fmt.Errorf("the hub's answer cannot be read: %w", err))
 		}
-		if !hubCommit.MatchString(about.SHA) {
-			return &permanent{fmt.Errorf("the hub names no commit of revision %s", a.revision)}
+		if !uri.Commit.MatchString(about.SHA) {
+			return &permanent{fmt.Errorf("the hub names no commit of revision %s", a.Revision)}
 		}
 		s.commit, s.files = about.SHA, nil
 		for _, f := range about.Siblings {
-			if isLocalSlash(f.RFilename) {
+			if uri.IsLocalSlash(f.RFilename) {
 				s.files = append(s.files, f.RFilename)
 			}
 		}
@@ -104,8 +105,8 @@ func (c *Cache) askCommit(ctx context.Context, h *Hub, a hubAddress) (*snapshot,
 	if err != nil {
 		return nil, err
 	}
-	if a.revision != s.commit {
-		ref := filepath.Join(s.folder(), "refs", filepath.FromSlash(a.revision))
+	if a.Revision != s.commit {
+		ref := filepath.Join(s.folder(), "refs", filepath.FromSlash(a.Revision))
 		if os.MkdirAll(filepath.Dir(ref), 0o777) == nil {
 			// An error is ignored: a cache that cannot be written may still have the files.
 			atomicfile.Write(ref, []byte(s.commit))
@@ -123,8 +124,8 @@ func (c *Cache) hubFile(ctx context.Context, s *snapshot, name string) error {
 	if err != nil {
 		return &permanent{err}
 	}
-	address = address.JoinPath(s.address.page(), "resolve", s.commit, name)
-	text := hubAddress{s.address.kind, s.address.repository, s.address.revision, name}.String()
+	address = address.JoinPath(s.address.Page(), "resolve", s.commit, name)
+	text := uri.Hub{Kind: s.address.Kind, Repository: s.address.Repository, Revision: s.address.Revision, File: name}.String()
 	var about blobInfo
 	err = c.retry(ctx, text, func() error {
 		about, err = c.describe(ctx, s.hub, address)
@@ -134,7 +135,7 @@ func (c *Cache) hubFile(ctx context.Context, s *snapshot, name string) error {
 		return err
 	}
 	blob := filepath.Join(s.folder(), "blobs", about.hash)
-	locks := filepath.Join(s.hub.Dir, ".locks", s.address.folder())
+	locks := filepath.Join(s.hub.Dir, ".locks", s.address.Folder())
 	for _, dir := range []string{filepath.Dir(blob), locks, filepath.Dir(s.path(name))} {
 		if err := os.MkdirAll(dir, 0o777); err != nil {
 			return &permanent{fmt.Errorf("the hub's cache cannot be written: %w; set HF_HOME to another folder", err)}

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/noether-ml/noether/internal/fetch/uri"
 )
 
 // hubConfigs are the files that describe a model. They are optional.
@@ -36,8 +38,8 @@ func configs(model string) []string {
 // nothing is asked of the hub if the cache has all. If the hub is offline, the first two must be in
 // the cache.
 func (c *Cache) hubModel(ctx context.Context, address string, external func(file string) ([]string, error)) (string, error) {
-	a, err := parseHub(address)
-	if err == nil && a.kind != models {
+	a, err := uri.ParseHub(address)
+	if err == nil && a.Kind != uri.Models {
 		err = fmt.Errorf("%s is a data set, not a model", a)
 	}
 	if err != nil {
@@ -50,7 +52,7 @@ func (c *Cache) hubModel(ctx context.Context, address string, external func(file
 	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout(), fmt.Errorf("the download took longer than %v", c.timeout()))
 	defer cancel()
 	stored, known := h.stored(a) // the cached files of the commit that the revision last stood for
-	if known && hubCommit.MatchString(a.revision) || h.Offline {
+	if known && uri.Commit.MatchString(a.Revision) || h.Offline {
 		if file, err := stored.complete(external); err == nil {
 			return file, nil
 		} else if h.Offline {
@@ -76,9 +78,9 @@ func (c *Cache) hubModel(ctx context.Context, address string, external func(file
 // files that describe it may be missing.
 func (s *snapshot) complete(external func(string) ([]string, error)) (string, error) {
 	if len(s.files) == 0 {
-		return "", fmt.Errorf("no file of revision %s is known", s.address.revision)
+		return "", fmt.Errorf("no file of revision %s is known", s.address.Revision)
 	}
-	name, err := chooseModel(s.files, s.address.file)
+	name, err := chooseModel(s.files, s.address.File)
 	if err != nil {
 		return "", err
 	}
@@ -105,12 +107,12 @@ func (s *snapshot) complete(external func(string) ([]string, error)) (string, er
 // downloadModel asks the hub for the commit, downloads the files of the model that the cache lacks,
 // and returns the path of its file. c.hubFile downloads one file unless the cache has it. A
 // permanent error is one that a retry would not change.
-func (c *Cache) downloadModel(ctx context.Context, h *Hub, a hubAddress, external func(string) ([]string, error)) (string, error) {
+func (c *Cache) downloadModel(ctx context.Context, h *Hub, a uri.Hub, external func(string) ([]string, error)) (string, error) {
 	s, err := c.askCommit(ctx, h, a)
 	if err != nil {
 		return "", err
 	}
-	name, err := chooseModel(s.files, a.file)
+	name, err := chooseModel(s.files, a.File)
 	if err != nil {
 		return "", &permanent{err}
 	}

@@ -9,6 +9,8 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+
+	"github.com/noether-ml/noether/internal/fetch/uri"
 )
 
 // Model returns the path of a model's file in the cache, with its external weight files in the same
@@ -17,7 +19,7 @@ import (
 // covers all files and is verified when the model is opened, as for models of hf:// (the Hugging
 // Face hub).
 func (c *Cache) Model(ctx context.Context, address, sum string, external func(file string) ([]string, error)) (string, error) {
-	if IsHub(address) {
+	if uri.IsHub(address) {
 		return c.hubModel(ctx, address, external)
 	}
 	t, err := parse(address, sum)
@@ -84,7 +86,7 @@ func (c *Cache) bundle(ctx context.Context, t target, main string, names []strin
 		u := *t.url
 		u.Path = path.Join(path.Dir(u.Path), name)
 		u.RawPath = ""
-		weights := target{url: &u, text: Redact(u.String()), name: path.Base(name)}
+		weights := target{url: &u, text: uri.Redact(u.String()), name: path.Base(name)}
 		sum, err := c.content(ctx, weights)
 		if err != nil {
 			return "", fmt.Errorf("%s: %w", weights.text, err)

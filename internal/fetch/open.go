@@ -19,6 +19,8 @@ import (
 	_ "gocloud.dev/blob/fileblob" // file://
 	_ "gocloud.dev/blob/s3blob"   // s3://
 	"gocloud.dev/gcerrors"
+
+	"github.com/noether-ml/noether/internal/fetch/uri"
 )
 
 // A request selects the bytes of a download.
@@ -62,7 +64,7 @@ func (c *Cache) client() *http.Client {
 		case len(via) > maxRedirects:
 			return &permanent{fmt.Errorf("it is redirected more than %d times", maxRedirects)}
 		case to.URL.Scheme != "https" && !(to.URL.Scheme == "http" && via[0].URL.Scheme == "http"):
-			return &permanent{fmt.Errorf("it is redirected to %s, and only https is followed", Redact(to.URL.String()))}
+			return &permanent{fmt.Errorf("it is redirected to %s, and only https is followed", uri.Redact(to.URL.String()))}
 		}
 		return nil
 	}

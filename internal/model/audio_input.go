@@ -7,6 +7,7 @@ import (
 
 	"github.com/noether-ml/noether/engine"
 	"github.com/noether-ml/noether/internal/model/logmel"
+	"github.com/noether-ml/noether/internal/model/preprocessing"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -72,7 +73,7 @@ func newAudioInput(info engine.Port, layout tensor.Axes, o Options) (input, erro
 // is an error.
 func featureRate(s logmel.Settings, rate int) (int, error) {
 	if rate > 0 && s.Rate > 0 && rate != s.Rate {
-		return 0, &preprocessError{Key: "rate", Err: fmt.Errorf("preprocess: rate %d differs from that of the features, %d samples per second", rate, s.Rate)}
+		return 0, &preprocessing.KeyError{Key: "rate", Err: fmt.Errorf("preprocess: rate %d differs from that of the features, %d samples per second", rate, s.Rate)}
 	}
 	return max(rate, s.Rate), nil
 }
@@ -94,7 +95,7 @@ func withFeatures(graph *onnx.Model, o Options, channel ...int) (*onnx.Model, er
 	}
 	framesFirst, err := orient(info, &s)
 	if err != nil {
-		return nil, &preprocessError{Key: "features", Err: err}
+		return nil, &preprocessing.KeyError{Key: "features", Err: err}
 	}
 	b := onnx.NewBuilder(graph.Opset())
 	n := -1
@@ -106,7 +107,7 @@ func withFeatures(graph *onnx.Model, o Options, channel ...int) (*onnx.Model, er
 	wave := b.Input("sound", onnx.Float, slices.Concat([]int{info.Shape[0].Size}, channel, []int{n})...)
 	features, err := s.Graph(b.Scope("log-mel"), wave)
 	if err != nil {
-		return nil, &preprocessError{Key: "features", Err: err}
+		return nil, &preprocessing.KeyError{Key: "features", Err: err}
 	}
 	if framesFirst {
 		features = b.Transpose(features, 0, 2, 1)
@@ -199,7 +200,7 @@ func checkFrames(info engine.Port, framesFirst bool, s logmel.Settings, n int) e
 	if n < 0 || frames < 0 || s.Frames(n) == frames {
 		return nil
 	}
-	return &preprocessError{Key: "length", Err: fmt.Errorf("preprocess: waveforms of %d samples have %d frames, and input %s takes %d", n, s.Frames(n), describeInput(info), frames)}
+	return &preprocessing.KeyError{Key: "length", Err: fmt.Errorf("preprocess: waveforms of %d samples have %d frames, and input %s takes %d", n, s.Frames(n), describeInput(info), frames)}
 }
 
 // TakesAudio reports whether the model takes audio rather than images.

@@ -1,9 +1,11 @@
 package model
 
 import (
+	"errors"
 	"strings"
 
 	"github.com/noether-ml/noether/engine"
+	"github.com/noether-ml/noether/internal/model/preprocessing"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/pb"
 )
@@ -53,7 +55,7 @@ func (m *Model) addPreprocessing() error {
 	case o.Arrays != nil:
 		return nil
 	case m.source == nil && o.Preprocess.Features != nil:
-		return keyError("features", "features are computed in front of an ONNX graph only: %s must compute them itself", m.name)
+		return &preprocessing.KeyError{Key: "features", Err: errors.New("features are computed in front of an ONNX graph only: the network must compute them itself")}
 	case m.source == nil:
 		return nil
 	case o.Preprocess.Features == nil:

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/noether-ml/noether/engine"
+	"github.com/noether-ml/noether/internal/model/preprocessing"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/pb"
 	"github.com/noether-ml/noether/onnx/rewrite"
@@ -160,7 +161,7 @@ func (p input) normaliseAudio(b *onnx.Builder, x onnx.Value) onnx.Value {
 	if pre.Standardise {
 		x = b.Sub(x, b.ReduceMean(x, true, 2))
 		variance := b.ReduceMean(b.Mul(x, x), true, 2)
-		x = b.Div(x, b.Sqrt(b.Add(variance, b.Scalar(standardiseOffset))))
+		x = b.Div(x, b.Sqrt(b.Add(variance, b.Scalar(preprocessing.StandardiseOffset))))
 	}
 	scale, shift := pre.AudioScale()
 	if scale != 1 {

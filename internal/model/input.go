@@ -11,6 +11,7 @@ import (
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/engine"
+	"github.com/noether-ml/noether/internal/model/preprocessing"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -227,7 +228,7 @@ func reconcile(what string, model, preprocess int, info engine.Port) (int, error
 		case "length":
 			key, made = what, "audio"
 		}
-		return 0, &preprocessError{Key: key, Err: fmt.Errorf("preprocess makes %s of %s %d, and input %s takes %d: set preprocess: {..., %s: %d}", made, what, preprocess, describeInput(info), model, key, model)}
+		return 0, &preprocessing.KeyError{Key: key, Err: fmt.Errorf("preprocess makes %s of %s %d, and input %s takes %d: set preprocess: {..., %s: %d}", made, what, preprocess, describeInput(info), model, key, model)}
 	}
 	return model, nil
 }

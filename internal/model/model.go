@@ -12,9 +12,13 @@ import (
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/engine"
 	"github.com/noether-ml/noether/internal/model/output"
+	"github.com/noether-ml/noether/internal/model/preprocessing"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 )
+
+// Preprocess are the steps between a sample and the model's input.
+type Preprocess = preprocessing.Settings
 
 // Options override what Open determines from the network. The zero Options choose no layers.
 type Options struct {

@@ -3,6 +3,8 @@ package model
 import (
 	"errors"
 	"strconv"
+
+	"github.com/noether-ml/noether/internal/model/preprocessing"
 )
 
 // A SettingError is an error of Open that is caused by one of the Options. A caller that read them
@@ -17,12 +19,12 @@ func (e *SettingError) Error() string { return e.Err.Error() }
 func (e *SettingError) Unwrap() error { return e.Err }
 
 // settingError adds the path of an option to an error, and the key within it if the error is a
-// preprocessError (of one key of the option preprocess). It returns nil for nil.
+// KeyError of the preprocessing. It returns nil for nil.
 func settingError(err error, path ...string) error {
 	if err == nil {
 		return nil
 	}
-	var key *preprocessError
+	var key *preprocessing.KeyError
 	if errors.As(err, &key) {
 		path = append(path, key.Key)
 	}

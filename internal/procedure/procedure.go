@@ -63,8 +63,8 @@ type Needs struct {
 	// trajectories, such as gratings and video, without a transformation. It then gets one job
 	// without Job.Transform.
 	OwnTrajectories bool
-	// Layers is how layers are paired by default: Penultimate, Same or Grid. "": the procedure
-	// reads no layers.
+	// Layers is how layers are paired by default, such as measure.PairSame. "": the procedure reads
+	// no layers.
 	Layers string
 	// Samples is the largest number of samples, the first ones of the random order in which the
 	// study reads all samples; 0: all.
@@ -72,13 +72,6 @@ type Needs struct {
 	// NewSamples, with Samples: each trial uses the next samples of the order, which is cyclic.
 	NewSamples bool
 }
-
-// Values of Needs.Layers: how layers of two models are paired.
-const (
-	Penultimate = "penultimate" // the input of the last matrix product of each model
-	Same        = "same"        // by name if both models have the same names, else by order
-	Grid        = "grid"        // every layer with every layer
-)
 
 // A Job is one run of a procedure.
 type Job struct {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"os"
 	"slices"
 	"strings"
@@ -14,7 +13,7 @@ import (
 )
 
 // A Distribution is a histogram of the values of a statistic over samples or over the units of a
-// layer. A unit is one channel at one position.
+// layer.
 type Distribution struct {
 	Subject
 	// Range of the bins. It is the same for all models and transformations, so that histograms can
@@ -33,7 +32,7 @@ type Subject struct {
 	Transform string
 	Parameter string // value of the transformation's parameter
 	Measure   string
-	Factor    string // property that the samples share, such as a class; "": all samples
+	Factor    string
 	Statistic string
 }
 
@@ -45,56 +44,39 @@ const (
 // A Values function calls each with every value and its subject.
 type Values func(each func(Subject, float64)) error
 
-// maxKept is the number of values up to which Distribute keeps them in memory, 64 MiB.
-const maxKept = 1 << 22
-
-// Distribute computes histograms: it finds the range of the bins, then counts. It iterates over the
-// values twice if there are more than maxKept. Values that are not finite are ignored. If there are
-// more subjects than a page can hold, a sample of them is returned with an Omission for each
-// measure. Of each model, data set, transformation, factor and statistic the sample has an even
-// share, spread over layers and values of the parameter.
+// Distribute computes histograms in two passes over the values: it finds the range of the bins, then
+// counts. Values that are not finite are ignored. If there are more subjects than a page can hold, a
+// sample of them is returned with an Omission for each measure. Of each model, data set,
+// transformation, factor and statistic the sample has an even share, spread over layers and values
+// of the parameter.
 func Distribute(values Values) (found []Distribution, omitted []Omission, err error) {
 	// A scale is what the histograms with one range of bins share.
 	type scale struct{ of, measure, statistic, layer string }
 	scaleOf := func(s Subject) scale { return scale{s.Of, s.Measure, s.Statistic, s.Layer} }
 	ranges := map[scale]*[2]float64{}
-	var rangeOf []*[2]float64 // by index of the distribution
 	index := map[Subject]int{}
-	type keptValue struct {
-		at int // index of its distribution
-		v  float64
-	}
-	var kept []keptValue
-	n := 0
-	at, last := -1, Subject{} // of the value before, often the same
+	var last Subject // of the value before, often the same
+	var ends *[2]float64
 	err = values(func(s Subject, v float64) {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
+		if !finite(v) {
 			return
 		}
-		known := at >= 0 && s == last
-		if !known {
-			at, known = index[s]
+		if s != last || ends == nil {
 			last = s
-		}
-		if !known {
-			at = len(found)
-			index[s] = at
-			found = append(found, Distribution{Subject: s})
-			if ranges[scaleOf(s)] == nil {
-				ranges[scaleOf(s)] = &[2]float64{v, v}
+			if _, known := index[s]; !known {
+				index[s] = len(found)
+				found = append(found, Distribution{Subject: s})
 			}
-			rangeOf = append(rangeOf, ranges[scaleOf(s)])
+			if ends = ranges[scaleOf(s)]; ends == nil {
+				ends = &[2]float64{v, v}
+				ranges[scaleOf(s)] = ends
+			}
 		}
-		if n++; n <= maxKept {
-			kept = append(kept, keptValue{at, v})
-		}
-		ends := rangeOf[at]
 		ends[0], ends[1] = min(ends[0], v), max(ends[1], v)
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	all := found
 	found, omitted = sampleEvenly(found, maxDistributions)
 	clear(index)
 	for i := range found {
@@ -103,26 +85,16 @@ func Distribute(values Values) (found []Distribution, omitted []Omission, err er
 		ends := ranges[scaleOf(found[i].Subject)]
 		found[i].Low, found[i].High = widenRange(ends[0], ends[1])
 	}
-	if n <= maxKept {
-		shownAt := make([]int, len(all)) // index among found; -1 for distributions that are left out
-		for at := range all {
-			i, known := index[all[at].Subject]
-			if shownAt[at] = i; !known {
-				shownAt[at] = -1
-			}
+	at, shown := index[last]
+	err = values(func(s Subject, v float64) {
+		if s != last {
+			at, shown = index[s]
+			last = s
 		}
-		for _, k := range kept {
-			if i := shownAt[k.at]; i >= 0 {
-				found[i].count(k.v)
-			}
+		if shown && finite(v) {
+			found[at].count(v)
 		}
-	} else {
-		err = values(func(s Subject, v float64) {
-			if i, known := index[s]; known && !math.IsNaN(v) && !math.IsInf(v, 0) {
-				found[i].count(v)
-			}
-		})
-	}
+	})
 	for i := range found {
 		found[i].Mean /= float64(found[i].N())
 	}
@@ -218,13 +190,13 @@ func (d *Distribution) N() int {
 	return n
 }
 
-// readSamples returns the distributions of the per-sample values in samples.parquet of a run folder
-// (the results of one execution of a study), and adds the values of samples on contact sheets
-// (images that show several samples) to sheets. There are none if the file does not exist.
+// readSamples returns the distributions of the per-sample values in samples.parquet of a run folder,
+// and adds the values of samples on contact sheets to sheets. There are none if the file does not
+// exist.
 func readSamples(root *os.Root, sheets *sheetValues) ([]Distribution, []Omission, error) {
 	return distributeFile(root, "samples.parquet", func(f io.ReaderAt, size int64) Values {
 		return func(each func(Subject, float64)) error {
-			sheets.values = nil // Distribute may read the file twice
+			sheets.values = nil // Distribute reads the file twice
 			return scores.ReadSamples(f, size, func(r scores.SampleRow) {
 				sheets.add(&r)
 				if strings.HasPrefix(r.Statistic, "predicted-") { // classes, which are no quantities

@@ -341,7 +341,7 @@ func change(from, to float64) string {
 func (w wording) predictions(all []Series, about measure.StatisticDescriptor) []finding {
 	groups := byCase(all)
 	if !w.models {
-		groups = grouped(all, func(s Series) string { return s.Factor + "\x00" + s.Variant + "\x00" + s.Data })
+		groups = groupedBy(all, func(s Series) seriesCase { return seriesCase{"", s.Factor, s.Variant, s.Data} })
 	}
 	var found []finding
 	for _, g := range groups {

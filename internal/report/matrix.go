@@ -145,10 +145,11 @@ func newMatrix(s Section, about measure.StatisticDescriptor, rows []scores.Row, 
 	// A cell shows one score: of all samples, of the first variant (version of the statistic, such
 	// as the kind of probe), of the deepest layer, and the mean over the values of the
 	// transformation's parameter or, without a mean, the first value.
-	indices = keepFirst(indices, func(i int) string { return rows[i].Variant })
+	variant := rows[indices[0]].Variant
+	indices = slices.DeleteFunc(slices.Clone(indices), func(i int) bool { return rows[i].Variant != variant })
 	if slices.ContainsFunc(indices, func(i int) bool { return rows[i].Layer != "" }) {
 		m.Layer = Layered(rows, s.Name)
-		indices = deepestRows(rows, indices)
+		indices = deepestRows(rows, indices, true)
 	}
 	field := func(f Field) func(i int) string { return func(i int) string { return f.Of(measures, &rows[i]) } }
 	switch {
@@ -227,13 +228,9 @@ func firstSentence(text string) string {
 	return text
 }
 
-// keepFirst returns the items whose key is that of the first item.
-func keepFirst(items []int, key func(int) string) []int {
-	return slices.DeleteFunc(slices.Clone(items), func(i int) bool { return key(i) != key(items[0]) })
-}
-
-// deepestRows returns the rows of the deepest layer of each model that has scores.
-func deepestRows(rows []scores.Row, indices []int) []int {
+// deepestRows returns the rows of the deepest layer of each model or pair of models; of several
+// layers as deep, those of the last one. If partner is set, these are compared with one layer only.
+func deepestRows(rows []scores.Row, indices []int, partner bool) []int {
 	type pair struct{ model, other string }
 	last := map[pair]*scores.Row{}
 	for _, i := range indices {
@@ -244,7 +241,7 @@ func deepestRows(rows []scores.Row, indices []int) []int {
 	}
 	return slices.DeleteFunc(slices.Clone(indices), func(i int) bool {
 		l := last[pair{rows[i].Model, rows[i].OtherModel}]
-		return rows[i].Layer != l.Layer || rows[i].OtherLayer != l.OtherLayer
+		return rows[i].Layer != l.Layer || partner && rows[i].OtherLayer != l.OtherLayer
 	})
 }
 

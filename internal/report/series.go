@@ -4,22 +4,20 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
 	"github.com/noether-ml/noether/scores/correlation"
 )
 
-// A Series holds the scores (rows) of one statistic of one model under one transformation: of its
-// layers by depth, or a single row for the model's prediction. The depth of a layer is the number
-// of nodes on the longest path from the input.
+// A Series holds the rows of one statistic of one model under one transformation: of its layers by
+// depth, or a single row for the model's prediction.
 type Series struct {
 	Model     string // of a measure that compares two models, both
 	Data      string
 	Transform string // includes the parameter value, unless the rows are a mean over values
-	Factor    string // the class or other property to which the samples are limited; "": all samples
-	Variant   string // a setting that distinguishes scores of one measure, such as the kind of probe
+	Factor    string
+	Variant   string
 	Rows      []scores.Row
 }
 
@@ -27,51 +25,32 @@ type Series struct {
 // rows of each by depth. Rows whose value is not finite are left out.
 func SeriesOf(rows []scores.Row, m measure.Descriptor, statistic string) []Series {
 	type key struct{ model, other, data, transform, parameter, factor, variant string }
-	place := make(map[key]int)
+	own := slices.DeleteFunc(slices.Clone(rows), func(r scores.Row) bool {
+		return r.Measure != m.Name || r.Statistic != statistic || !finite(r.Value)
+	})
 	var all []Series
-	for _, r := range rows {
-		if r.Measure != m.Name || r.Statistic != statistic || !finite(r.Value) {
-			continue
-		}
-		k := key{r.Model, r.OtherModel, r.Data, r.Transform, r.Parameter, r.Factor, r.Variant}
-		i, seen := place[k]
-		if !seen {
-			i = len(all)
-			place[k] = i
-			all = append(all, Series{Model: Measures{m}.ModelLabel(&r), Data: r.Data, Transform: transformLabel(&r), Factor: r.Factor, Variant: r.Variant})
-		}
-		all[i].Rows = append(all[i].Rows, r)
-	}
-	for _, s := range all {
-		slices.SortStableFunc(s.Rows, func(a, b scores.Row) int { return cmp.Compare(a.Depth, b.Depth) })
+	for _, of := range groupedBy(own, func(r scores.Row) key {
+		return key{r.Model, r.OtherModel, r.Data, r.Transform, r.Parameter, r.Factor, r.Variant}
+	}) {
+		slices.SortStableFunc(of, func(a, b scores.Row) int { return cmp.Compare(a.Depth, b.Depth) })
+		r := &of[0]
+		all = append(all, Series{Measures{m}.ModelLabel(r), r.Data, transformLabel(r), r.Factor, r.Variant, of})
 	}
 	return all
 }
 
-// finite reports whether a value is a finite number. A missing value is NaN, and a divergence may
-// be infinite.
+// finite reports whether a value is neither missing (NaN) nor infinite.
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
 // byCase groups series by transformation, factor, variant and data, so that the series of a group
 // differ in their model.
-func byCase(all []Series) [][]Series {
-	return grouped(all, func(s Series) string { return strings.Join([]string{s.Transform, s.Factor, s.Variant, s.Data}, "\x00") })
-}
+func byCase(all []Series) [][]Series { return groupedBy(all, Series.withoutModel) }
 
-// grouped groups series by key, in order of appearance.
-func grouped(all []Series, key func(Series) string) [][]Series {
-	place := make(map[string]int)
-	var groups [][]Series
-	for _, s := range all {
-		i, seen := place[key(s)]
-		if !seen {
-			i = len(groups)
-			place[key(s)] = i
-			groups = append(groups, nil)
-		}
-		groups[i] = append(groups[i], s)
-	}
-	return groups
+// A seriesCase is what the series of different models may share.
+type seriesCase struct{ transform, factor, variant, data string }
+
+func (s Series) withoutModel() seriesCase {
+	return seriesCase{s.Transform, s.Factor, s.Variant, s.Data}
 }
 
 // transformLabel returns the transformation of a row with the value of its parameter.
@@ -123,9 +102,8 @@ func (s Series) highest(d measure.Direction) scores.Row {
 }
 
 // isAtShuffledLevel reports whether a score above 0.5 does not exceed its null, that of shuffled
-// pairs (one sample with the transformed version of another), by more than rounding. Higher must be
-// better. In the equivariance measure seis, a layer with fewer observations (channels of samples)
-// than positions (of the feature map) reaches 1 for any data and must not be reported as best.
+// pairs, by more than rounding. Higher must be better. In seis, a layer with fewer observations
+// (channels of samples) than positions reaches 1 for any data and must not be reported as best.
 func isAtShuffledLevel(r scores.Row) bool { return r.Value > 0.5 && r.Null >= r.Value-1e-6 }
 
 // Best returns the row of the layer with the best value; for a statistic without a direction, that

@@ -14,7 +14,7 @@ import (
 type Statement struct {
 	Kind   string  `json:"kind"`   // CurveStatement, GapStatement or ExtremesStatement
 	Text   string  `json:"text"`   // one or two sentences
-	Weight float64 `json:"weight"` // of a curve, the size of the effect relative to the statistic's range; else 0
+	Weight float64 `json:"weight"` // of a curve, the size of the effect relative to the statistic's range
 	Rows   []int   `json:"rows"`   // indices of the rows
 }
 
@@ -32,8 +32,7 @@ const (
 // sections before it left of theirs.
 const maxStatementRows = 200_000
 
-// Statements returns the sentences for charts of the rows, by fixed rules. known holds the
-// descriptors of the measures. replicates, the jackknife's, give intervals of differences.
+// Statements returns the sentences for charts of the rows, by fixed rules.
 func Statements(rows []scores.Row, known []measure.Descriptor, replicates *Replicates) []Statement {
 	b := statementBuilder{rows: rows, measures: Describe(rows, known), levels: Levels(rows), replicates: replicates}
 	sections := Sections(rows, known)
@@ -75,7 +74,6 @@ func (b *statementBuilder) section(section Section) {
 		var indices []int
 		for i := range b.rows {
 			r := &b.rows[i]
-			// A trial is one of several repetitions of the random draws; the row summarises them.
 			if b.levels[i] >= OverTrial && section.Has(r) && r.Statistic == s.Name && finite(r.Value) {
 				indices = append(indices, i)
 			}
@@ -98,13 +96,13 @@ func (b *statementBuilder) curves(indices []int, m measure.Descriptor, s measure
 	names := b.names
 	names.points = over
 	label := Measures{m}.ModelLabel
-	key := func(i int) string {
+	key := func(i int) [7]string {
 		r := &b.rows[i]
-		fixed := r.Parameter // what all points of a curve share: their parameter, or their layers
+		fixed := [2]string{r.Parameter} // what all points of a curve share: their parameter, or their layers
 		if over == "values" {
-			fixed = r.Layer + "\x00" + r.OtherLayer
+			fixed = [2]string{r.Layer, r.OtherLayer}
 		}
-		return strings.Join([]string{label(r), r.Data, r.Transform, r.Factor, r.Variant, fixed}, "\x00")
+		return [7]string{label(r), r.Data, r.Transform, r.Factor, r.Variant, fixed[0], fixed[1]}
 	}
 	var curves []curve
 	for _, group := range groupedBy(indices, key) {
@@ -131,10 +129,7 @@ func (b *statementBuilder) curves(indices []int, m measure.Descriptor, s measure
 		b.add(CurveStatement, f.text, f.weight, group)
 		curves = append(curves, c)
 	}
-	caseOf := func(c curve) string { // what the curves of two models share
-		return strings.Join([]string{c.series.Transform, c.series.Factor, c.series.Variant, c.series.Data}, "\x00")
-	}
-	for _, pair := range groupedBy(curves, caseOf) {
+	for _, pair := range groupedBy(curves, func(c curve) seriesCase { return c.series.withoutModel() }) {
 		// In a grid a layer is compared with several others.
 		if len(pair) == 2 && !pair[0].series.IsGrid() && !pair[1].series.IsGrid() {
 			if text := b.gap(pair[0].series, pair[1].series); text != "" {
@@ -177,10 +172,7 @@ func (builder *statementBuilder) gap(a, b Series) string {
 	return text + "."
 }
 
-// statementFields are the fields in which the rows of a chart may differ. "variant" is a version of
-// a statistic, such as the kind of probe. "other" is the second layer of a comparison. "factor" is
-// a property to which the samples are limited, such as a class, or which a probe predicts. "name"
-// is the transformation without the value of its parameter.
+// statementFields are the fields in which the rows of a chart may differ.
 var statementFields = []Field{"variant", "model", "layer", "other", "data", "factor", "name", "parameter"}
 
 // besideLayers lists the fields that charts combine with the layer.
@@ -205,7 +197,7 @@ func (b *statementBuilder) extremes(indices []int, m measure.Descriptor, s measu
 	summarised := slices.DeleteFunc(slices.Clone(indices), func(i int) bool { return b.levels[i] != OverValues })
 	deepest := summarised
 	if layers {
-		deepest = b.deepest(summarised)
+		deepest = deepestRows(b.rows, summarised, false)
 	}
 	sets := [][]Field{nil} // nil: groups of one row
 	for i, d := range varying {
@@ -233,7 +225,7 @@ func (b *statementBuilder) extremes(indices []int, m measure.Descriptor, s measu
 			from = deepest
 		}
 		if has(set, "parameter") && layers && !has(set, "layer") {
-			from = b.deepest(from)
+			from = deepestRows(b.rows, from, false)
 		}
 		fixed := slices.DeleteFunc(slices.Clone(varying), func(d Field) bool {
 			return has(set, d) || d == "layer" || d == "parameter"
@@ -249,20 +241,6 @@ func (b *statementBuilder) extremes(indices []int, m measure.Descriptor, s measu
 			b.add(ExtremesStatement, b.highestAndLowest(group, set), 0, group)
 		}
 	}
-}
-
-// deepest returns the rows of the deepest layer of each model or pair of models; if several layers
-// are equally deep, those of the last one.
-func (b *statementBuilder) deepest(indices []int) []int {
-	type pair struct{ model, other string }
-	of := func(i int) pair { return pair{b.rows[i].Model, b.rows[i].OtherModel} }
-	last := make(map[pair]*scores.Row)
-	for _, i := range indices {
-		if known := last[of(i)]; known == nil || b.rows[i].Depth >= known.Depth {
-			last[of(i)] = &b.rows[i]
-		}
-	}
-	return slices.DeleteFunc(slices.Clone(indices), func(i int) bool { return b.rows[i].Layer != last[of(i)].Layer })
 }
 
 // highestAndLowest returns a sentence on the rows with the highest and the lowest value, or on all
@@ -346,22 +324,23 @@ func (b *statementBuilder) wins(indices []int, series, along Field) string {
 		if len(group) != 2 {
 			continue
 		}
-		p, q := b.rows[group[0]], b.rows[group[1]]
-		if series.Of(b.measures, &p) != values[0] {
-			p, q = q, p
-		}
 		common++
-		if p.Value == q.Value {
+		high, low := &b.rows[group[0]], &b.rows[group[1]]
+		if high.Value < low.Value {
+			high, low = low, high
+		}
+		if high.Value == low.Value {
 			continue
 		}
-		upper := 0
-		if q.Value > p.Value {
-			upper = 1
-		}
+		upper := slices.Index(values, series.Of(b.measures, high))
 		above[upper]++
-		if b.replicates.evidence(&p, &q) == certain {
+		if b.replicates.evidence(low, high) == certain {
 			significant[upper]++
 		}
+	}
+	most := 0
+	if above[1] > above[0] {
+		most = 1
 	}
 	switch {
 	case above == [2]int{}:
@@ -369,11 +348,8 @@ func (b *statementBuilder) wins(indices []int, series, along Field) string {
 	case above[0] == above[1]:
 		return fmt.Sprintf(" Each is above the other in %d of %d.", above[0], common)
 	}
-	most := 0
-	if above[1] > above[0] {
-		most = 1
-	}
-	return fmt.Sprintf(" %s is above the other in %d of %d, in %d of them by more than their intervals.", Shorten(values[most], maxNameWidth), above[most], common, significant[most])
+	return fmt.Sprintf(" %s is above the other in %d of %d, in %d of them by more than their intervals.",
+		Shorten(values[most], maxNameWidth), above[most], common, significant[most])
 }
 
 // beyondChance returns a sentence on how many intervals exclude the null.
@@ -396,8 +372,8 @@ func (b *statementBuilder) beyondChance(indices []int) string {
 }
 
 // groupedBy groups items by key, in order of appearance.
-func groupedBy[T any](items []T, key func(T) string) [][]T {
-	place := make(map[string]int)
+func groupedBy[T any, K comparable](items []T, key func(T) K) [][]T {
+	place := make(map[K]int)
 	var groups [][]T
 	for _, item := range items {
 		k := key(item)

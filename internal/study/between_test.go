@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/noether-ml/noether/internal/catalog"
 	"github.com/noether-ml/noether/internal/config"
 	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/internal/testmodel"
@@ -58,8 +59,11 @@ func decodeEntry(c correlation, entry string) (spec.MeasureSpec, error) {
 		return spec.MeasureSpec{}, err
 	}
 	var m spec.MeasureSpec
-	err = m.DecodeNode(n)
-	m.Method = c
+	if err := m.DecodeNode(n); err != nil {
+		return m, err
+	}
+	err = m.Decode(catalog.Measures())
+	m.Method, m.Pairs = c, catalog.PairsOf(c)
 	return m, err
 }
 

@@ -3,6 +3,8 @@ package study
 import (
 	"strings"
 	"testing"
+
+	"github.com/noether-ml/noether/internal/study/open"
 )
 
 func TestCorruptExpands(t *testing.T) {
@@ -44,7 +46,7 @@ measures: [accuracy]
 	} {
 		s, err := Parse("s.yaml", []byte("name: s\ndata:\n  - {name: a, shapes: {n: 4}, "+bad+"}\nmodels: [{name: m, onnx: m.onnx}]\nmeasures: [accuracy]\n"), nil)
 		if err == nil {
-			_, err = s.OpenData(t.Context(), s.Data[0])
+			_, err = open.New(s, open.Options{}).Data(t.Context(), s.Data[0])
 		}
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", bad, err, want)

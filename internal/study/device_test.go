@@ -18,9 +18,9 @@ import (
 	"testing"
 
 	"github.com/noether-ml/noether/engine/ort"
+	"github.com/noether-ml/noether/internal/catalog"
 	"github.com/noether-ml/noether/internal/features"
 	"github.com/noether-ml/noether/internal/gpu/gputest"
-	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/scores"
 )
@@ -97,8 +97,8 @@ func TestScoresAgreeOnWebGPU(t *testing.T) {
 	writeDetector(t, filepath.Join(dir, "exact.onnx"), 32, false)
 	writeSquares(t, dir)
 	missing := map[string]bool{} // measures of which no score was compared
-	for _, f := range spec.Families() {
-		missing[f.Name] = true
+	for _, f := range catalog.Measures() {
+		missing[f.Descriptor.Name] = true
 	}
 	differences := map[string]difference{}
 	for _, text := range deviceStudies {

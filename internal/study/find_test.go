@@ -73,11 +73,8 @@ transforms: [{rotate: 90}]
 measures: [distance]
 `
 	o := options(t)
-	parse := func(text string) *Study {
-		s := parseIn(t, dir, text)
-		s.UseCache(&fetch.Cache{Dir: filepath.Join(dir, "cache"), Client: server.Client(), MaxFile: 1 << 20, Retries: 1, Pause: time.Millisecond})
-		return s
-	}
+	o.Downloads = &fetch.Cache{Dir: filepath.Join(dir, "cache"), Client: server.Client(), MaxFile: 1 << 20, Retries: 1, Pause: time.Millisecond}
+	parse := func(text string) *Study { return parseIn(t, dir, text) }
 	want := mustRun(t, parse(fmt.Sprintf(text, dir, "")), filepath.Join(dir, "local"), o) // the archive is a local file here
 	out := filepath.Join(dir, "remote")
 	got := mustRun(t, parse(fmt.Sprintf(text, server.URL, "?key=secret")), out, o)

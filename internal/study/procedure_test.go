@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/noether-ml/noether/internal/catalog"
 	"github.com/noether-ml/noether/internal/procedure"
 	"github.com/noether-ml/noether/internal/study/rundir"
 	"github.com/noether-ml/noether/internal/study/spec"
@@ -70,7 +71,7 @@ func (*brightness) Version() int                   { return 1 }
 func (*brightness) Settings() any                  { return nil }
 
 func (b *brightness) Needs() procedure.Needs {
-	return procedure.Needs{Pair: b.pair, Directional: true, Layers: procedure.Penultimate, Samples: b.images}
+	return procedure.Needs{Pair: b.pair, Directional: true, Layers: measure.PairPenultimate, Samples: b.images}
 }
 
 func (b *brightness) Skip(j *procedure.Job) string {
@@ -150,7 +151,7 @@ func (b *brightness) Run(ctx context.Context, j *procedure.Job) ([]measure.PairS
 func procedureStudy(t *testing.T, dir string, b *brightness) *Study {
 	t.Helper()
 	s := parseIn(t, dir, pairsText+"trials: 2\n")
-	s.Measures = []spec.MeasureSpec{{Method: b}}
+	s.Measures = []spec.MeasureSpec{{Method: b, Pairs: catalog.PairsOf(b)}}
 	if b.pair {
 		m := correlationEntry(t, correlation{}, "between: [[one, two], [two, big]]")
 		s.Measures[0].Between = m.Between

@@ -3,6 +3,7 @@ package study
 import (
 	"context"
 
+	"github.com/noether-ml/noether/internal/catalog"
 	"github.com/noether-ml/noether/internal/study/internal/telemetry"
 	"github.com/noether-ml/noether/internal/study/plan"
 	"github.com/noether-ml/noether/internal/study/run"
@@ -30,12 +31,12 @@ type (
 )
 
 // Load reads a study file. vars are looked up before the environment for ${NAME} in the file.
-func Load(path string, vars map[string]string) (*Study, error) { return spec.Load(path, vars) }
+func Load(path string, vars map[string]string) (*Study, error) { return catalog.Load(path, vars) }
 
 // Parse reads the text of a study file. Relative paths in it are relative to the folder of path,
 // and errors name path. vars are as for Load.
 func Parse(path string, data []byte, vars map[string]string) (*Study, error) {
-	return spec.Parse(path, data, vars)
+	return catalog.Parse(path, data, vars)
 }
 
 // ParseShard parses a shard of the samples such as "3/16".

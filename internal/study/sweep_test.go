@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/catalog"
 	"github.com/noether-ml/noether/internal/procedure"
 	"github.com/noether-ml/noether/internal/study/plan"
 	"github.com/noether-ml/noether/internal/study/spec"
@@ -77,7 +78,7 @@ measures: [distance]
 func sweepStudy(t *testing.T, dir, text string, m *meanPixel) *Study {
 	t.Helper()
 	s := parseIn(t, dir, text)
-	s.Measures = append(s.Measures, spec.MeasureSpec{Method: m})
+	s.Measures = append(s.Measures, spec.MeasureSpec{Method: m, Pairs: catalog.PairsOf(m)})
 	return s
 }
 
@@ -149,28 +150,6 @@ func TestProceduresDrawAsPassesDo(t *testing.T) {
 	}
 	if compared != 4 { // the transformations drawn and turned, in two trials
 		t.Errorf("%d draws were compared, want 4", compared)
-	}
-}
-
-// TestRangeOfTransformations checks the range of the parameter over all values of a transformation.
-func TestRangeOfTransformations(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]string{
-		"brightness: {values: [0.25, 3, 0.5]}":                      "[0.25, 3]",
-		"brightness: [0.2, 0.8]":                                    "[0.2, 0.8]",
-		"{name: x, rotate: {range: [-15, 15]}}":                     "[-15, 15]",
-		"affine: {rotate: [-10, 10]}":                               "none",
-		"grayscale":                                                 "none",
-		"sequence: [{brightness: [0.2, 0.8]}, {rotate: [-10, 10]}]": "none",
-	} {
-		s := parseIn(t, t.TempDir(), sweepText[:strings.Index(sweepText, "transforms")]+"measures: [distance]\ntransforms:\n  - "+text+"\n")
-		got := "none"
-		if r := s.Transforms[0].AllValues().Range; r != nil {
-			got = r.String()
-		}
-		if got != want {
-			t.Errorf("%s: the range is %s, want %s", text, got, want)
-		}
 	}
 }
 

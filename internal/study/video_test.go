@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/study/open"
 )
 
 // writeFrames fills a folder with frames of a moving grating.
@@ -46,12 +47,12 @@ func TestVideoInStudies(t *testing.T) {
 	dir := t.TempDir()
 	writeFrames(t, filepath.Join(dir, "walk"), 12)
 	writeFrames(t, filepath.Join(dir, "one"), 1)
-	open := func(entry string) (dataset.Source, error) {
+	openEntry := func(entry string) (dataset.Source, error) {
 		s, err := Parse(filepath.Join(dir, "s.yaml"), []byte("name: s\ndata:\n  - {name: a, "+entry+"}\nmodels: [{name: m, onnx: m.onnx}]\nmeasures: [distance]\n"), nil)
 		if err != nil {
 			return nil, err
 		}
-		return s.OpenData(t.Context(), s.Data[0])
+		return open.New(s, open.Options{}).Data(t.Context(), s.Data[0])
 	}
 	// For camera, each of the 12 images is a photograph: a scene of the given number of frames.
 	for entry, samples := range map[string]int{
@@ -60,7 +61,7 @@ func TestVideoInStudies(t *testing.T) {
 		"camera: {folder: walk, motion: orbit, frames: 11, places: 2, patch: 8, frame: [32, 32], speed: 2}":                                    12 * 11 * 2,
 		"camera: {folder: walk, motion: still, part: 2, of: 3, places: 5, patch: 8, frame: [32, 32]}":                                          4 * 5,
 	} {
-		d, err := open(entry)
+		d, err := openEntry(entry)
 		if err != nil {
 			t.Errorf("%s: %v", entry, err)
 			continue
@@ -85,7 +86,7 @@ func TestVideoInStudies(t *testing.T) {
 		"camera: {folder: walk, part: 3, of: 2}":      "part 3 of 2",
 		"camera: {folder: walk, gamma: 40, patch: 8}": "the longest scene has 31 frames",
 	} {
-		_, err := open(entry)
+		_, err := openEntry(entry)
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "s.yaml:3:") {
 			t.Errorf("%s: error %v, want %q with its position", entry, err, want)
 		}

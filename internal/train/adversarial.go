@@ -111,10 +111,10 @@ func (a *Adversarial) hasCleanPass() bool { return a != nil && a.Defence != Adve
 // sampleShape returns the shape of a sample.
 func (p *program) sampleShape() []int { return p.inputs[0].Sizes()[1:] }
 
-// search returns the graph of one step of the search for x'. A program builds the graphs of a
-// training from its Spec. The graph's inputs are x' (by the name of the model's input), x, the
-// weights, and the targets or, with TRADES, log p(x). lossGraph starts a graph with the loss of
-// each sample; InputLike declares an input of the type and shape of another tensor.
+// search returns the graph of one step of the search for x'. The graph's inputs are x' (by the name
+// of the model's input), x, the weights, and the targets or, with TRADES, log p(x). lossGraph
+// starts a graph with the loss of each sample; InputLike declares an input of the type and shape of
+// another tensor.
 func (p *program) search() (*onnx.Model, error) {
 	a := p.spec.Adversarial
 	b, losses, _, err := p.lossGraph(forEvaluation)
@@ -202,8 +202,7 @@ func divergence(b *onnx.Builder, logP, logQ onnx.Value) onnx.Value {
 	return b.ReduceSum(b.Mul(b.Exp(logP), b.Sub(logP, logQ)), false, 1)
 }
 
-// openSearch opens the sessions of the search for adversarial examples. A bound session runs one
-// graph and keeps buffers for its inputs and outputs.
+// openSearch opens the sessions of the search for adversarial examples.
 func (t *Trainer) openSearch() error {
 	graph, err := t.program.search()
 	if err != nil {
@@ -241,7 +240,7 @@ func (a *Adversarial) start(x tensor.Tensor, draw *rand.Rand) tensor.Tensor {
 // attack returns adversarial examples of a batch for the current weights. The next call overwrites
 // them. draw is the random generator of the starting points. Inputs outside [0, 1] are an error.
 func (t *Trainer) attack(ctx context.Context, b *Batch, draw *rand.Rand) (*ort.Value, error) {
-	if err := t.feed(t.search, b, notUnrolled); err != nil { // notUnrolled: a graph of a single step
+	if err := t.feed(t.search, b, notUnrolled); err != nil {
 		return nil, err
 	}
 	x := b.Inputs[0]
@@ -252,7 +251,7 @@ func (t *Trainer) attack(ctx context.Context, b *Batch, draw *rand.Rand) (*ort.V
 	if err := t.search.setFloats(centreName, x); err != nil {
 		return nil, err
 	}
-	for i, s := range t.program.weights() { // state[0] holds their current values
+	for i, s := range t.program.weights() {
 		t.search.bind(s.name, t.state[0][i])
 	}
 	if t.clean != nil {
@@ -309,7 +308,7 @@ func (t *Trainer) bindCleanLogs(ctx context.Context, b *Batch) error {
 
 // bindAdversarial searches adversarial examples and makes them an input of t.single, the session of
 // one training step. The random generator is seeded by the number of the step, counting those that
-// were rolled back (undone since the loss had increased).
+// were rolled back.
 func (t *Trainer) bindAdversarial(ctx context.Context, b *Batch) error {
 	a := t.program.spec.Adversarial
 	found, err := t.attack(ctx, b, seed.Rand(t.program.spec.Seed, "train: adversarial start", t.done+1+t.rolledBack))

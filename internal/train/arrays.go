@@ -6,14 +6,14 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Arrays is a Source (of samples to train on) of n samples in memory. Row i of every array belongs
-// to sample i. A Batch has the same fields for some of the samples; see there for what they are.
+// Arrays is a Source of n samples in memory. Row i of every array belongs to sample i. A Batch has
+// the same fields for some of the samples; see there for what they are.
 type Arrays struct {
 	Inputs  []tensor.Tensor // of the model, in order, each n x ...
 	Target  tensor.Tensor   // what the output should be, n x ..., or empty
 	Classes []int           // the class of each sample, or nil
 	Masks   tensor.Tensor   // the class of each position, n x h x w, or empty
-	Tasks   []Targets       // of Spec.Tasks (losses on other outputs), each for n samples
+	Tasks   []Targets       // of Spec.Tasks, each for n samples
 
 	batch Batch
 }

@@ -101,9 +101,8 @@ func (s *boundSession) setScalar(name string, x float32) error {
 // program.unrolled) has inputs for each, and unrolledIndex is the number of a step in it, from 0.
 const notUnrolled = -1
 
-// feedScalarsAndMasks sets the optimiser's per-step scalars (such as the learning rate) and the
-// dropout masks of n samples. step is the number of the step, from 1, without those of epochs
-// that were rolled back (undone since the loss had increased).
+// feedScalarsAndMasks sets the optimiser's per-step scalars and the dropout masks of n samples.
+// step is the number of the step, from 1, without those of epochs that were rolled back.
 func (t *Trainer) feedScalarsAndMasks(s *boundSession, n, step, unrolledIndex int) error {
 	for j, v := range t.program.spec.Optimiser.scalars(step, t.rate(step)) {
 		if err := s.setScalar(inputName(unrolledIndex, scalarName(j)), float32(v)); err != nil {
@@ -127,8 +126,7 @@ func inputName(unrolledIndex int, name string) string {
 	return unrolledName(unrolledIndex, name)
 }
 
-// feed copies a batch to the inputs of a session. A task is a further loss, on an output of its
-// own, that is added to the main loss. unrolledIndex is explained at notUnrolled.
+// feed copies a batch to the inputs of a session. See notUnrolled for unrolledIndex.
 func (t *Trainer) feed(s *boundSession, b *Batch, unrolledIndex int) error {
 	if len(b.Inputs) != len(t.program.inputs) {
 		return fmt.Errorf("the batch has %d inputs and the model takes %d", len(b.Inputs), len(t.program.inputs))
@@ -158,7 +156,7 @@ func (t *Trainer) feed(s *boundSession, b *Batch, unrolledIndex int) error {
 	return t.feedMain(s, b.main(), n, inputName(unrolledIndex, targetName))
 }
 
-// feedMain copies targets of the main loss (not that of a further task) to an input.
+// feedMain copies targets of the main loss to an input.
 func (t *Trainer) feedMain(s *boundSession, targets Targets, n int, input string) error {
 	return t.feedTargets(s, targets, n, t.program.spec.Loss, t.program.classes, string(t.program.output), input)
 }

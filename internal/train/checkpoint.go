@@ -33,10 +33,7 @@ func (r *fitter) save() error {
 }
 
 // write writes the state to a checkpoint. Some values of an epoch exist only if the training
-// searches for adversarial examples (trainer.search) or if each position has a class (perPosition).
-// rolledBack counts the steps whose changes were undone, and done the other steps so far. rateScale
-// is the factor by which such rollbacks have reduced the learning rates. state[0] of the trainer
-// holds the current values of weights and optimiser.
+// searches for adversarial examples or if each position has a class.
 func (r *fitter) write(to io.Writer) error {
 	w := state.Stream(to, stateKind, stateVersion)
 	w.Int(r.train.Len())

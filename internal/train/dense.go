@@ -76,14 +76,13 @@ func (s *Spec) checkTasks() error {
 			return fmt.Errorf("several tasks cannot be combined with mixup or adversarial training")
 		}
 	}
-	// perPosition: the targets are masks.
 	if s.Loss.perPosition && (s.Mixup > 0 || s.Adversarial != nil) {
 		return fmt.Errorf("%s cannot be combined with mixup or adversarial training", s.Loss.Name)
 	}
 	return nil
 }
 
-// outputs returns the outputs that the losses of a training read. A program builds its graphs.
+// outputs returns the outputs that the losses of a training read.
 func (p *program) outputs() []string {
 	names := []string{string(p.output)}
 	for _, t := range p.spec.Tasks {

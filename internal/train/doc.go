@@ -2,7 +2,7 @@
 // and the optimiser's update are one graph, which ONNX Runtime executes once for each step.
 //
 // An ONNX model can be trained if its weights are named initializers and its operators have
-// gradient rules (package onnx/grad). A Spec names the loss and the optimiser:
+// gradient rules. A Spec names the loss and the optimiser:
 //
 //	t, err := train.New(rt, train.Spec{
 //		Model:     network,              // x: batch x 768 -> y: batch x 1
@@ -11,10 +11,10 @@
 //	})
 //	loss, err := t.Step(ctx, train.Batch{Inputs: []tensor.Tensor{x}, Target: y})
 //
-// MLP, FlattenedMLP, ConvNet, ResNet, VGG and Segmenter (a network that classifies each pixel)
-// build networks with random weights. With Spec.TrainingMode BatchNormalization uses the statistics
-// of the batch and Dropout is active, as in PyTorch's train(). Without it BatchNormalization uses
-// its running statistics and Dropout does nothing.
+// MLP, FlattenedMLP, ConvNet, ResNet, VGG and Segmenter build networks with random weights. With
+// Spec.TrainingMode BatchNormalization uses the statistics of the batch and Dropout is active, as
+// in PyTorch's train(). Without it BatchNormalization uses its running statistics and Dropout does
+// nothing.
 //
 // Fit trains for several epochs, with validation samples, early stopping and checkpoints. Its
 // samples are in memory (Arrays), or read from a data set and augmented while training runs

@@ -12,13 +12,12 @@ import (
 // A batchResult is the evaluation of a network on a batch.
 type batchResult struct {
 	losses []float64 // of each sample
-	// 1 for a sample whose largest output is that of its class, else 0; with masks, which hold a
-	// class for each position of a map, the fraction of positions where it is; nil if targets are
-	// not classes
+	// 1 for a sample whose largest output is that of its class, else 0; with masks the fraction of
+	// positions where it is; nil if targets are not classes
 	correct []float64
 	// classes that are predicted for the positions of masks, b x h x w; nil without masks
 	predicted []int64
-	penalty   float64 // value of Spec.Penalty, a term that is added to the mean loss; 0 without
+	penalty   float64 // value of Spec.Penalty; 0 without
 }
 
 // evaluateBatch evaluates the network on a batch, in evaluation mode.
@@ -26,8 +25,7 @@ func (t *Trainer) evaluateBatch(ctx context.Context, b Batch) (result batchResul
 	return t.evaluateInput(ctx, b, nil)
 }
 
-// evaluateInput evaluates the network on a batch, with x in place of its input unless x is nil. The
-// graph evaluates one batch: it is not unrolled, as a graph of several steps is.
+// evaluateInput evaluates the network on a batch, with x in place of its input unless x is nil.
 func (t *Trainer) evaluateInput(ctx context.Context, b Batch, x *ort.Value) (result batchResult, err error) {
 	if err := t.feed(t.evaluation, &b, notUnrolled); err != nil {
 		return result, fmt.Errorf("evaluating: %w", err)
@@ -35,7 +33,6 @@ func (t *Trainer) evaluateInput(ctx context.Context, b Batch, x *ort.Value) (res
 	if x != nil {
 		t.evaluation.bind(t.program.inputs[0].Name, x)
 	}
-	// t.state[0] holds the current values, those of the weights first.
 	for i, s := range t.program.weights() {
 		t.evaluation.bind(s.name, t.state[0][i])
 	}

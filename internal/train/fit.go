@@ -76,8 +76,8 @@ type FitOptions struct {
 	Identity string
 	// Resumed is called once with the epochs of a checkpoint. Optional.
 	Resumed func([]Epoch) error
-	// AfterStep is called after each run of the engine (ONNX Runtime), of up to Spec.StepsPerRun
-	// steps. Optional.
+	// AfterStep is called after each run of ONNX Runtime, of up to Spec.StepsPerRun steps.
+	// Optional.
 	AfterStep func(StepProgress)
 	// AfterEpoch is called after each epoch, before its checkpoint is saved. The trainer has the
 	// weights of the epoch. An error ends the training. Optional.
@@ -93,8 +93,7 @@ type StepProgress struct {
 }
 
 // A Checkpoint stores the state of work that can be interrupted: a training, a search for an input
-// (package invert) or a procedure, that is, a measure that works in steps (package
-// internal/procedure).
+// or a procedure.
 type Checkpoint interface {
 	// Load opens the state that was saved last. It returns nil, nil if there is none.
 	Load() (io.ReadCloser, error)
@@ -118,8 +117,7 @@ type Epoch struct {
 	RolledBack bool // the objective had increased, and the state before the epoch was restored
 
 	TrainAccuracy, ValidationAccuracy float64 // NaN if targets are not classes
-	// ValidationMeanIoU is Metrics.MeanIoU of the validation samples; NaN without masks, which hold
-	// the class of each pixel.
+	// ValidationMeanIoU is Metrics.MeanIoU of the validation samples; NaN without masks.
 	ValidationMeanIoU float64
 	// ValidationRobust is the accuracy on adversarial examples of the validation samples, found as
 	// in training; NaN without Spec.Adversarial.
@@ -254,7 +252,7 @@ func (r *fitter) bestEpoch() int {
 }
 
 // trainOnce takes the steps of one epoch, on the samples in the given order, and returns the mean
-// metrics over the samples. One run of the engine takes the steps of a group of batches.
+// metrics over the samples. One run takes the steps of a group of batches.
 func (r *fitter) trainOnce(ctx context.Context, epoch int, order []int) (mean Metrics, err error) {
 	perRun := max(1, r.trainer.program.spec.StepsPerRun)
 	group := make([]Batch, 0, perRun)

@@ -32,9 +32,8 @@ var (
 		return b.Neg(b.Reshape(picked, -1))
 	}}
 	// PositionCrossEntropy is the mean of -log softmax(y)[class] over positions, where y is b x
-	// classes x h x w and targets are masks, b x h x w, which hold the class of each position.
-	// Positions of the class -1 do not count; the mean over a batch is that over all its other
-	// positions, as in PyTorch.
+	// classes x h x w and targets are masks, b x h x w. Positions of the class -1 do not count; the
+	// mean over a batch is that over all its other positions, as in PyTorch.
 	PositionCrossEntropy = Loss{Name: "position-cross-entropy", TargetType: onnx.Int64, perPosition: true, write: positionCrossEntropy}
 	// BinaryCrossEntropy is log(1 + exp y) - t y for logits y and targets t in [0, 1], in a form
 	// that does not overflow.

@@ -11,8 +11,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// mixes reports whether a graph has the mixed losses of Spec.Mixup, the alpha of mixup. Graphs for
-// training have them, those for evaluation have not. A program builds these graphs.
+// mixes reports whether a graph has the mixed losses of Spec.Mixup. Graphs for training have them,
+// those for evaluation have not.
 func (p *program) mixes(training bool) bool { return training && p.spec.Mixup > 0 }
 
 // mixed returns lambda first + (1 - lambda) second for each sample.
@@ -24,7 +24,7 @@ func mixed(b *onnx.Builder, lambda, first, second onnx.Value) onnx.Value {
 // partner: the sample at the same index of a random permutation of the batch, which may be the
 // sample itself. It also binds the partners' targets for the main loss, Spec.Loss, and lambda. The
 // seed and the number of the step determine the permutation and lambda. A session may run several
-// steps; unrolledIndex is the number of this step in it (see notUnrolled).
+// steps (see notUnrolled).
 func (t *Trainer) mix(s *boundSession, b *Batch, step, unrolledIndex int) error {
 	lambda, partner := drawMixture(seed.Rand(t.program.spec.Seed, "train: mixup", step), t.program.spec.Mixup, b.len())
 	other := b.rows(partner)
@@ -50,7 +50,7 @@ func (b *Batch) rows(indices []int) Batch {
 		out.Inputs = append(out.Inputs, rows(tensor.Tensor{}, x, indices))
 	}
 	out.setMain(b.main().rows(indices))
-	for _, t := range b.Tasks { // targets of further losses, Spec.Tasks
+	for _, t := range b.Tasks {
 		out.Tasks = append(out.Tasks, t.rows(indices))
 	}
 	return out

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/noether-ml/noether/internal/model"
+	"github.com/noether-ml/noether/internal/model/preprocessing"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -13,12 +14,11 @@ import (
 // WithPreprocessing returns a network that includes its preprocessing p. Its input, named "input",
 // is a batch of images with values in [0, 1] or of waveforms; shape is that of one sample, with the
 // channels first. The network applies mean, standard deviation and spectrogram itself. If p has
-// Features (settings of a log-mel spectrogram), m must take batches of b spectrograms: b x bands x
-// frames or b x 1 x bands x frames. outputs are new names for the outputs; without them the outputs
-// keep their names. Weights keep their names.
+// Features, m must take batches of b spectrograms: b x bands x frames or b x 1 x bands x frames.
+// outputs are new names for the outputs; without them the outputs keep their names. Weights keep
+// their names.
 //
-// A network with several inputs is an error, and so are the order bgr (blue, green, red) and
-// Standardise (each waveform to mean 0 and deviation 1) in p.
+// A network with several inputs is an error, and so are the order bgr and Standardise in p.
 func WithPreprocessing(p model.Preprocess, shape []int, m *onnx.Model, outputs ...string) (*onnx.Model, error) {
 	out, err := prepended(p, shape, m, outputs)
 	if err != nil {
@@ -64,8 +64,7 @@ func prepended(p model.Preprocess, shape []int, m *onnx.Model, names []string) (
 }
 
 // normalised returns scale * x + shift by channel. That is (low + x (high - low) - mean) / std for
-// images, with low and high, the values of black and white, from p.Bounds; for audio scale and
-// shift are those of p.AudioScale.
+// images, with low and high from p.Bounds; for audio scale and shift are those of p.AudioScale.
 func normalised(b *onnx.Builder, p model.Preprocess, shape []int, x onnx.Value) (onnx.Value, error) {
 	perChannel := append([]int{shape[0]}, slices.Repeat([]int{1}, len(shape)-1)...)
 	scale, shift := tensor.New(perChannel...), tensor.New(perChannel...)
@@ -80,8 +79,8 @@ func normalised(b *onnx.Builder, p model.Preprocess, shape []int, x onnx.Value) 
 		}
 		low, high := p.Bounds()
 		for c := range shape[0] {
-			std := model.ChannelValue(p.Std, c, 1)
-			scale.Data[c], shift.Data[c] = (high-low)/std, (low-model.ChannelValue(p.Mean, c, 0))/std
+			std := preprocessing.ChannelValue(p.Std, c, 1)
+			scale.Data[c], shift.Data[c] = (high-low)/std, (low-preprocessing.ChannelValue(p.Mean, c, 0))/std
 		}
 	}
 	if !slices.ContainsFunc(scale.Data, func(v float32) bool { return v != 1 }) && !slices.ContainsFunc(shift.Data, func(v float32) bool { return v != 0 }) {

@@ -55,7 +55,7 @@ type program struct {
 	output      onnx.Value       // that the loss is computed from
 	scalars     int              // number of the optimiser's scalars, such as the learning rate
 	classes     int              // number of classes of the output; -1 if unknown
-	taskClasses []int            // numbers of classes of the outputs with further losses (Spec.Tasks); -1 if unknown
+	taskClasses []int            // numbers of classes of the outputs of Spec.Tasks; -1 if unknown
 }
 
 // newProgram determines the output and the parameters.
@@ -233,8 +233,7 @@ func (p *program) metricCount() int {
 // evaluation returns the graph of an evaluation of a batch. Its outputs are the loss of each
 // sample; if targets are classes, for each sample 1 if its prediction is correct, else 0, or the
 // fraction of positions where it is correct; if there is a class for each position, the classes
-// that are predicted there; and the penalty (Spec.Penalty, a term that is added to the mean loss),
-// if there is one.
+// that are predicted there; and the penalty (Spec.Penalty) if there is one.
 func (p *program) evaluation() (*onnx.Model, error) {
 	b, losses, correct, err := p.lossGraph(forEvaluation)
 	if err != nil {

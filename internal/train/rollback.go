@@ -12,8 +12,7 @@ type snapshot struct {
 	done  int         // number of steps, as in Trainer
 }
 
-// snapshot returns a copy of the current state, or nil if epochs are never rolled back, that is,
-// undone since the loss increased. A fitter is the state of the function Fit.
+// snapshot returns a copy of the current state, or nil if epochs are never rolled back.
 func (r *fitter) snapshot() *snapshot {
 	if r.RollbackFactor == 0 {
 		return nil

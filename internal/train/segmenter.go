@@ -13,9 +13,8 @@ import (
 // of 2 x 2, and has two convolutions of 3 x 3 with BatchNormalization and ReLU. The last layer is a
 // convolution of 1 x 1. The decoder has as many channels at each size as the encoder.
 //
-// The decoder "fcn" sees the encoder's last stage only (a fully convolutional network). In "unet"
-// each step also gets the output of the encoder's stage of the same size, as in Ronneberger et al.
-// 2015.
+// The decoder "fcn" sees the encoder's last stage only. In "unet" each step also gets the output of
+// the encoder's stage of the same size, as in Ronneberger et al. 2015.
 type Segmenter struct {
 	Encoder ResNet // stages and seed; its Shape is that of an image, c x h x w
 	Decoder string // "fcn" or "unet"
@@ -23,8 +22,7 @@ type Segmenter struct {
 	Heads   []Head // further outputs
 }
 
-// A Head is a linear layer on the mean over space of the encoder's last stage, for Spec.Tasks, the
-// losses beside the main one.
+// A Head is a linear layer on the mean over space of the encoder's last stage, for Spec.Tasks.
 type Head struct {
 	Name    string // of the output
 	Outputs int

@@ -47,8 +47,8 @@ type Spec struct {
 	// Clip is the largest norm of the gradients of all parameters together. Larger gradients are
 	// scaled down. 0: no clipping.
 	Clip float64
-	// StepsPerRun is the number of steps in one run of the engine (ONNX Runtime); 0: 1. More steps
-	// make small networks faster and the graph larger. Results are the same.
+	// StepsPerRun is the number of steps in one run of ONNX Runtime; 0: 1. More steps make small
+	// networks faster and the graph larger. Results are the same.
 	StepsPerRun int
 	// Engine holds the options of the sessions.
 	Engine ort.Options

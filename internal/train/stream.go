@@ -14,8 +14,8 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// A Stream is a Source (of batches, by the indices of samples) that reads a data set of any size.
-// Samples are decoded and augmented on other goroutines while training runs, within bounded memory.
+// A Stream is a Source that reads a data set of any size. Samples are decoded and augmented on
+// other goroutines while training runs, within bounded memory.
 type Stream struct {
 	Data dataset.Source
 	// Preprocess holds the frame in which samples are read: the size and crop of images, the rate
@@ -25,12 +25,11 @@ type Stream struct {
 	// Evaluation does not augment. Optional.
 	Augment transform.Transform
 	Seed    uint64
-	// Factor names the target of the main loss, Spec.Loss: a factor of variation, a known property
-	// of the samples, as b x 1 in a batch of b; or MaskTarget or PresenceTarget; "": the labels.
+	// Factor names the target of the main loss, Spec.Loss: a factor of variation, as b x 1 in a
+	// batch of b; or MaskTarget or PresenceTarget; "": the labels.
 	Factor string
 	Tasks  []string // targets of the further losses, Spec.Tasks, named as in Factor
-	// MaskClasses is the number of classes of masks, for PresenceTarget. A mask holds the class of
-	// each position of an image.
+	// MaskClasses is the number of classes of masks, for PresenceTarget.
 	MaskClasses int
 	Read        dataset.ReadOptions // how far samples are decoded ahead
 

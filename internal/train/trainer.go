@@ -13,16 +13,14 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Trainer holds a network in training. Its program builds the ONNX graphs of a step, of several
-// steps and of an evaluation. A boundSession runs one graph, with buffers bound to its inputs. A
-// state tensor is a parameter, a running statistic of BatchNormalization, or the optimiser's state
-// for a parameter. A Trainer must not be used by several goroutines at a time.
+// A Trainer holds a network in training. A Trainer must not be used by several goroutines at a
+// time.
 type Trainer struct {
 	program    *program
 	runtime    *ort.Runtime
 	total      int     // planned steps, for the schedule
 	done       int     // steps so far, without those that were rolled back
-	rolledBack int     // steps that were rolled back, that is, whose changes were undone
+	rolledBack int     // steps that were rolled back
 	rateScale  float64 // factor of all learning rates, reduced by rollbacks
 
 	state      [2][]*ort.Value // two buffers for each state tensor; state[0] holds the current values
@@ -30,7 +28,7 @@ type Trainer struct {
 	multi      *boundSession   // of Spec.StepsPerRun steps; nil if that is 0 or 1
 	evaluation *boundSession   // of the losses alone
 	search     *boundSession   // of a step towards adversarial examples; nil without Spec.Adversarial
-	clean      *boundSession   // of the log-probabilities of unperturbed x, for the defence TRADES; else nil
+	clean      *boundSession   // of the log-probabilities of unperturbed x, for TRADES; else nil
 
 	fixedStart func(x tensor.Tensor) tensor.Tensor // in tests: where searches for adversarial examples start
 }
@@ -203,9 +201,8 @@ func (t *Trainer) Close() error {
 	return errors.Join(errs...)
 }
 
-// Step takes one step and returns the mean loss of the batch, Spec.Penalty (a term for a whole
-// batch) included, with the weights before the step. After an error of the step the weights are
-// unchanged.
+// Step takes one step and returns the mean loss of the batch, Spec.Penalty included, with the
+// weights before the step. After an error of the step the weights are unchanged.
 func (t *Trainer) Step(ctx context.Context, b Batch) (loss float64, err error) {
 	metrics, err := t.steps(ctx, []Batch{b})
 	if err == nil {
@@ -239,8 +236,7 @@ func sameSize(batches []Batch) bool {
 	return !slices.ContainsFunc(batches, func(b Batch) bool { return b.len() != batches[0].len() })
 }
 
-// run takes the steps of one run of a session: one step, or those of an unrolled graph, where
-// unrolledIndex is the number of a step in the graph.
+// run takes the steps of one run of a session: one step, or those of an unrolled graph.
 func (t *Trainer) run(ctx context.Context, e *boundSession, batches []Batch) ([]Metrics, error) {
 	for i := range batches {
 		unrolledIndex := notUnrolled

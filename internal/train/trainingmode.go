@@ -109,8 +109,7 @@ func (p *program) writeBatchNorm(b *onnx.Builder, n *pb.NodeProto) []onnx.Value 
 }
 
 // outputStatistics writes the running statistics after the step. Each forward pass updates them.
-// With TRADES, a loss of adversarial training, the passes are on the samples x, on the adversarial
-// examples x', and on x again.
+// With TRADES the passes are on the samples x, on the adversarial examples x', and on x again.
 func (p *program) outputStatistics(b *onnx.Builder) {
 	running := map[string]onnx.Value{}
 	for _, s := range p.statistics {
@@ -143,8 +142,8 @@ func (m *batchNorm) updatedStatistics(b *onnx.Builder, static *infer.Info, runni
 }
 
 // perChannel returns the number n of values of a channel in the batch, as a tensor of one element,
-// given the shapes of the graph. It is computed from the shape of x alone: the operator Size runs on
-// the CPU, and the engine would first copy all of x there from another device.
+// given the shapes of the graph. It is computed from the shape of x alone: the operator Size runs
+// on the CPU, and ONNX Runtime would first copy all of x there from another device.
 func (m *batchNorm) perChannel(b *onnx.Builder, static *infer.Info) onnx.Value {
 	x := onnx.Value(m.x)
 	shape := static.Shape(m.x)

@@ -26,7 +26,7 @@ type VGG struct {
 var vggStages = map[int][]int{11: {1, 1, 2, 2, 2}, 13: {2, 2, 2, 2, 2}, 16: {2, 2, 3, 3, 3}, 19: {2, 2, 4, 4, 4}}
 
 // Build returns the network with random weights. Its input, output and names are like those of a
-// ConvNet (the other plain network here): "stage1.conv1.weight", "stage1/conv1/Relu" and so on.
+// ConvNet: "stage1.conv1.weight", "stage1/conv1/Relu" and so on.
 func (n VGG) Build() (*onnx.Model, error) {
 	n.Depth = cmp.Or(n.Depth, 16)
 	n.Width = cmp.Or(n.Width, 64)

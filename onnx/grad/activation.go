@@ -6,11 +6,6 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// An operation is a node whose gradients are being written; its methods add nodes to the graph and
-// return the names of tensors. op.x(i) is the node's i-th input, op.y(i) its i-th output and
-// op.dy(i) the gradient of that. In comments, dx is the gradient of x. accumulate(i, f) adds f() to
-// the gradient of the i-th input; accumulateSummed also sums it over axes of broadcasting.
-
 // y = max(x, 0): dx = dy where y > 0, else 0. It reads y rather than x, so that a runtime can still
 // fuse the activation with the node that computes x. Where ONNX Runtime is likely to keep y in
 // blocks of channels (see blocked.go), the gradient is written so that it is kept so too.

@@ -12,8 +12,6 @@ import (
 // next convolution has it reordered back. Gradients are therefore written so that they stay
 // blocked. The values are the same.
 //
-// A tape is the state of reverse-mode differentiation, and an operation a node whose gradients are
-// being written: op.x(i) is its input i, and op.y(i) its output i.
 
 // blockSize is the number of channels in a block. On older CPUs it is 8, which divides 16.
 const blockSize = 16

@@ -6,10 +6,6 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// An operation is a node whose gradients are being written; its methods add nodes to the graph and
-// return the names of tensors. op.x(i) is the node's i-th input and op.shape the shape that is
-// known before a run. A free dimension is one that the ONNX file leaves open.
-
 // unbroadcast sums the gradient g, which has the shape that the node's inputs are broadcast to,
 // over the axes along which the i-th input is broadcast. The result has the shape of that input.
 func (op *operation) unbroadcast(g onnx.Value, i int) onnx.Value {

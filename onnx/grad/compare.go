@@ -2,12 +2,8 @@ package grad
 
 import "github.com/noether-ml/noether/onnx"
 
-// An operation is a node whose gradient is being written. Its methods add nodes to the graph: each
-// describes the tensor that its nodes compute, and returns that tensor's name. firstOutput is the
-// first output of the node.
-
 // zeroUnless is g, a gradient, where the condition holds and 0 elsewhere, even where g is infinite
-// (see choose for operator sets, opsets, before 9).
+// (see choose for opsets before 9).
 func (op *operation) zeroUnless(condition, g onnx.Value) onnx.Value {
 	return op.choose(condition, g, op.num(0))
 }

@@ -7,21 +7,13 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// An operation is a node whose gradients are being written as further nodes: op.x(i) is its i-th
-// input, op.y(0) its output, and op.dy(0) the gradient with respect to the output. accumulate adds
-// a term to the gradient of the i-th input, if that is wanted. Methods such as Conv and Slice add a
-// node of that operator and return its result. Of a convolution,
+// Of a convolution,
 //
 //	Y[n, o, p] = B[o] + sum over i, k of W[o, i, k] X[n, i, p stride + k dilation - before]
 //
-// for sample n, output channel o, input channel i (of the group of o), position p and tap k, a
-// position of the kernel. A geometry f holds strides, dilations, group and the padding before and
-// after each axis; f.reach(i) is the distance from the first tap to the last along axis i. The
+// for sample n, output channel o, input channel i (of the group of o), position p and tap k. The
 // gradients are inputGradient and kernelGradient; dB is the sum of dY over all axes but the
 // channels.
-//
-// op.crop(g, start, "", v) cuts the spatial axes of g to the sizes of v, from start on. op.fail
-// panics with an error, which the differentiation returns.
 func conv(op *operation) {
 	f := op.geometryOf(op.x(0), op.kernelOf(op.x(0), op.x(1)))
 	op.accumulate(0, func() onnx.Value { return op.inputGradient(f, op.dy(0), op.x(1), op.x(0)) })

@@ -7,13 +7,12 @@ import (
 	"github.com/noether-ml/noether/onnx/internal/einsum"
 )
 
-// einsumRule adds the gradient of the operator Einsum to the graph. Einsum computes Output[out],
-// the sum over all indices not in out of Input_0[in_0] Input_1[in_1] and so on. The gradient
-// dInput_k is the Einsum of dOutput and the other inputs, with the indices in_k for the result. For
-// an index that only Input_k has, a vector of ones is a further operand. If Input_k repeats an
-// index, only its diagonal is read: in the result each repetition becomes a new index, and an
-// identity matrix with the old and the new index is a further operand. op.fail panics with an
-// error, which the differentiation returns.
+// einsumRule is the rule of Einsum, which computes Output[out], the sum over all indices not in out
+// of Input_0[in_0] Input_1[in_1] and so on. The gradient dInput_k is the Einsum of dOutput and the
+// other inputs, with the indices in_k for the result. For an index that only Input_k has, a vector
+// of ones is a further operand. If Input_k repeats an index, only its diagonal is read: in the
+// result each repetition becomes a new index, and an identity matrix with the old and the new index
+// is a further operand.
 func einsumRule(op *operation) {
 	ranks := make([]int, len(op.node.Input))
 	for i := range ranks {
@@ -29,7 +28,7 @@ func einsumRule(op *operation) {
 }
 
 // einsumGradient is the gradient of the k-th input. terms are the indices of the inputs, and out
-// those of the output. op.x(i) is the i-th input, and op.dy(0) the gradient of the output.
+// those of the output.
 func (op *operation) einsumGradient(terms []string, out string, k int) onnx.Value {
 	var operands []onnx.Value
 	var inputs []string

@@ -6,13 +6,10 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// A slope writes f'(x), or 1 / f'(x), for an operator y = f(x) that is applied to each element. To
-// write a value is to add the nodes that compute it to the graph; op is the node y = f(x).
+// A slope writes f'(x), or 1 / f'(x), for an operator y = f(x) that is applied to each element.
 type slope func(op *operation, x, y onnx.Value) onnx.Value
 
-// chain is the gradient rule of y = f(x): dx = dy f'(x). Here dx and dy are the gradients of the
-// differentiated scalar with respect to x and y. dyForProduct returns dy, perhaps not yet broadcast
-// to the shape of y, since the product broadcasts it.
+// chain is the gradient rule of y = f(x): dx = dy f'(x).
 func chain(f slope) rule {
 	return unary(func(op *operation) onnx.Value {
 		return op.Mul(op.dyForProduct(op.x(0)), f(op, op.x(0), op.y(0)))
@@ -94,9 +91,8 @@ func atanhReciprocal(op *operation, x, _ onnx.Value) onnx.Value {
 	return op.Sub(op.num(1), op.square(x))
 }
 
-// accumulateSummed is accumulate, which adds g() to the gradient of the i-th input, for g of the
-// shape that the inputs are broadcast to. g is summed over the axes along which the i-th input is
-// broadcast.
+// accumulateSummed is accumulate for g of the shape that the inputs are broadcast to: it is summed
+// over the axes along which the i-th input is broadcast.
 func (op *operation) accumulateSummed(i int, g func() onnx.Value) {
 	op.accumulate(i, func() onnx.Value { return op.unbroadcast(g(), i) })
 }

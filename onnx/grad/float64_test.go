@@ -14,7 +14,6 @@ import (
 	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/grad"
-	"github.com/noether-ml/noether/onnx/grad/internal/oracle"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -118,7 +117,7 @@ func checkFloat64(t *testing.T, rt *ort.Runtime, op string, g *generator, tc tes
 	}
 }
 
-// A graph that oracle.InFloat64 rewrites to compute y in float64 gives the same gradients up to
+// A graph that inFloat64 rewrites to compute y in float64 gives the same gradients up to
 // rounding. The cases keep away from kinks such as ties of a maximum, where rounding can change a
 // gradient.
 func TestFloat64Oracle(t *testing.T) {
@@ -127,7 +126,7 @@ func TestFloat64Oracle(t *testing.T) {
 		t.Run(c.op, func(t *testing.T) {
 			t.Parallel()
 			for _, opset := range c.opsets {
-				if opset < oracle.MinOpset {
+				if opset < oracleMinOpset {
 					continue
 				}
 				for i := range trials() {
@@ -141,7 +140,7 @@ func TestFloat64Oracle(t *testing.T) {
 					}
 					feed["r0"] = operand{shape: dy.Shape, floats: dy.Data}
 					m := tc.gradients(t, c.op, opset, []tensor.Tensor{dy})
-					inFloat64, err := oracle.InFloat64(m, "y")
+					inFloat64, err := inFloat64(m, "y")
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -81,10 +81,9 @@ func JVP(b *onnx.Builder, y, x, dx []onnx.Value) ([]onnx.Value, error) {
 	return Pushforward(b, y, at)
 }
 
-// A Tangent returns the tangent of a tensor (its derivative along the direction), given the one
-// that results from the tangents of the tensors before it. Both have the tensor's shape, or are
-// empty for zero. It may add nodes to the graph. They stay there, as the arriving tangent does,
-// whether or not a result needs them.
+// A Tangent returns the tangent of a tensor, given the one that results from the tangents of the
+// tensors before it. Both have the tensor's shape, or are empty for zero. It may add nodes to the
+// graph. They stay there, as the arriving tangent does, whether or not a result needs them.
 type Tangent func(b *onnx.Builder, arriving onnx.Value) onnx.Value
 
 // Pushforward is JVP with tangents that are set at any tensors, also between x and y: at each
@@ -204,7 +203,6 @@ func ancestors(nodes []*pb.NodeProto, needed map[string]bool) {
 // linear.
 func (f *forward) writeProducts() {
 	for _, n := range f.nodes {
-		// A tensor is active if it depends on one whose tangent is set.
 		if !f.readsActive(n) || piecewiseConstant[n.GetOpType()] {
 			continue
 		}

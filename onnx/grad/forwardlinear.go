@@ -25,8 +25,8 @@ var linearInputs = map[string]int{
 // constant of a padding. Operators that are not listed have no such input.
 var addend = map[string]int{"Conv": 2, "ConvTranspose": 2, "Gemm": 2, "Pad": 2}
 
-// isLinear reports whether the node is linear in every active input, that is, every one with a
-// tangent (derivative along a direction), where the addend counts as one.
+// isLinear reports whether the node is linear in every active input, where the addend counts as
+// one.
 func (op *operation) isLinear() bool {
 	if !onnx.IsStandard(op.node) {
 		return false
@@ -40,10 +40,10 @@ func (op *operation) isLinear() bool {
 	return true
 }
 
-// pushLinear sets the tangents of the outputs of a linear operator, op.y(i) of the inputs op.x(i).
-// A Value is the name of a tensor, "" for none. For each input with a tangent it applies the
-// operator to this tangent and the other inputs, and adds up the results. In the first of these
-// terms the tangent of the addend replaces the addend, in the others nothing is added.
+// pushLinear sets the tangents of the outputs of a linear operator. For each input with a tangent
+// it applies the operator to this tangent and the other inputs, and adds up the results. In the
+// first of these terms the tangent of the addend replaces the addend, in the others nothing is
+// added.
 func (f *forward) pushLinear(op *operation) {
 	kind := op.node.GetOpType()
 	attrs := onnx.AttrsOf(op.node)

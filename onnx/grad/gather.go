@@ -10,11 +10,6 @@ import (
 // an axis.
 const maxConstant = 1 << 20
 
-// An operation is a node whose gradient is being written; its methods add nodes to the graph and
-// return the names of tensors. x(i) is the node's i-th input, dy(i) the gradient of its i-th output
-// and size an axis length. fail panics with an error, which the differentiation returns. In
-// comments, ddata is the gradient of data.
-
 // output = data at indices along an axis: ddata is the sum of the slices of doutput, each at the
 // position that it was taken from.
 func gather(op *operation) onnx.Value {

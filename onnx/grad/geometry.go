@@ -19,8 +19,7 @@ type geometry struct {
 	group                       int // number of groups of channels
 }
 
-// geometryWithPads reads the geometry of a node with its attribute pads. op is that node, whose
-// gradients are being written.
+// geometryWithPads reads the geometry of a node with its attribute pads.
 func (op *operation) geometryWithPads(kernel []int) geometry {
 	n := len(kernel)
 	pads := op.perAxis("pads", 2*n, 0)

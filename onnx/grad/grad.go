@@ -27,7 +27,7 @@ type Options struct {
 
 // Add returns a model that computes the outputs of m and, as further outputs in the order of By,
 // the gradients of Of. It is an error if m lacks Of or a tensor of By, or if a gradient must flow
-// through an operator without a rule (for which this package cannot write the gradient).
+// through an operator without a rule.
 func Add(m *onnx.Model, o Options) (*onnx.Model, error) {
 	o, err := o.Defaults(m)
 	if err != nil {
@@ -121,8 +121,7 @@ func Pullback(b *onnx.Builder, y, dy []onnx.Value, by ...onnx.Value) ([]onnx.Val
 	if err := b.Err(); err != nil {
 		return nil, err
 	}
-	// The tape is the state of reverse-mode differentiation. It may rename tensors; current returns
-	// the present name.
+	// The tape may rename tensors.
 	t, err := newTape(b, y, by)
 	if err != nil {
 		return nil, fmt.Errorf("differentiating: %w", err)

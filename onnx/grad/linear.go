@@ -6,9 +6,6 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// An operation is a node whose gradients are being written. Its methods add nodes to the graph; a
-// comment describes the tensor whose name the method returns.
-
 // identityMatrix is the n x n identity, where n is the length of an axis of the node's first input.
 func (op *operation) identityMatrix(axis int) onnx.Value {
 	if op.Opset() < 9 {

@@ -6,10 +6,6 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// An operation is a node whose gradients are being written; its methods add nodes to the graph and
-// return the names of tensors. op.x(i) is the node's i-th input, and op.dy(0) the gradient of its
-// output Y, dY in comments. accumulate(i, f) adds f() to the gradient of the i-th input.
-
 // Y = alpha A' B' + beta C, where A' is A, or its transpose if transA is set, and likewise B':
 // dA' = alpha dY B'^T, dB' = alpha A'^T dY, dC = beta dY.
 func gemm(op *operation) {

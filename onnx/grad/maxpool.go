@@ -7,10 +7,6 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// An operation is a node whose gradients are being written; its methods add nodes to the graph and
-// return the names of tensors. op.x(0) is the node's input X, op.y(0) its output Y and op.dy(0)
-// the gradient of Y, dY in comments.
-
 // Y = maximum over windows of X: dX is the sum of the elements of dY, each placed at the first
 // maximum of its window in row-major order.
 func maxPool(op *operation) onnx.Value {
@@ -50,9 +46,9 @@ func (op *operation) maxPoolIndices() onnx.Value {
 // maxUnfolded is the largest number of elements of a window that is unfolded.
 const maxUnfolded = 1 << 11
 
-// maxPoolUnfolded unfolds the windows by a convolution with an output channel for each tap
-// (position of the kernel), finds the first tap whose element equals the maximum, and folds the
-// gradients back by the transposed convolution. planes makes each channel a sample of its own.
+// maxPoolUnfolded unfolds the windows by a convolution with an output channel for each tap, finds
+// the first tap whose element equals the maximum, and folds the gradients back by the transposed
+// convolution. planes makes each channel a sample of its own.
 func (op *operation) maxPoolUnfolded() onnx.Value {
 	f := op.poolGeometry()
 	n, taps := len(f.kernel), tensor.Size(f.kernel)

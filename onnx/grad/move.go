@@ -8,12 +8,6 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// An operation is a node whose gradient is being written; its methods add nodes to the graph and
-// return the names of tensors. x(i) is the node's i-th input, y(i) its i-th output and dy(i) the
-// gradient of that. op.index is the index of the node in op.nodes, and op.tape.add adds a term to a
-// gradient. fail panics with an error, which the differentiation returns. In comments, ddata is the
-// gradient of data.
-
 // transposed = data with permuted axes: ddata has the inverse permutation.
 func transpose(op *operation) onnx.Value {
 	perm := op.attrInts("perm")
@@ -53,8 +47,7 @@ func (op *operation) concatOfPrefix() (output onnx.Value, n int) {
 	for n := len(op.node.Input) - 1; n > 1; n-- {
 		if i, ok := op.concats[concatKey(op.node, n)]; ok && i < op.index {
 			output := onnx.Value(op.nodes[i].Output[0])
-			// A tensor is active if a gradient of it is wanted. The gradient of a target (a tensor
-			// to differentiate by) is a result, so it must be that of its real readers alone.
+			// The gradient of a target is a result, so it must be that of its real readers alone.
 			if op.active[output] && !op.targets[output] {
 				return output, n
 			}

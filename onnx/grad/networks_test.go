@@ -17,7 +17,6 @@ import (
 	"github.com/noether-ml/noether/internal/testdata"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/grad"
-	"github.com/noether-ml/noether/onnx/grad/internal/oracle"
 )
 
 // engine loads ONNX Runtime.
@@ -81,15 +80,15 @@ func TestNetworks(t *testing.T) {
 					if err != nil {
 						return nil, err
 					}
-					return oracle.InFloat64(g, "y")
+					return inFloat64(g, "y")
 				})
 			})
 		})
 	}
 }
 
-// TestNetworksOnWebGPU is TestNetworks on WebGPU, without the networks that take longest on a software
-// driver.
+// TestNetworksOnWebGPU is TestNetworks on WebGPU, without the networks that take longest on a
+// software driver.
 func TestNetworksOnWebGPU(t *testing.T) {
 	gputest.UseDriver(t)
 	for _, dir := range networkFolders(t) {
@@ -101,9 +100,9 @@ func TestNetworksOnWebGPU(t *testing.T) {
 	}
 }
 
-// networkFolders returns the folders of the networks. Each holds an input x and a cotangent r of the
-// output; y and dx, which are the output and the gradient of <r, y> with respect to x, by PyTorch in
-// float64; and in gap.json the relative errors of y and dx by PyTorch in float32.
+// networkFolders returns the folders of the networks. Each holds an input x and a cotangent r of
+// the output; y and dx, which are the output and the gradient of <r, y> with respect to x, by
+// PyTorch in float64; and in gap.json the relative errors of y and dx by PyTorch in float32.
 func networkFolders(t *testing.T) []string {
 	t.Helper()
 	nets := os.Getenv("NOETHER_NETS") // a folder of other networks in the same form

@@ -2,12 +2,6 @@ package grad
 
 import "github.com/noether-ml/noether/onnx"
 
-// In this file an operation is a node whose gradient is being written. Its i-th input is op.x(i)
-// and its i-th output op.y(i), both the names of tensors. dV, as in dY, is the gradient of the loss
-// by V; op.dy(i) is that of the i-th output, empty if it is zero. accumulate(i, f) adds f() to the
-// gradient of the i-th input where it is wanted. A method that "is" a tensor adds the nodes that
-// compute it. fail panics with an error, which the differentiation returns.
-
 // normalized is hat = (x - mean) / sqrt(variance + epsilon), with the mean and the variance over
 // some axes, and inverse = 1 / sqrt(variance + epsilon).
 func (op *operation) normalized(x onnx.Value, axes []int) (hat, inverse onnx.Value) {
@@ -73,9 +67,9 @@ func (op *operation) centeredSums(mean onnx.Value, rank int) onnx.Value {
 	return op.channelSums(op.Mul(op.dy(0), op.Sub(op.x(0), op.perChannel(mean, rank))), rank)
 }
 
-// elementsPerChannel is the number of elements of X for each channel, in the type of X: a scalar, or
-// a vector of one element. It is computed from the shape: the operator Size runs on the CPU, and a
-// runtime would first copy all of X there from another device.
+// elementsPerChannel is the number of elements of X for each channel, in the type of X: a scalar,
+// or a vector of one element. It is computed from the shape: the operator Size runs on the CPU, and
+// a runtime would first copy all of X there from another device.
 func (op *operation) elementsPerChannel() onnx.Value {
 	x := op.x(0)
 	known, unknown := 1, []onnx.Value(nil)

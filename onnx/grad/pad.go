@@ -6,11 +6,6 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// pad is the rule of the operator Pad: it adds the nodes that compute the gradients of the inputs.
-// op.x(i) is input i of the node, op.dy(i) the gradient of output i (doutput), and op.accumulate
-// adds to the gradient of an input. op.fail panics with an error, which the differentiation
-// returns.
-//
 // output is data (input 0) with padding. The gradient of data is the part of doutput that belongs
 // to data. In the modes that repeat elements of data, the gradients of all copies of an element are
 // added up. In mode constant, the gradient of constant_value (input 2) is the sum of doutput over

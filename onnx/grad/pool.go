@@ -7,13 +7,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// In this file X is the input of a node and Y its output, op.x(0) and op.y(0). dX and dY are the
-// gradients with respect to them; dY is op.dy(0). A function that "is" or returns a tensor adds the
-// nodes that compute it to the graph of the gradient. fail panics with an error, which the
-// differentiation returns.
-
-// Y = mean of X over n positions: dX = dY / n. accumulateUnexpanded adds a gradient that is
-// expanded to the shape of X only later; keepsChannels says that its channel axis is complete.
+// Y = mean of X over n positions: dX = dY / n
 func globalAveragePool(op *operation) {
 	const keepsChannels = true
 	op.accumulateUnexpanded(0, keepsChannels, func() onnx.Value {
@@ -76,8 +70,7 @@ func averagePool(op *operation) onnx.Value {
 // poolGeometry is the geometry of a pool: how its windows slide over the input. With ceil_mode the
 // last window may end beyond the padding. The padding at the end (after) is then extended to the
 // end of that window; where sizes are unknown before the graph runs, by the largest amount that may
-// be needed. Such padding is in the tensors runtimeBefore and runtimeAfter, else "". f.reach(i) is
-// the distance from the first element of a window to its last along axis i.
+// be needed. Such padding is in the tensors runtimeBefore and runtimeAfter, else "".
 func (op *operation) poolGeometry() geometry {
 	f := op.geometryOf(op.x(0), op.attrInts("kernel_shape"))
 	f.group = 1

@@ -7,12 +7,8 @@ import (
 	"github.com/noether-ml/noether/onnx/internal/recurrence"
 )
 
-// recurrent is the rule of LSTM, GRU and RNN: it adds the nodes that compute the gradients of the
-// inputs. It unrolls the node into its time steps, whose number and sizes are those of the inferred
-// shapes in op.info, and differentiates the steps. op.pullback returns the gradients of the tensors
-// by, given those of y, dy. op.x, op.y and op.dy are an input, an output and the gradient of an
-// output. op.tape collects the gradients. op.fail panics with an error, which the differentiation
-// returns.
+// recurrent is the rule of LSTM, GRU and RNN. It unrolls the node into its time steps, whose number
+// and sizes are those of the inferred shapes in op.info, and differentiates the steps.
 func recurrent(op *operation) {
 	out, err := recurrence.Unroll(op.Builder, op.node, op.info)
 	if err != nil {

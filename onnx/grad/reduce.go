@@ -6,11 +6,8 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// A reduction is a node that reduces some axes of the tensor data by a sum, a mean or another
-// function. Its operation writes the node's gradient: methods such as sum add nodes to the graph.
-// dy is the gradient with respect to the node's output. It has the reduced axes with size 1, so
-// that it is broadcast to the shape of data. fail panics with an error, which the differentiation
-// returns.
+// A reduction is the operation of a node that reduces axes of the tensor data. dy has the reduced
+// axes with size 1, so that it is broadcast to the shape of data.
 type reduction struct {
 	*operation
 	data, dy  onnx.Value
@@ -43,8 +40,7 @@ func (r reduction) reduce(operator string, x onnx.Value) onnx.Value {
 	return r.Op(operator, onnx.Attrs{"keepdims": 1, "axes": r.axes}, x)
 }
 
-// reducing is the rule of a reduction whose gradient f has the shape of data. A rule adds the nodes
-// of an operator's gradient to the graph.
+// reducing is the rule of a reduction whose gradient f has the shape of data.
 func reducing(f func(r reduction) onnx.Value) rule {
 	return unary(func(op *operation) onnx.Value { return f(op.reduction()) })
 }
@@ -107,8 +103,7 @@ func (r reduction) withAxes(v onnx.Value) onnx.Value {
 // y is the node's output with the axes that the node has removed, of size 1.
 func (r reduction) y() onnx.Value { return r.withAxes(r.operation.y(0)) }
 
-// In the following formulas x is data, over the elements that are reduced to one output y; dx and
-// dy are the gradients.
+// In the following formulas x is data, over the elements that are reduced to one output y.
 
 // y = sum(x): dx = dy
 func sumGradient(r reduction) onnx.Value { return r.dy }

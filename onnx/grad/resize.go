@@ -8,12 +8,10 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// resize is the gradient rule of Resize and Upsample: it adds nodes that compute the gradient dX of
-// the input X, op.x(0), from dY, that of the output, op.dy(0). Interpolation is linear in the input
-// X and treats one axis after the other: along each, the output is Y = S X, so the gradients are dX
-// = S^T dY. The matrix S is the result of the operator, in any mode, for the identity matrix. If
-// the sizes are fixed, a runtime computes S once, when it loads the graph. op.fail panics with an
-// error, which the differentiation returns.
+// resize is the rule of Resize and Upsample. Interpolation is linear in the input X and treats one
+// axis after the other: along each, the output is Y = S X, so the gradients are dX = S^T dY. The
+// matrix S is the result of the operator, in any mode, for the identity matrix. If the sizes are
+// fixed, a runtime computes S once, when it loads the graph.
 func resize(op *operation) onnx.Value {
 	rank := op.rank(op.x(0))
 	axes := upTo(rank)

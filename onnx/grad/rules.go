@@ -9,11 +9,7 @@ import (
 func Operators() []string { return slices.Sorted(maps.Keys(rules)) }
 
 // rules are the gradient rules, by operator. The comment of each rule is its formula, in which
-// inputs and outputs have their names in the ONNX specification, and dx is the gradient of x. A
-// comment below names the file of the rules after it. The functions that are called here, such as
-// unary and chain, return a rule: unary that of an operator of which only the first input has a
-// gradient, and chain that of an elementwise function, from its derivative. reducing and expanding
-// return that of a reduction, such as ReduceSum, from its gradient, and expanding broadcasts this.
+// inputs and outputs have their names in the ONNX specification, and dx is the gradient of x.
 var rules = map[string]rule{
 	// activation.go
 	"Celu": unary(celu), "Clip": clip, "Elu": unary(elu), "Gelu": chain(geluSlope), "HardSigmoid": unary(hardSigmoid),

@@ -2,12 +2,6 @@ package grad
 
 import "github.com/noether-ml/noether/onnx"
 
-// In this file op is the node whose gradient is written: op.x(i) and op.y(i) are its inputs and
-// outputs, op.dy(i) is the gradient of output i ("" if there is none), and op.accumulate(i, f) adds
-// the tensor of f to the gradient of input i. In comments dv is the gradient of v. A rule writes
-// the gradients of the inputs of an operator. op.fail panics with an error, which the
-// differentiation returns.
-
 // A scattering is a node output = data with updates written at indices, where data, indices and
 // updates are its inputs 0, 1 and 2. The attribute reduction says how they are combined.
 type scattering struct {
@@ -15,8 +9,7 @@ type scattering struct {
 	gatherOp string // the operator that reads at the same indices; "" before opset 11
 }
 
-// scatter is the rule of ScatterND, ScatterElements and Scatter, its earlier name. gatherOp is the
-// operator that reads at the same indices, or "".
+// scatter is the rule of ScatterND, ScatterElements and Scatter, its earlier name.
 func scatter(gatherOp string) rule {
 	return func(op *operation) {
 		s := scattering{op, gatherOp}
@@ -104,8 +97,8 @@ func topK(op *operation) onnx.Value {
 	case op.Opset() >= 11:
 		return op.Op("ScatterElements", onnx.Attrs{"axis": at}, zeros(), indices, op.dy(0))
 	case op.Opset() >= 9 && size < 0:
-		// For a known size addElements is better: Scatter lacks the gradient by updates, which forward
-		// mode needs.
+		// For a known size addElements is better: Scatter lacks the gradient by updates, which
+		// forward mode needs.
 		return op.Op("Scatter", onnx.Attrs{"axis": at}, zeros(), indices, op.dy(0))
 	}
 	return op.addElements(at, rank, indices, op.dy(0)) // by comparing each index with each position

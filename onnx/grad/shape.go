@@ -2,11 +2,6 @@ package grad
 
 import "github.com/noether-ml/noether/onnx"
 
-// Each function below adds to a graph the nodes that compute dx, the gradient by the first input x
-// of an operation (a node), from dy, the gradient by its output y, and returns the name of dx.
-// op.x(i) and op.y(i) are the names of the input and the output i, and op.dy(i) is that of the
-// gradient by output i.
-
 // y = x: dx = dy
 func identity(op *operation) onnx.Value { return op.dy(0) }
 

@@ -6,12 +6,6 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// An operation is a node whose gradient is being written; its methods add nodes to the graph and
-// return the names of tensors. x(i) is the node's i-th input, dy(i) the gradient of its i-th output
-// and size an axis length. In comments, ddata is the gradient of data.
-// fail ends the gradient with an error; it does not return. maxConstant is the largest number of
-// elements of a constant.
-
 // A span describes the positions that Slice takes of one axis.
 type span struct {
 	axis, step     int

@@ -31,9 +31,9 @@ type tape struct {
 	blocked map[onnx.Value]bool // gradients that a runtime keeps in blocks of channels: see blocked.go
 	concats map[string]int      // indices of Concat nodes by their inputs: see concatsOf
 
-	// pullback is Pullback, which returns gradients given those of the tensors y. Rules that replace
-	// a node by several nodes call it to differentiate those. (A rule writes a node's gradients.)
-	// If they called Pullback itself, the initialisation of the variable rules would be a cycle.
+	// pullback is Pullback, which returns gradients given those of the tensors y. Rules that
+	// replace a node by several nodes call it to differentiate those. If they called Pullback
+	// itself, the initialisation of the variable rules would be a cycle.
 	pullback func(b *onnx.Builder, y, dy []onnx.Value, by ...onnx.Value) ([]onnx.Value, error)
 }
 
@@ -94,8 +94,8 @@ func errNoTensor(role, name string, info *infer.Info) error {
 }
 
 // checkVector returns an error if dy does not exist, does not hold floating-point numbers or has
-// another shape than y. dy is the cotangent of y (the gradient that reverse mode starts from) or
-// its tangent (the direction that forward mode starts from), as role says. An empty dy is no error.
+// another shape than y. dy is the cotangent of y or its tangent, as role says. An empty dy is no
+// error.
 func (t *tape) checkVector(role string, dy, y onnx.Value) error {
 	if dy == "" {
 		return nil
@@ -150,8 +150,8 @@ func (t *tape) activate(n *pb.NodeProto) {
 	}
 }
 
-// seed adds the cotangent dy of y (a gradient from which differentiation starts) to the gradient of
-// y, unless y depends on no target. An empty dy stands for ones.
+// seed adds the cotangent dy of y to the gradient of y, unless y depends on no target. An empty dy
+// stands for ones.
 func (t *tape) seed(y, dy onnx.Value) {
 	if !t.active[y] {
 		return

@@ -9,8 +9,7 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// An array is the value of a small tensor, as in shape arithmetic, the nodes of a graph that
-// compute shapes and indices. Unknown elements are NaN.
+// An array is the value of a small tensor, as in shape arithmetic. Unknown elements are NaN.
 type array struct {
 	shape []int
 	data  []float64 // row-major

@@ -10,9 +10,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Axes returns the axes of every tensor of the main graph, by name, in the letters of tensor.Axes: N
-// batch, C channel, H and W rows and columns, T time or token, ? unknown. They are empty for a
-// tensor of unknown rank.
+// Axes returns the axes of every tensor of the main graph, by name. They are empty for a tensor of
+// unknown rank.
 //
 // stated sets the axes of some tensors, for example of an input whose channels are last, in place
 // of the inferred ones. The axes of tensors that are computed from these are inferred from the

@@ -9,7 +9,7 @@ import (
 // A factor is a part of an axis with one meaning. The size of the axis is the product of the sizes
 // of its factors.
 type factor struct {
-	letter byte // N batch, C channel, H and W space, T token or time; blank if none, as for weights
+	letter byte // blank if none, as for weights
 	size   int  // -1 if it is unknown
 }
 

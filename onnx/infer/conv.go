@@ -8,11 +8,8 @@ import (
 	"github.com/noether-ml/noether/onnx/internal/window"
 )
 
-// The rules for the layouts of operators that compute across space and channels. A layout is the
-// list of a tensor's axes, each with a size, -1 if unknown, and a letter: N for the batch, C
-// channels, H height, W width, T time or tokens, ? or blank if unknown. x is the layout of the
-// first input; op.layout(i) and op.value(i) are the layout of the i-th input and its value, if
-// known.
+// The rules for the layouts of operators that compute across space and channels. x is the layout of
+// the first input.
 
 // spaces has the letters of the spatial axes of a feature map, by the number of these axes.
 var spaces = []string{1: "T", 2: "HW", 3: "THW"}

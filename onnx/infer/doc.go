@@ -9,9 +9,9 @@
 //	info.Shape("conv1_out")   // [-1 64 112 112]: a dimension that is not fixed is negative
 //	info.Ints("new_shape")    // the value of shape arithmetic, where it is known
 //
-// Axes tells which axis of a tensor is batch, channel or space, by one letter for each axis (see
-// tensor.Axes). It follows the letters of the inputs through the graph, including reshapes that split
-// axes and join them again:
+// Axes tells which axis of a tensor is batch, channel or space, in the letters of tensor.Axes. It
+// follows the letters of the inputs through the graph, including reshapes that split axes and join
+// them again:
 //
 //	axes, err := infer.Axes(m, nil)
 //	axes["conv1_out"]         // "NCHW"

@@ -8,10 +8,7 @@ import (
 )
 
 // outputValue returns the value of the node's output with the index output, which has the given
-// shape, or nil if it cannot be inferred. Elements that depend on an unknown one are NaN. Here a
-// layout is the list of a tensor's axes, nil if unknown; a size of -1 is unknown; and generate
-// returns an array of the given shape whose elements a function computes from their indices.
-// op.args is what is known about the inputs, and op.value(i) the value of input i, nil if unknown.
+// shape, or nil if it cannot be inferred. Elements that depend on an unknown one are NaN.
 func (op *operation) outputValue(output int, shape []int) *array {
 	x := op.value(0)
 	switch op.node.GetOpType() {

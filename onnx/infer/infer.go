@@ -12,23 +12,21 @@ import (
 
 // A fact is what is known about a tensor.
 type fact struct {
-	layout         layout // letter (meaning) and size of each axis; nil if not known
+	layout         layout // nil if not known
 	value          *array // nil if not known
 	dependsOnInput bool   // whether the tensor depends on the values of an input of the graph
 }
 
 // An inference determines the layouts, and the values of shape arithmetic, of the tensors of the
-// main graph. It assumes sizes for the free dimensions of inputs (those that the file leaves open),
-// so that all shapes are numbers. The letters of axes are N (batch), C (channels), H and W (rows
-// and columns), T (time or tokens) and ? (unknown).
+// main graph. It assumes sizes for the free dimensions of inputs, so that all shapes are numbers.
 type inference struct {
 	opset   int
 	types   map[string]onnx.Type
 	facts   map[string]fact
 	symbols map[string]int         // assumed sizes, by name of the dimension
 	stated  map[string]tensor.Axes // axes that the caller knows, by tensor
-	// distinctSizes is 0 if free dimensions are assumed to have the typical size of their letter. If
-	// each has a size of its own, it is the number of sizes assumed so far, plus 1.
+	// distinctSizes is 0 if free dimensions are assumed to have the typical size of their letter.
+	// If each has a size of its own, it is the number of sizes assumed so far, plus 1.
 	distinctSizes int
 	assumedSizes  map[int]bool // a known dimension of such a size may in fact be a free one
 }

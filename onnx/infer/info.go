@@ -11,11 +11,10 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Info holds what is known about the tensors of a model's main graph (not of the subgraphs of its
-// nodes) without running it: types, shapes, constants, and the values of shape arithmetic, the
-// nodes that compute shapes.
+// Info holds what is known about the tensors of a model's main graph without running it: types,
+// shapes, constants, and the values of shape arithmetic.
 type Info struct {
-	model     *onnx.Model // the model that was analysed, for the values of weights
+	model     *onnx.Model // for the values of weights
 	types     map[string]onnx.Type
 	shapes    map[string][]int
 	values    map[string]*array // of small constants and of results of shape arithmetic
@@ -36,8 +35,8 @@ func Analyze(m *onnx.Model) *Info {
 			s.constants[n.Output[0]] = t
 		}
 	}
-	// The two inferences assume different sizes for free dimensions, those of no fixed size.
-	// Results that agree do not depend on these sizes.
+	// The two inferences assume different sizes for free dimensions. Results that agree do not
+	// depend on these sizes.
 	first, second := infer(m, nil, withTypicalSizes), infer(m, nil, withDistinctSizes)
 	free := map[[2]int]int{}
 	for name, f := range first.facts {

@@ -28,8 +28,8 @@ func OutputLike(b *onnx.Builder, name string, v, like onnx.Value) {
 	b.OutputInfo(infoLike(b, name, like), v)
 }
 
-// infoLike describes a tensor of the type and shape of v. Free dimensions (of any size; negative in
-// shapes) keep the names that the graph declares, if v is its input or output.
+// infoLike describes a tensor of the type and shape of v. Free dimensions keep the names that the
+// graph declares, if v is its input or output.
 func infoLike(b *onnx.Builder, name string, v onnx.Value) onnx.ValueInfo {
 	for _, p := range slices.Concat(b.Inputs(), b.Snapshot().Outputs()) {
 		if p.Name == string(v) && p.Shape != nil {

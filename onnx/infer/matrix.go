@@ -7,13 +7,11 @@ import (
 	"github.com/noether-ml/noether/onnx/internal/einsum"
 )
 
-// Layouts (axes with their letters and sizes) of MatMul, Gemm, Einsum and reductions. A letter says
-// what an axis counts: N samples, C channels, H rows, W columns, T time or tokens; blank is none.
-// dependsOnInput tells activations, which depend on the model's input, from weights.
+// Layouts of MatMul, Gemm, Einsum and reductions. dependsOnInput tells activations from weights.
 
 // mixedAxis returns the new axis of a product with a weight matrix, of the given size. a is the
 // axis of the tensor that the product sums over, others are its other axes. The new axis is
-// channels (C), except if one of the others is channels and a is not, as in the token mixing of an
+// channels, except if one of the others is channels and a is not, as in the token mixing of an
 // MLP-Mixer: then it has no letter.
 func mixedAxis(a axis, others layout, size int) axis {
 	isChannel := func(a axis) bool { return a.letter() == 'C' }
@@ -80,9 +78,9 @@ func (op *operation) gemm() layout {
 	return out
 }
 
-// einsum returns the layout of the output of Einsum. For each index of the result (a letter of the
-// equation) it broadcasts the axes that have this index in the operands. If the index occurs only
-// in weights, its axis becomes channels.
+// einsum returns the layout of the output of Einsum. For each index of the result it broadcasts the
+// axes that have this index in the operands. If the index occurs only in weights, its axis becomes
+// channels.
 func (op *operation) einsum() layout {
 	ranks := make([]int, len(op.args))
 	for i := range ranks {

@@ -6,12 +6,8 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// The layouts of operators that rearrange elements without arithmetic. A layout is the list of a
-// tensor's axes (see axis.go), each with a size and a letter: N for the batch, C channels, H
-// height, W width, T time or tokens, or ? if it is unknown (blank for a new axis). A size of -1 is
-// unknown, and so is a nil layout. An axis made by joining several keeps them as parts. x is the
-// layout of the first input. op.value(i) is the value of the i-th input, if known; op.list is an
-// attribute or input that lists integers.
+// The layouts of operators that rearrange elements without arithmetic. x is the layout of the first
+// input.
 
 func (op *operation) transpose(x layout) layout {
 	perm := onnx.AttrInts(op.node, "perm")
@@ -112,7 +108,7 @@ func (op *operation) squeeze(x layout) layout {
 	out := layout{}
 	for i, a := range x {
 		if axes == nil && op.in.distinctSizes > 0 && op.in.assumedSizes[a.size()] {
-			return nil // its size is assumed, since the file leaves it open: it may be 1
+			return nil // its size is assumed; it may be 1
 		}
 		if axes == nil && a.size() == 1 || slices.Contains(removed, i) {
 			continue

@@ -9,8 +9,7 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// An operation is a node with what is known about its inputs. A layout lists the axes of a tensor,
-// each with a size and a letter for its meaning, such as C for channels.
+// An operation is a node with what is known about its inputs.
 type operation struct {
 	node *pb.NodeProto
 	in   *inference // the analysis of the whole graph
@@ -85,10 +84,10 @@ func (op *operation) argLayouts() []layout {
 	return list
 }
 
-// broadcast returns the layout of the output of an element-wise operator. A free dimension is one
-// that the graph does not fix; the analysis assumes a size for it. If operands have different sizes
-// other than 1 along an axis, in a valid graph at most one of these sizes is fixed, and the output
-// has that size. If all of them are free, any may be 1, so the size of the output is unknown.
+// broadcast returns the layout of the output of an element-wise operator. If operands have
+// different sizes other than 1 along an axis, in a valid graph at most one of these sizes is fixed,
+// and the output has that size. If all of them are free, any may be 1, so the size of the output is
+// unknown.
 func (op *operation) broadcast(operands ...layout) layout {
 	out := broadcast(operands...)
 	for i := range out {

@@ -6,14 +6,11 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// A layoutRule returns the layouts of an operator's outputs: the axes of each, with their letters
-// (N batch, C channel, H and W space, T token or time) and sizes. op is a node with what is known
-// of its inputs; op.layout(i) is the layout of input i. x is that of the first input.
+// A layoutRule returns the layouts of an operator's outputs. x is the layout of the first input.
 type layoutRule func(op *operation, x layout) []layout
 
 // layoutRules are the rules of operators. An operator without a rule is assumed to keep the layout
-// of its first input, as activation functions do. unlabelled returns axes of given sizes without
-// letters.
+// of its first input, as activation functions do.
 var layoutRules = byOperator(map[string]layoutRule{
 	"Constant":                   fromNode((*operation).constantLayout),
 	"Shape":                      fromNode((*operation).shapeLayout),

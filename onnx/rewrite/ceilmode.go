@@ -11,8 +11,8 @@ import (
 
 // FixCeilMode rewrites pools with ceil_mode and inputs of known size if, on some axis, the last
 // window would start in the padding at the end. Runtimes leave out such a window, as the standard
-// requires since operator set (opset) 22. For earlier ones the runtimes' shape inference includes
-// it, and they reject a graph in which the sizes with and without it conflict.
+// requires since opset 22. For earlier ones the runtimes' shape inference includes it, and they
+// reject a graph in which the sizes with and without it conflict.
 //
 // In such a pool, padding that only the window left out would read is removed, and input elements
 // that only it would read are cropped. A MaxPool whose indices are read is not cropped: it gets a

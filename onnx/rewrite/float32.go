@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/x448/float16"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/noether-ml/noether/onnx"
@@ -14,9 +15,9 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// maxEmbedded is the largest total size of half-precision (float16 or bfloat16) weights, in bytes,
-// that are converted to float32 in the model itself, a protobuf message of at most 2 GiB. If there
-// are more, all keep their type and are read through Cast nodes.
+// maxEmbedded is the largest total size of half-precision weights, in bytes, that are converted to
+// float32 in the model itself, a protobuf message of at most 2 GiB. If there are more, all keep
+// their type and are read through Cast nodes.
 const maxEmbedded = 900 << 20
 
 // ReadFloat32 reads a model as Read does, and rewrites it by ToFloat32.
@@ -149,7 +150,7 @@ func (w widener) graph(g *pb.GraphProto) error {
 	for _, t := range g.Initializer {
 		switch {
 		case !onnx.Type(t.GetDataType()).Half():
-		case pbutil.External(t) || !w.embedded: // External: its values are in another file
+		case pbutil.External(t) || !w.embedded:
 			casts = append(casts, castOf(t))
 		default:
 			if err := widenTensor(t); err != nil {
@@ -201,7 +202,7 @@ func widenTensor(t *pb.TensorProto) error {
 			bits = binary.LittleEndian.AppendUint16(bits, uint16(v))
 		}
 	}
-	widened := fromFloat16
+	widened := func(h uint16) float32 { return float16.Frombits(h).Float32() }
 	if onnx.Type(t.GetDataType()) == onnx.BFloat16 {
 		// bfloat16 is the upper half of a float32.
 		widened = func(h uint16) float32 { return math.Float32frombits(uint32(h) << 16) }
@@ -213,19 +214,4 @@ func widenTensor(t *pb.TensorProto) error {
 	}
 	t.DataType, t.RawData, t.Int32Data = new(int32(onnx.Float)), raw, nil
 	return nil
-}
-
-// fromFloat16 converts an IEEE 754 binary16 number: 1 bit of sign, 5 of exponent, 10 of fraction.
-func fromFloat16(h uint16) float32 {
-	sign := uint32(h&0x8000) << 16
-	exponent, fraction := uint32(h>>10&31), uint32(h&1023)
-	switch exponent {
-	case 0: // zero or subnormal: fraction times 2^-24
-		v := float32(fraction) / (1 << 24)
-		return math.Float32frombits(math.Float32bits(v) | sign)
-	case 31: // infinite or NaN
-		return math.Float32frombits(sign | 0x7f800000 | fraction<<13)
-	}
-	// 112: the difference of the exponents' biases, 127 and 15.
-	return math.Float32frombits(sign | (exponent+112)<<23 | fraction<<13)
 }

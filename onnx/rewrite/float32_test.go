@@ -14,9 +14,16 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// TestFromFloat16 compares every IEEE 754 binary16 number with its value from the definition.
-func TestFromFloat16(t *testing.T) {
+// TestWidenFloat16 compares every IEEE 754 binary16 number with its value from the definition.
+func TestWidenFloat16(t *testing.T) {
 	t.Parallel()
+	widened := &pb.TensorProto{DataType: new(int32(onnx.Float16)), RawData: make([]byte, 0, 2<<16)}
+	for h := range 1 << 16 {
+		widened.RawData = binary.LittleEndian.AppendUint16(widened.RawData, uint16(h))
+	}
+	if err := widenTensor(widened); err != nil {
+		t.Fatal(err)
+	}
 	for h := range 1 << 16 {
 		sign := 1 - 2*float64(h>>15)
 		exponent, fraction := h>>10&31, float64(h&1023)
@@ -29,7 +36,7 @@ func TestFromFloat16(t *testing.T) {
 		case exponent == 31:
 			want = math.NaN()
 		}
-		got := fromFloat16(uint16(h))
+		got := math.Float32frombits(binary.LittleEndian.Uint32(widened.RawData[4*h:]))
 		if float64(got) != want && !(math.IsNaN(want) && math.IsNaN(float64(got))) {
 			t.Fatalf("%#04x is %v, want %v", h, got, want)
 		}

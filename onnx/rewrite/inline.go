@@ -1,6 +1,7 @@
 package rewrite
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -101,6 +102,21 @@ type body struct {
 	attributes map[string]*pb.AttributeProto // values of the attributes that nodes refer to
 }
 
+// attribute returns an attribute of a node. If it refers to an attribute of the function call, it
+// gets the value of that; nil if there is no value.
+func (b *body) attribute(a *pb.AttributeProto) *pb.AttributeProto {
+	ref := a.GetRefAttrName()
+	if ref == "" {
+		return a
+	}
+	value := b.attributes[ref]
+	if value != nil {
+		value = pbutil.Shallow(value)
+		value.Name = a.Name
+	}
+	return value
+}
+
 // replace replaces the nodes that have a body, and reports whether there were any.
 func (in *inliner) replace(bodyOf func(*pb.NodeProto) (*body, error)) (changed bool, err error) {
 	g := in.proto.Graph
@@ -129,10 +145,12 @@ func (in *inliner) replace(bodyOf func(*pb.NodeProto) (*body, error)) (changed b
 // unfold returns the nodes of the body of node n under names that are unused in the graph. The
 // outputs of the body get the names of the node's outputs.
 func (in *inliner) unfold(n *pb.NodeProto, inner *body) []*pb.NodeProto {
-	r := renamer{in: in, scope: n.GetName(), names: map[string]string{}, attributes: inner.attributes}
-	maps.Copy(r.names, inner.inputs)
-	if r.scope == "" {
-		r.scope = n.GetOpType()
+	scope := cmp.Or(n.GetName(), n.GetOpType()) + "/"
+	r := pbutil.Renaming{
+		Names:     maps.Clone(inner.inputs),
+		Tensor:    func(name string) string { return in.tensors.free(scope + name) },
+		NodeName:  func(n *pb.NodeProto) *string { return new(in.nodes.free(scope + n.GetOpType())) },
+		Attribute: inner.attribute,
 	}
 	computed := map[string]bool{}
 	for _, m := range inner.nodes {
@@ -145,8 +163,8 @@ func (in *inliner) unfold(n *pb.NodeProto, inner *body) []*pb.NodeProto {
 		inside := inner.outputs[i]
 		switch {
 		case out == "":
-		case computed[inside] && r.names[inside] == "":
-			r.names[inside] = out
+		case computed[inside] && r.Names[inside] == "":
+			r.Names[inside] = out
 		default: // an input, a constant, or an output that has a name already
 			copies = append(copies, &pb.NodeProto{
 				OpType: new("Identity"), Name: new(in.nodes.free(out)), Input: []string{inside}, Output: []string{out},
@@ -154,16 +172,14 @@ func (in *inliner) unfold(n *pb.NodeProto, inner *body) []*pb.NodeProto {
 		}
 	}
 	for _, t := range inner.initializers {
-		t = pbutil.Shallow(t)
-		t.Name = new(r.define(t.GetName()))
-		in.proto.Graph.Initializer = append(in.proto.Graph.Initializer, t)
+		in.proto.Graph.Initializer = append(in.proto.Graph.Initializer, r.Initializer(t))
 	}
 	var nodes []*pb.NodeProto
 	for _, m := range inner.nodes {
-		nodes = append(nodes, r.node(m))
+		nodes = append(nodes, r.Node(m))
 	}
 	for _, c := range copies {
-		c.Input[0] = r.use(c.Input[0])
+		c.Input[0] = r.Use(c.Input[0])
 	}
 	return append(nodes, copies...)
 }
@@ -239,117 +255,10 @@ func branchTaken(info *infer.Info) func(*pb.NodeProto) (*body, error) {
 		if branch == nil || len(branch.Output) != len(n.Output) {
 			return nil, errors.New("a branch is missing or has a different number of outputs")
 		}
-		inner := &body{nodes: branch.Node, initializers: branch.Initializer}
+		inner := &body{nodes: branch.Node, inputs: map[string]string{}, initializers: branch.Initializer}
 		for _, out := range branch.Output {
 			inner.outputs = append(inner.outputs, out.GetName())
 		}
 		return inner, nil
 	}
-}
-
-// A renamer gives the tensors and nodes of a body names that are unused in the graph.
-type renamer struct {
-	in         *inliner
-	scope      string                        // prefix of the new names, without the slash
-	names      map[string]string             // new names of tensors, by their names in the body
-	attributes map[string]*pb.AttributeProto // values of the attributes that nodes of the body refer to
-}
-
-// define returns the new name of a tensor that the body defines.
-func (r *renamer) define(name string) string {
-	if name == "" {
-		return ""
-	}
-	if newName, ok := r.names[name]; ok {
-		return newName
-	}
-	r.names[name] = r.in.tensors.free(r.scope + "/" + name)
-	return r.names[name]
-}
-
-// use returns the name of a tensor that the body reads.
-func (r *renamer) use(name string) string {
-	if newName, ok := r.names[name]; ok {
-		return newName
-	}
-	return name
-}
-
-// node returns a renamed copy of a node of the body.
-func (r *renamer) node(n *pb.NodeProto) *pb.NodeProto {
-	n = pbutil.Shallow(n)
-	n.Name = new(r.in.nodes.free(r.scope + "/" + n.GetOpType()))
-	n.Input, n.Output = slices.Clone(n.Input), slices.Clone(n.Output)
-	for i, in := range n.Input {
-		n.Input[i] = r.use(in)
-	}
-	for i, out := range n.Output {
-		n.Output[i] = r.define(out)
-	}
-	var attributes []*pb.AttributeProto
-	for _, a := range n.Attribute {
-		if a = r.attribute(a); a != nil {
-			attributes = append(attributes, a)
-		}
-	}
-	n.Attribute = attributes
-	return n
-}
-
-// attribute returns an attribute of a node. If it refers to an attribute of the function call, it
-// gets the value of that; nil if there is no value.
-func (r *renamer) attribute(a *pb.AttributeProto) *pb.AttributeProto {
-	if ref := a.GetRefAttrName(); ref != "" {
-		value := r.attributes[ref]
-		if value == nil {
-			return nil
-		}
-		value = pbutil.Shallow(value)
-		value.Name = a.Name
-		return value
-	}
-	if a.G == nil && len(a.Graphs) == 0 {
-		return a
-	}
-	a = pbutil.Shallow(a)
-	if a.G != nil {
-		a.G = r.graph(a.G)
-	}
-	a.Graphs = slices.Clone(a.Graphs)
-	for i := range a.Graphs {
-		a.Graphs[i] = r.graph(a.Graphs[i])
-	}
-	return a
-}
-
-// graph returns a renamed copy of a subgraph of the body. Its definitions shadow outer ones.
-func (r *renamer) graph(g *pb.GraphProto) *pb.GraphProto {
-	inner := &renamer{in: r.in, scope: r.scope, attributes: r.attributes, names: maps.Clone(r.names)}
-	g = pbutil.Shallow(g)
-	hide := func(name string) string {
-		delete(inner.names, name)
-		return inner.define(name)
-	}
-	g.Input, g.Initializer, g.Output = slices.Clone(g.Input), slices.Clone(g.Initializer), slices.Clone(g.Output)
-	for i, v := range g.Input {
-		g.Input[i] = pbutil.Shallow(v)
-		g.Input[i].Name = new(hide(v.GetName()))
-	}
-	for i, t := range g.Initializer {
-		g.Initializer[i] = pbutil.Shallow(t)
-		g.Initializer[i].Name = new(hide(t.GetName()))
-	}
-	nodes := make([]*pb.NodeProto, len(g.Node))
-	for i, n := range g.Node {
-		for _, out := range n.Output {
-			delete(inner.names, out)
-		}
-		nodes[i] = inner.node(n)
-	}
-	g.Node, g.ValueInfo = nodes, nil
-	for i, v := range g.Output {
-		g.Output[i] = pbutil.Shallow(v)
-		g.Output[i].Name = new(inner.use(v.GetName()))
-	}
-	return g
 }

@@ -67,8 +67,7 @@ func WithWeights(m *onnx.Model, values map[string]tensor.Tensor) (*onnx.Model, e
 	return m.WithGraph(g), nil
 }
 
-// fits reports whether a shape agrees with declared dimensions, some of which may be dynamic (left
-// open, of negative size).
+// fits reports whether a shape agrees with declared dimensions, some of which may be dynamic.
 func fits(shape []int, dims []onnx.Dim) bool {
 	if len(shape) != len(dims) {
 		return false

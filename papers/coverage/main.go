@@ -11,16 +11,13 @@
 //	go run ./papers/coverage procedures -n 200 -sets 40 -networks networks/coverage -probes -o probes
 //	go run ./papers/coverage correlation -samples 2000
 //
-// The images of the binary files of CIFAR-10 are divided at random into disjoint sets of n. Each
-// set is an entry under data in a study that sets writes. An interval should contain the mean of
-// the scores of all sets, an estimate of the expected score of n images, in 95 of 100 sets. table
-// prints how often it does. With -second, the study has geometry and measures of two models instead
-// of those of one. resampled computes the representations of all images at a layer of each of two
-// models, and draws sets from these; sets may share images, so that there can be more of them.
-// procedures writes a study of measures that work in steps and take longer, such as inversion and
-// the training of probes, on sets of shapes and networks of papers/coverage/training/coverage.yaml.
-// correlation draws points with a known correlation. Points in one independent unit, such as data
-// sets of one corruption, depend on each other; those of different units do not.
+// sets divides the images of binary files of CIFAR-10 at random into disjoint sets of n, and writes
+// a study of them; with -second, of geometry and measures of two models in place of those of one.
+// table prints how often intervals contain the mean over all sets, an estimate of the expected
+// score. resampled draws sets that may share images, so that there can be more of them, from the
+// representations of all images. procedures writes a study of measures that take longer, on sets of
+// shapes and networks of papers/coverage/training/coverage.yaml. correlation draws points with a
+// known correlation; those of one unit depend on each other.
 package main
 
 import (
@@ -45,12 +42,7 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-func main() {
-	if err := run(os.Args[1:], os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "coverage:", err)
-		os.Exit(1)
-	}
-}
+func main() { tablefile.Main("coverage", run) }
 
 func run(args []string, out io.Writer) error {
 	if len(args) < 2 || !slices.Contains([]string{"sets", "resampled", "table", "procedures", "correlation"}, args[0]) {
@@ -158,9 +150,7 @@ func (d division) write(files []string) error {
 	return os.WriteFile(filepath.Join(d.out, "study.yaml"), study.Bytes(), 0o666)
 }
 
-// writeModels writes the models and the measures of the study. docs/reference/measures describes
-// the measures. Those of one model compare x with its rotation; of the others, geometry describes
-// the shape of a representation, and stitching continues one model from a layer of the other.
+// writeModels writes the models and the measures of the study.
 func (d division) writeModels(study io.Writer) error {
 	const preprocess = "preprocess: {mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225]}"
 	model, err := filepath.Abs(d.model)
@@ -207,8 +197,7 @@ func statistics() []string {
 // A kind identifies a score, which each set has once.
 type kind struct{ measure, statistic, layer string }
 
-// kindOf returns the kind of a score. Variant (a version of the statistic), factor (the property of
-// samples that it is about) and parameter (of the transformation) are part of the statistic, and
+// kindOf returns the kind of a score. Variant, factor and parameter are part of the statistic, and
 // models, and layers that are compared, part of the layer.
 func kindOf(r scores.Row) kind {
 	k := kind{r.Measure, strings.Join(strings.Fields(r.Statistic+" "+r.Variant+" "+r.Factor+" "+r.Parameter), " "), strings.TrimSpace(r.Model + " " + r.Layer)}

@@ -7,10 +7,8 @@ import (
 	"path/filepath"
 )
 
-// A procedureStudy describes a study of measures that work in steps, such as the training of
-// probes, on sets of synthetic images of shapes. The study asks how often the intervals of a set's
-// scores contain the expected score. The factor x, which probes predict, is the horizontal offset
-// of a shape.
+// A procedureStudy describes a study of procedures on sets of synthetic images of shapes. The
+// factor x is the horizontal offset of a shape.
 type procedureStudy struct {
 	n, sets       int    // images of a set; number of sets
 	networks, out string // folder of the trained networks' checkpoints; folder of the study
@@ -46,9 +44,6 @@ measures:
   - retrieval
 `)
 	} else {
-		// firing asks at which inputs units fire. STIR is similarity through inverted
-		// representations; between: all computes it for all pairs of networks. slp is a
-		// single-layer perceptron.
 		fmt.Fprintf(study, `  - firing
   - informativeness: {probe: [slp], factors: [x], epochs: 20}
   - robust-accuracy: {radius: 0.3, steps: 5}

@@ -22,8 +22,7 @@ import (
 )
 
 // A layerPopulation is a layer of each of two models on all images of some files of CIFAR-10. Sets
-// of n images are drawn from it at random: a set has no image twice, but two sets may share some.
-// The study counts how often the interval of a set's score contains the mean score of all sets.
+// of n images are drawn from it: a set has no image twice, but two sets may share some.
 type layerPopulation struct {
 	n, first, sets int    // sets first, first + 1, ...
 	models, layers string // two each, separated by a comma

@@ -15,14 +15,11 @@ import (
 )
 
 // A setMeasure returns the scores of a set of images, given by their positions among all images.
-// This study draws many sets, to count how often the interval of a score contains the expected
-// score. The seed is that of the random draws of the measure similarity.
+// The seed is that of the measure similarity.
 type setMeasure func(ctx context.Context, chosen []int, seed uint64) ([]measure.Score, error)
 
-// measureOf returns the measure of the sets that are drawn from the population p: all images, with
-// a layer of each of two models. tables hold the activations of the two layers, of which the
-// measure geometry takes the first; settings are for similarity, and files (of CIFAR-10) have the
-// labels for prediction-agreement.
+// measureOf returns the measure of sets. tables hold the activations of the two layers, of which
+// geometry takes the first; files have the labels for prediction-agreement.
 func (p layerPopulation) measureOf(tables [2]*features.Table, settings similarity.Settings, files []string) (setMeasure, error) {
 	switch p.measure {
 	case "similarity":
@@ -40,7 +37,6 @@ func (p layerPopulation) measureOf(tables [2]*features.Table, settings similarit
 			return similarity.Compare(ctx, sources[0], sources[1], similarity.Options{Settings: settings, Seed: seed})
 		}, nil
 	case "geometry":
-		// Samples is the largest number of samples that are used.
 		m, err := similarity.NewGeometry(similarity.GeometrySettings{Pool: "none", Samples: 4096})
 		return func(_ context.Context, chosen []int, _ uint64) ([]measure.Score, error) {
 			values, err := rowsOf(tables[0], chosen)
@@ -88,7 +84,6 @@ func rowsOf(t *features.Table, rows []int) ([]float32, error) {
 func scoresOf(m measure.Measure, classes []string, labels []int, clean, moved []float32) ([]measure.Score, error) {
 	n := len(labels)
 	shape := []int{len(clean) / n}
-	// A Site is what is measured: a layer, and the order and groups of the samples (Layout).
 	a, err := m.New(measure.Site{Layer: tensor.Layer{Name: "layer", Shape: shape, Axes: "NC"}, Layout: measure.NewLayout(n), Classes: classes})
 	if err != nil {
 		return nil, err

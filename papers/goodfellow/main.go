@@ -15,14 +15,12 @@
 // the other half and on videos. All networks of one kind are in one model, so that a study measures
 // them in one reading of the samples. The name of a layer says how it was trained.
 //
-// The networks of ridge.onnx are autoencoders of one layer, several for each cell of a grid of
-// target activations (of the sparsity penalty) and weight decays; its name is from the ridge of
-// high scores in this grid, figure 3. Those of depth.onnx are stacks of one to three layers with
-// every combination of decays, and those of copies.onnx the stack of each depth with the best
-// scores, trained again. Gabor fits are Gabor functions fitted to the filters of a layer. Belief
-// networks are the convolutional deep belief networks of package internal/train/cdbn. A test is a
-// set of inputs on which the invariance of units is scored: gratings, clips of videos, and images
-// under a moving camera (pan, turn, orbit). The natural tests are all but gratings.
+// ridge.onnx has autoencoders of one layer, several for each cell of a grid of target activations
+// and weight decays; its name is from the ridge of high scores in this grid, figure 3. depth.onnx
+// has stacks of one to three layers with every combination of decays, and copies.onnx the stack of
+// each depth with the best scores, trained again. A test is a set of inputs: gratings, clips of
+// videos, and images under a moving camera (pan, turn, orbit). The natural tests are all but
+// gratings.
 package main
 
 import (

@@ -12,14 +12,12 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// natural lists the data of the natural tests: clips of videos, and images under a moving camera
-// (pan, turn, orbit). A test is a set of inputs on which the invariance of units is scored.
+// natural lists the data of the natural tests.
 var natural = []string{"clips", "pan", "turn", "orbit"}
 
-// A table holds scores of one statistic by model, layer and test. A layer is that of a network,
-// many of which are in one model file; its name says how it was trained. A test is named by its
-// data, followed for gratings (images of sine waves) by the factor (the property that varies: phase
-// or orientation).
+// A table holds scores of one statistic by model, layer and test. A layer is that of a network, and
+// its name says how it was trained. A test is named by its data, followed for gratings by the
+// factor.
 type table map[string]map[string]map[string]scores.Row
 
 // test returns the name of the test of a score.
@@ -71,8 +69,12 @@ func (t table) layers(model string, condition func(layer string) bool) []string 
 	return out
 }
 
-// of returns the score of a layer in a test; NaN if there is none.
+// of returns the score of a layer in a test, or the mean over the natural tests for the test "";
+// NaN if there is none.
 func (t table) of(model, layer, test string) float64 {
+	if test == "" {
+		return t.mean(model, layer)
+	}
 	if r, ok := t[model][layer][test]; ok {
 		return r.Value
 	}

@@ -49,11 +49,7 @@ func (p plan) tables() error {
 	if len(information) == 0 {
 		return nil
 	}
-	list, err := information.classes()
-	if err != nil {
-		return err
-	}
-	return p.write("classes", []string{"networks"}, list)
+	return p.write("classes", []string{"networks"}, information.classes())
 }
 
 // A record is an entry of a table of results: the keys of its row, the name of its column, and a
@@ -97,11 +93,7 @@ func (p plan) write(name string, keys []string, list []record) error {
 func (t table) trainings(name, test string) []float64 {
 	var out []float64
 	for _, l := range t.layers("ridge", func(l string) bool { return strings.HasPrefix(l, name+"/") }) {
-		v := t.of("ridge", l, test)
-		if test == "" {
-			v = t.mean("ridge", l)
-		}
-		if !math.IsNaN(v) {
+		if v := t.of("ridge", l, test); !math.IsNaN(v) {
 			out = append(out, v)
 		}
 	}
@@ -214,11 +206,11 @@ func (t table) rows() []record {
 		}
 		key := targetName(target)
 		list = append(list, plain("best decay", fmt.Sprint(best), key))
-		none, top, last := others(0), others(best), others(ridgeDecays[len(ridgeDecays)-1])
+		last := ridgeDecays[len(ridgeDecays)-1]
 		for _, c := range []struct {
 			name   string
 			values []float64
-		}{{"score without decay", none}, {"score at the best decay", top}, {fmt.Sprintf("score at decay %g", ridgeDecays[len(ridgeDecays)-1]), last}} {
+		}{{"score without decay", others(0)}, {"score at the best decay", others(best)}, {fmt.Sprintf("score at decay %g", last), others(last)}} {
 			if len(c.values) < 2 {
 				list = append(list, plain(c.name, "", key))
 				continue
@@ -264,7 +256,7 @@ func (p plan) depths(t table) error {
 
 // titles are the mean over the natural tests and the tests, with their names in tables.
 var titles = []struct{ test, title string }{
-	{"mean", "natural mean"}, {"clips", "clips"}, {"pan", "pan"}, {"turn", "turn"}, {"orbit", "orbit"}, {"gratings phase", "grating phase"}, {"gratings orientation", "grating orientation"},
+	{"", "natural mean"}, {"clips", "clips"}, {"pan", "pan"}, {"turn", "turn"}, {"orbit", "orbit"}, {"gratings phase", "grating phase"}, {"gratings orientation", "grating orientation"},
 }
 
 // copies returns the scores of copies.onnx, the best networks trained again (figure 5): means with
@@ -278,11 +270,7 @@ func (t table) copies() []record {
 			for _, l := range t.layers("copies", func(l string) bool {
 				return strings.HasPrefix(l, fmt.Sprintf("depth%d/", d)) && strings.HasSuffix(l, fmt.Sprintf("/layer%d", d))
 			}) {
-				v := t.of("copies", l, c.test)
-				if c.test == "mean" {
-					v = t.mean("copies", l)
-				}
-				values = append(values, v)
+				values = append(values, t.of("copies", l, c.test))
 			}
 			list = append(list, meanOf(fmt.Sprintf("depth %d", d), values, 1, c.title))
 			if before != nil {
@@ -343,55 +331,44 @@ func (t table) beliefTable(networks []string) []record {
 
 // classes returns the mutual information between the firing of units and classes (section 8), for
 // each kind of network. Intervals are over the belief networks; the other networks are grids.
-func (t table) classes() ([]record, error) {
+func (t table) classes() []record {
 	const test = "cifar10"
-	kinds := make([]struct {
-		name   string
-		scores []scores.Row
-	}, 1+maxLayers+2)
-	kinds[0].name = "one layer"
-	for d := range maxLayers {
-		kinds[1+d].name = fmt.Sprintf("stacks, depth %d", d+1)
-	}
-	add := func(kind int, r scores.Row) {
-		if !math.IsNaN(r.Value) {
-			kinds[kind].scores = append(kinds[kind].scores, r)
-		}
-	}
-	for _, l := range t.layers("ridge", nil) {
-		add(0, t["ridge"][l][test])
-	}
-	for _, l := range t.layers("depth", nil) {
-		decays, err := stack(l)
-		if err != nil {
-			return nil, err
-		}
-		add(len(decays), t["depth"][l][test])
-	}
-	for i := range 2 {
-		kind := 1 + maxLayers + i
-		kinds[kind].name = fmt.Sprintf("belief networks, layer %d", i+1)
-		for _, n := range t.belief() {
-			add(kind, t[n][fmt.Sprintf("layer%d", i+1)][test])
-		}
-	}
 	var list []record
-	for i, k := range kinds {
-		if len(k.scores) == 0 {
-			continue
-		}
+	add := func(name string, grid bool, rows []scores.Row) {
 		var values, shuffled []float64
-		for _, r := range k.scores {
-			values, shuffled = append(values, r.Value), append(shuffled, r.Null)
+		for _, r := range rows {
+			if !math.IsNaN(r.Value) {
+				values, shuffled = append(values, r.Value), append(shuffled, r.Null)
+			}
+		}
+		if len(values) == 0 {
+			return
 		}
 		mean, half := resample.Student(values)
-		if i <= maxLayers { // a grid
+		if grid {
 			half = math.NaN()
 		}
-		list = append(list, around("mutual information", mean, half, 4, k.name),
-			plain("lowest and highest", fmt.Sprintf("%.4f, %.4f", slices.Min(values), slices.Max(values)), k.name),
-			plain("shuffled labels", fmt.Sprintf("%.4f", stat.Mean(shuffled, nil)), k.name),
-			plain("networks", strconv.Itoa(len(values)), k.name))
+		list = append(list, around("mutual information", mean, half, 4, name),
+			plain("lowest and highest", fmt.Sprintf("%.4f, %.4f", slices.Min(values), slices.Max(values)), name),
+			plain("shuffled labels", fmt.Sprintf("%.4f", stat.Mean(shuffled, nil)), name),
+			plain("networks", strconv.Itoa(len(values)), name))
 	}
-	return list, nil
+	rows := func(model, suffix string) (out []scores.Row) {
+		for _, l := range t.layers(model, func(l string) bool { return strings.HasSuffix(l, suffix) }) {
+			out = append(out, t[model][l][test])
+		}
+		return out
+	}
+	add("one layer", true, rows("ridge", ""))
+	for d := 1; d <= maxLayers; d++ {
+		add(fmt.Sprintf("stacks, depth %d", d), true, rows("depth", fmt.Sprintf("/layer%d", d)))
+	}
+	for _, layer := range []string{"layer1", "layer2"} {
+		var belief []scores.Row
+		for _, n := range t.belief() {
+			belief = append(belief, rows(n, layer)...)
+		}
+		add("belief networks, "+strings.Replace(layer, "layer", "layer ", 1), false, belief)
+	}
+	return list
 }

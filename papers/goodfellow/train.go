@@ -28,11 +28,8 @@ const (
 	maxLayers = 3  // largest number of layers
 )
 
-// The hyperparameters in which the networks differ: the target activations of the sparsity penalty
-// and the weight decays. ridge.onnx has autoencoders of one layer with every target and decay,
-// depth.onnx stacks of up to maxLayers layers with every combination of decays, and copies.onnx
-// repetitions of the best stack of each depth. The paper (Goodfellow et al. 2009) does not give its
-// targets and decays of figure 3; its decays of stacks are 0, 1e-5, 1e-3, 0.01, 0.1, 1 and 10.
+// The hyperparameters in which the networks differ. The paper does not give its targets and decays
+// of figure 3; its decays of stacks are 0, 1e-5, 1e-3, 0.01, 0.1, 1 and 10.
 var (
 	targets     = []float64{unpenalised, -0.3, -0.6, -0.8, -0.9, -0.95, -0.98}
 	ridgeDecays = []float64{0, 0.003, 0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.5, 1, 3}
@@ -105,11 +102,9 @@ func (p plan) settings(decay float64, seed uint64) autoencoder.Settings {
 }
 
 // ridge trains networks of one layer with every target and every decay, several times each, on the
-// patches patterns. held are patches for validation; curves collects each layer's validation
-// errors.
+// patches patterns. held are patches for validation.
 func (p plan) ridge(ctx context.Context, patterns, held tensor.Tensor) error {
 	branches := make([]autoencoder.Branch, p.trainings*len(targets)*len(ridgeDecays))
-	var c curves
 	err := parallel(ctx, len(branches), func(ctx context.Context, i int) error {
 		number, target, decay := i%p.trainings+1, targets[i/p.trainings/len(ridgeDecays)], ridgeDecays[i/p.trainings%len(ridgeDecays)]
 		s := p.settings(decay, uint64(number))
@@ -125,16 +120,12 @@ func (p plan) ridge(ctx context.Context, patterns, held tensor.Tensor) error {
 		}
 		name := fmt.Sprintf("%s/training%d", cell(target, decay), number)
 		branches[i] = autoencoder.Branch{Name: name, Layers: []*autoencoder.Layer{l}}
-		c.add(name, 1, decay, l)
 		if number > 1 {
 			return nil
 		}
 		return p.sheet("ridge", strings.ReplaceAll(cell(target, decay), "/", "-"), 8, 3, autoencoder.Images(side, 1, l))
 	})
 	if err != nil {
-		return err
-	}
-	if err := p.curves("ridge", &c); err != nil {
 		return err
 	}
 	return p.save("ridge.onnx")(autoencoder.Model(side, 1, branches...))
@@ -144,7 +135,6 @@ func (p plan) ridge(ctx context.Context, patterns, held tensor.Tensor) error {
 // decays of their lower layers share these layers.
 type tree struct {
 	plan
-	curves   curves
 	mu       sync.Mutex
 	branches []autoencoder.Branch
 }
@@ -158,9 +148,6 @@ func (p plan) depth(ctx context.Context, patterns, held tensor.Tensor) error {
 	if err != nil {
 		return err
 	}
-	if err := p.curves("depth", &t.curves); err != nil {
-		return err
-	}
 	return p.save("depth.onnx")(autoencoder.Model(side, 1, t.branches...))
 }
 
@@ -171,7 +158,6 @@ func (t *tree) grow(ctx context.Context, patterns, held tensor.Tensor, decays []
 	if err != nil {
 		return err
 	}
-	t.curves.add(path(decays), len(decays), decays[len(decays)-1], l)
 	layers := append(below[:len(below):len(below)], l)
 	if len(layers) == maxLayers {
 		t.mu.Lock()
@@ -223,7 +209,6 @@ func (p plan) copy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var c curves
 	branches := make([]autoencoder.Branch, maxLayers*p.copies)
 	err = parallel(ctx, len(branches), func(ctx context.Context, i int) error {
 		decays, number := best[i/p.copies], i%p.copies
@@ -241,7 +226,6 @@ func (p plan) copy(ctx context.Context) error {
 			}
 			patterns, held = inner[0], inner[1]
 			b.Layers = append(b.Layers, l)
-			c.add(b.Name, k+1, decay, l)
 		}
 		branches[i] = b
 		return nil
@@ -255,9 +239,6 @@ func (p plan) copy(ctx context.Context) error {
 		if err := p.sheet("copies", fmt.Sprintf("depth%d", i+1), 8, 3, autoencoder.Images(side, 1, b.Layers...)); err != nil {
 			return err
 		}
-	}
-	if err := p.curves("copies", &c); err != nil {
-		return err
 	}
 	return p.save("copies.onnx")(autoencoder.Model(side, 1, branches...))
 }

@@ -13,19 +13,13 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/noether-ml/noether/papers/internal/tablefile"
 	"github.com/noether-ml/noether/scores"
 )
 
-func main() {
-	if err := run(os.Args[1:], os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "resi:", err)
-		os.Exit(1)
-	}
-}
+func main() { tablefile.Main("resi", run) }
 
 func run(args []string, out io.Writer) error {
 	if len(args) < 2 || args[0] != "data" && args[0] != "table" {

@@ -18,7 +18,7 @@ import (
 	"github.com/noether-ml/noether/scores/correlation"
 )
 
-// A test asks whether a statistic of similarity (a score of two layers, such as CKA) agrees with
+// A test asks whether a statistic of similarity agrees with
 // what is known of some networks.
 type test struct {
 	name string
@@ -27,14 +27,8 @@ type test struct {
 	value func(t *evaluation) float64
 }
 
-// tests returns the six tests of ReSi (Klabunde et al. 2025) for the four runs that
-// papers/resi/resi.yaml describes, each of which gives a table of scores: labels (networks trained
-// with random labels), dots (with dots on the images that show the class: shortcuts), noise (with
-// noise as augmentation) and layers (of single networks). The networks of a group differ in their
-// seed only.
-//
-// The first two compare similarity with two measures: accuracy on clean (not transformed) images,
-// and disagreement, the fraction of images for which two networks predict different classes.
+// tests returns the six tests of Klabunde et al. 2025 for the runs labels, dots, noise and layers
+// of resi.yaml. The networks of a group differ in their seed only.
 func tests() []test {
 	return []test{
 		{"accuracy", -1, func(t *evaluation) float64 { return t.correlation("accuracy", "clean") }},
@@ -286,7 +280,6 @@ func writeTable(out io.Writer, runs [][]scores.Row) error {
 	if len(names) == 0 {
 		return fmt.Errorf("the runs have no scores of similarity between networks")
 	}
-	means := map[string]float64{}
 	for i := range tests() {
 		var all []*result
 		for _, name := range names {
@@ -294,21 +287,20 @@ func writeTable(out io.Writer, runs [][]scores.Row) error {
 		}
 		rank(all)
 	}
+	means := map[string]float64{}
 	for _, name := range names {
 		means[name] = meanRank(found[name])
 	}
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(means[a], means[b]) })
-	w := csv.NewWriter(out)
-	w.Write([]string{"similarity", "statistic", "value", "low", "high"})
+	table := [][]string{{"similarity", "statistic", "value", "low", "high"}}
 	for _, name := range names {
-		w.Write([]string{"`" + name + "`", "mean rank", number(means[name], 1), "", ""})
+		table = append(table, []string{"`" + name + "`", "mean rank", number(means[name], 1), "", ""})
 		for i, of := range tests() {
 			r := found[name][i]
-			w.Write([]string{"`" + name + "`", of.name, number(r.rank, 1) + ": " + number(r.value, 2), number(r.low, 2), number(r.high, 2)})
+			table = append(table, []string{"`" + name + "`", of.name, number(r.rank, 1) + ": " + number(r.value, 2), number(r.low, 2), number(r.high, 2)})
 		}
 	}
-	w.Flush()
-	return w.Error()
+	return csv.NewWriter(out).WriteAll(table)
 }
 
 // number writes a value with so many decimals, without a ".0" at the end, and NaN as nothing.

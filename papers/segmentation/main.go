@@ -3,13 +3,9 @@
 //
 //	go run ./papers/segmentation runs/segmentation/scores.csv papers/results
 //
-// The interval of a mean is Student's, over trainings from different seeds. Differences are between
-// trainings of the same seed. A difference is followed by "seen" if its interval is above 0, "not
-// seen" if it is below 0, else "open". A class map f(x) is the predicted class of each pixel of an
-// image x, and τ f(x) the same with its pixels moved by the transformation. The statistics compare
-// the class map of a transformed image with the labels or with τ f(x). An FCN decodes the last
-// stage of its encoder; a U-Net also takes the earlier stages. The augmentation "affine" is by
-// random rotations, translations and scales, "plain" is none.
+// Differences are between trainings of the same seed. A difference is followed by "seen" if its
+// interval is above 0, "not seen" if it is below 0, else "open". f(x) is the class map of an image
+// x, and τ f(x) the same with its pixels moved by the transformation.
 package main
 
 import (

@@ -11,8 +11,9 @@
 // STIR(m2 given m1) compares, in m2, images x and x' with the same representation in m1, the
 // reference. For adversarial STIR the search for x' also maximises the distance of x and x' in m2.
 // Controversial images are the x' of such a search that starts from x. An image is missed if the
-// search does not reach the representation of x in m1. Agreement is the fraction of the x' for which
-// m1 and m2 predict the same class. CKA compares the representations of x itself in m1 and m2.
+// search does not reach the representation of x in m1. Agreement is the fraction of the x' for
+// which m1 and m2 predict the same class. CKA compares the representations of x itself in m1 and
+// m2.
 package main
 
 import (

@@ -30,9 +30,9 @@ type part struct {
 // writeStrings joins spoken digits to utterances, in folders laid out as LibriSpeech, so that they
 // have a speech rate. The digits are recordings DIGIT_SPEAKER_TAKE.wav of the free spoken digit
 // dataset, where TAKE numbers the recordings of a digit by one speaker. An utterance is a string of
-// digits of one speaker, drawn at random, with a pause after each. Utterances differ in their number
-// of words, in their speed and in the length of their pauses. No recording is in two of the folders
-// train, dev and test. The same seed gives the same utterances.
+// digits of one speaker, drawn at random, with a pause after each. Utterances differ in their
+// number of words, in their speed and in the length of their pauses. No recording is in two of the
+// folders train, dev and test. The same seed gives the same utterances.
 func writeStrings(args []string) error {
 	flags := flag.NewFlagSet("strings", flag.ContinueOnError)
 	digits := flags.String("digits", "", "folder of the recordings")

@@ -17,10 +17,7 @@ import (
 )
 
 // statistics lists the statistics that the tables show, with their measures and titles. A study may
-// lack some. A probe predicts a factor (a property of samples, such as hue), the parameter of a
-// transformation (P-equivariance), or the transformed representation (R-equivariance). The gain is
-// 1 minus the probe's squared error divided by that of predicting no change. Disentanglement is how
-// much worse a probe predicts a factor from the transformed representation.
+// lack some. P- and R-equivariance are the paper's names.
 var statistics = []struct{ measure, statistic, title string }{
 	{"informativeness", "rmse", "informativeness, RMSE"},
 	{"informativeness", "accuracy", "informativeness, accuracy"},
@@ -35,11 +32,10 @@ var statistics = []struct{ measure, statistic, title string }{
 // An observation identifies what a row of the tables compares among the kinds of training.
 type observation struct {
 	axis string // title of the measure and its statistic
-	what string // factor, transformation and probe: slp (a single-layer perceptron) or mlp
+	what string // factor, transformation and probe, slp or mlp
 }
 
-// A sample holds the scores of the networks of one kind, and the nulls of these scores, which
-// chance alone gives.
+// A sample holds the scores of the networks of one kind, and their nulls.
 type sample struct {
 	values tablefile.Sample
 	nulls  []float64

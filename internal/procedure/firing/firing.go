@@ -35,7 +35,7 @@ func (m *firing) Settings() any { return m.settings }
 // Needs asks for a transformation, or for data whose samples form trajectories (an input and its
 // changed versions), such as gratings. Same pairs each layer with itself.
 func (*firing) Needs() procedure.Needs {
-	return procedure.Needs{Transform: true, OwnTrajectories: true, Layers: procedure.Same}
+	return procedure.Needs{Transform: true, OwnTrajectories: true, Layers: measure.PairSame}
 }
 
 func (m *firing) Skip(j *procedure.Job) string { return m.skipReason(j) }

@@ -110,7 +110,7 @@ func (m *method) Settings() any                { return m.settings }
 
 // Needs implements procedure.Procedure. Same pairs each layer of the model with itself.
 func (m *method) Needs() procedure.Needs {
-	return procedure.Needs{Layers: procedure.Same, Samples: m.settings.Images}
+	return procedure.Needs{Layers: measure.PairSame, Samples: m.settings.Images}
 }
 
 // Skip implements procedure.Procedure: it returns why a job is skipped, or "". j.A is the model

@@ -9,6 +9,7 @@ import (
 
 	"github.com/noether-ml/noether/internal/features"
 	"github.com/noether-ml/noether/internal/procedure"
+	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -118,7 +119,7 @@ const minSamples = 10
 
 // needs returns the needs of a measure of the package, with or without a transformation.
 func (r *Representation) needs(transform bool) procedure.Needs {
-	return procedure.Needs{Transform: transform, Layers: procedure.Same, Samples: r.Samples}
+	return procedure.Needs{Transform: transform, Layers: measure.PairSame, Samples: r.Samples}
 }
 
 // needsWithPairs returns the needs of a measure that compares x and T(x). Instead of a

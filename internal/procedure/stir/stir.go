@@ -38,7 +38,7 @@ func (*stir) Version() int { return 2 }
 func (m *stir) Settings() any { return m.settings }
 
 func (m *stir) Needs() procedure.Needs {
-	return procedure.Needs{Pair: true, Directional: true, Layers: procedure.Penultimate, Samples: m.settings.Images, NewSamples: true}
+	return procedure.Needs{Pair: true, Directional: true, Layers: measure.PairPenultimate, Samples: m.settings.Images, NewSamples: true}
 }
 
 func (m *stir) Skip(j *procedure.Job) string {

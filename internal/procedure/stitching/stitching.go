@@ -50,10 +50,10 @@ func (*stitching) Version() int { return 1 }
 
 func (m *stitching) Settings() any { return m.settings }
 
-// Needs asks for labels and, by default, for pairs of layers of the same name (procedure.Same). If
+// Needs asks for labels and, by default, for pairs of layers of the same name (measure.PairSame). If
 // the layers of the two models have different names, they are paired by their order.
 func (m *stitching) Needs() procedure.Needs {
-	return procedure.Needs{Pair: true, Directional: true, Labels: true, Layers: procedure.Same, Samples: m.settings.Images}
+	return procedure.Needs{Pair: true, Directional: true, Labels: true, Layers: measure.PairSame, Samples: m.settings.Images}
 }
 
 // Skip returns why a job cannot be run, or "". In a job, Subject.Outputs are the class outputs that

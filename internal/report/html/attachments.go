@@ -124,16 +124,12 @@ func subjectColumns[T any](models []scores.ModelRecord, subject func(T) *report.
 	return columns
 }
 
-// printableImages returns the images with printable texts, without control characters. The caption
-// or title of an image replaces a missing alternative text.
-func printableImages(images []report.Image) []report.Image {
+// withAlternatives returns the images with alternative texts: the caption or title where none is
+// given.
+func withAlternatives(images []report.Image) []report.Image {
 	out := slices.Clone(images)
 	for i := range out {
-		p := &out[i]
-		p.Alt = cmp.Or(p.Alt, p.Caption, p.Title)
-		for _, text := range []*string{&p.Title, &p.Caption, &p.Alt, &p.Measure, &p.Model} {
-			*text = report.Printable(*text)
-		}
+		out[i].Alt = cmp.Or(out[i].Alt, out[i].Caption, out[i].Title)
 	}
 	return out
 }

@@ -1,12 +1,14 @@
 package html
 
 import (
-	"cmp"
 	"compress/gzip"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"io"
+	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -141,10 +143,10 @@ func newPageData(r Run, attached func() report.Attachments) pageData {
 	p := pageData{Shown: make([]int, len(rows)), Fields: report.FieldLabels(), Looks: report.Looks(), Notices: notices,
 		Measures: []measureData{}, Models: packModels(rec.Models), Statements: encodeStatements(report.Statements(rows, rec.Measures, r.Replicates)),
 		Relations: packRelations(rows, &rec)}
-	p.Matrices, p.Curves, p.Transforms = printableMatrices(report.Matrices(rows, rec.Measures)), report.CurvePanels(rows, rec.Measures), map[string]string{}
+	p.Matrices, p.Curves, p.Transforms = report.Matrices(rows, rec.Measures), report.CurvePanels(rows, rec.Measures), map[string]string{}
 	p.Networks = packNetworks(rows, rec.Models)
 	for _, t := range rec.Transforms {
-		p.Transforms[report.Printable(t.Name)] = report.Printable(t.Parameter)
+		p.Transforms[t.Name] = t.Parameter
 	}
 	values := make(map[[2]string][]float64)
 	for i, level := range report.Levels(rows) {
@@ -155,15 +157,10 @@ func newPageData(r Run, attached func() report.Attachments) pageData {
 		}
 	}
 	r.Attachments = attached()
-	p.Images, p.Tables = printableImages(r.Images), map[string]tableData{
+	p.Images, p.Tables = withAlternatives(r.Images), map[string]tableData{
 		"bins": binTable(r.Distributions, rec.Models), "ranks": rankTable(r.Distributions, rec.Models), "steps": stepTable(r.Curves, rec.Models)}
-	for _, v := range r.SheetValues {
-		for _, text := range []*string{&v.Model, &v.Data, &v.Transform, &v.Parameter} {
-			*text = report.Printable(*text)
-		}
-		p.Samples = append(p.Samples, v)
-	}
-	p.Maps, p.Sheets, p.Scales = printableMaps(r.MapSheets, &rec), printableSheets(r.SampleSheets), classScales(r.SampleSheets)
+	p.Samples, p.Maps, p.Sheets = r.SheetValues, inStudyOrder(r.MapSheets, &rec), r.SampleSheets
+	p.Scales = classScales(r.SampleSheets)
 	units := make(map[[2]string][]float64) // ranges of the values of units: channels at positions of a layer
 	for _, d := range r.Distributions {
 		of := [2]string{d.Measure, d.Statistic}
@@ -198,61 +195,16 @@ var notices = map[string]string{
 	"images": "The filters hide all images.",
 }
 
-// printableSheets returns sample sheets with printable names, without control characters.
-func printableSheets(sheets []report.SampleSheet) []report.SampleSheet {
+// inStudyOrder returns feature maps in the order of the study.
+func inStudyOrder(sheets []report.MapSheet, rec *scores.Record) []report.MapSheet {
 	out := slices.Clone(sheets)
-	printable := func(names []string) []string {
-		names = slices.Clone(names)
-		for i := range names {
-			names[i] = report.Printable(names[i])
-		}
-		return names
-	}
-	for i := range out {
-		s := &out[i]
-		s.Data, s.Transform, s.Title = report.Printable(s.Data), report.Printable(s.Transform), report.Printable(s.Title)
-		s.Classes, s.Parameters = printable(s.Classes), printable(s.Parameters)
-		s.Samples, s.Models = slices.Clone(s.Samples), slices.Clone(s.Models)
-		for k := range s.Samples {
-			s.Samples[k].Name = report.Printable(s.Samples[k].Name)
-		}
-		s.Projected, s.Projections = slices.Clone(s.Projected), slices.Clone(s.Projections)
-		for k := range s.Projected {
-			s.Projected[k].Name = report.Printable(s.Projected[k].Name)
-		}
-		for k := range s.Projections {
-			p := &s.Projections[k]
-			p.Model, p.Layer = report.Printable(p.Model), report.Printable(p.Layer)
-		}
-		for k := range s.Models {
-			s.Models[k].Model = report.Printable(s.Models[k].Model)
+	place := func(s report.MapSheet) []int {
+		return []int{
+			slices.IndexFunc(rec.Transforms, func(t scores.TransformRecord) bool { return t.Name == s.Transform }),
+			slices.IndexFunc(rec.Models, func(m scores.ModelRecord) bool { return m.Name == s.Model }),
 		}
 	}
-	return out
-}
-
-// printableMaps returns feature maps with printable names, in the order of the study.
-func printableMaps(sheets []report.MapSheet, rec *scores.Record) []report.MapSheet {
-	out := slices.Clone(sheets)
-	slices.SortStableFunc(out, func(a, b report.MapSheet) int {
-		place := func(s report.MapSheet) (transform, model int) {
-			return slices.IndexFunc(rec.Transforms, func(t scores.TransformRecord) bool { return t.Name == s.Transform }),
-				slices.IndexFunc(rec.Models, func(m scores.ModelRecord) bool { return m.Name == s.Model })
-		}
-		transform, model := place(a)
-		otherTransform, otherModel := place(b)
-		return cmp.Or(transform-otherTransform, model-otherModel)
-	})
-	for i := range out {
-		s := &out[i]
-		for _, text := range []*string{&s.Model, &s.Data, &s.Transform, &s.Parameter, &s.Measure, &s.Name} {
-			*text = report.Printable(*text)
-		}
-		s.Layers = slices.Clone(s.Layers)
-		for k := range s.Layers {
-			s.Layers[k].Layer = report.Printable(s.Layers[k].Layer)
-		}
-	}
+	slices.SortStableFunc(out, func(a, b report.MapSheet) int { return slices.Compare(place(a), place(b)) })
 	return out
 }
 
@@ -270,25 +222,10 @@ func classScales(sheets []report.SampleSheet) map[string]report.ColourScale {
 	}
 }
 
-// printableMatrices returns matrices with printable names.
-func printableMatrices(all []report.Matrix) []report.Matrix {
-	for i := range all {
-		m := &all[i]
-		m.Data = report.Printable(m.Data)
-		for _, names := range [][]string{m.Models, m.Columns} {
-			for k := range names {
-				names[k] = report.Printable(names[k])
-			}
-		}
-	}
-	return all
-}
-
 // encodeStatements encodes the row indices of statements as the first index and the differences
 // between successive ones, which compress well.
 func encodeStatements(all []report.Statement) []report.Statement {
-	for i, s := range all {
-		all[i].Text = report.Printable(s.Text)
+	for _, s := range all {
 		for k := len(s.Rows) - 1; k > 0; k-- {
 			s.Rows[k] -= s.Rows[k-1]
 		}
@@ -296,30 +233,47 @@ func encodeStatements(all []report.Statement) []report.Statement {
 	return all
 }
 
-// packModels returns the names and tags of models, made printable.
+// packModels returns the names and tags of models.
 func packModels(models []scores.ModelRecord) []modelData {
 	out := make([]modelData, len(models))
 	for i, m := range models {
-		out[i] = modelData{report.Printable(m.Name), map[string]string{}}
-		for key, value := range m.Tags {
-			out[i].Tags[report.Printable(key)] = report.Printable(value)
+		out[i] = modelData{m.Name, maps.Clone(m.Tags)}
+		if m.Tags == nil {
+			out[i].Tags = map[string]string{}
 		}
 	}
 	return out
 }
 
 // compressJSON returns a value as compressed JSON in base64, which is safe inside a script element.
+// All its texts are printable.
 func compressJSON(v any) (string, error) {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return "", err
+	}
 	var b strings.Builder
 	text := base64.NewEncoder(base64.StdEncoding, &b)
 	zip, err := gzip.NewWriterLevel(text, gzip.BestCompression)
 	if err != nil {
 		return "", err
 	}
-	if err := errors.Join(json.NewEncoder(zip).Encode(v), zip.Close(), text.Close()); err != nil {
-		return "", err
-	}
-	return b.String(), nil
+	_, err = io.WriteString(zip, printableJSON(raw))
+	err = errors.Join(err, zip.Close(), text.Close())
+	return b.String(), err
+}
+
+// controls matches the escapes of JSON, of which those of control characters are replaced.
+var controls = regexp.MustCompile(`\\(?:u00[01][0-9a-f]|.)`)
+
+// printableJSON applies report.Printable to all texts of a JSON value.
+func printableJSON(raw []byte) string {
+	return report.Printable(string(controls.ReplaceAllFunc(raw, func(escape []byte) []byte {
+		if len(escape) == 2 && strings.ContainsRune(`"\/u`, rune(escape[1])) {
+			return escape
+		}
+		return []byte("?")
+	})))
 }
 
 // scoreTable returns the table of scores. Of its columns, place is the position of a layer among
@@ -384,28 +338,23 @@ func scoreTable(rows []scores.Row, measures report.Measures, sections []report.S
 	return t
 }
 
-// packText returns a column of printable texts; field returns that of a row.
+// packText returns a column of texts; field returns that of a row.
 func packText[T any](rows []T, field func(T) string) textColumn {
 	c := textColumn{Values: []string{}, Codes: make([]int, len(rows))}
-	raw, printable := make(map[string]int), make(map[string]int)
-	last, lastCode := "", -1
+	codes := make(map[string]int)
+	last, code := "", -1
 	for i := range rows {
-		name := field(rows[i])
-		if name == last && lastCode >= 0 {
-			c.Codes[i] = lastCode
-			continue
-		}
-		code, seen := raw[name]
-		if !seen {
-			text := report.Printable(name)
-			if code, seen = printable[text]; !seen {
+		// Adjacent rows mostly have the same text.
+		if name := field(rows[i]); name != last || code < 0 {
+			known := false
+			if code, known = codes[name]; !known {
 				code = len(c.Values)
-				c.Values = append(c.Values, text)
+				codes[name] = code
+				c.Values = append(c.Values, name)
 			}
-			raw[name], printable[text] = code, code
+			last = name
 		}
 		c.Codes[i] = code
-		last, lastCode = name, code
 	}
 	if len(c.Values) < 2 {
 		c.Codes = []int{}

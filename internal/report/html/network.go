@@ -20,12 +20,9 @@ type networkData struct {
 func packNetworks(rows []scores.Row, models []scores.ModelRecord) []networkData {
 	var out []networkData
 	for _, n := range report.Networks(rows, models) {
-		d := networkData{Model: report.Printable(n.Model), Ops: packText(n.Operations, func(o scores.OperationRecord) string { return o.Op })}
-		for _, name := range n.Groups {
-			d.Names = append(d.Names, report.Printable(name))
-		}
+		d := networkData{Model: n.Model, Names: n.Groups, Ops: packText(n.Operations, func(o scores.OperationRecord) string { return o.Op })}
 		for _, o := range n.Operations {
-			d.Tensors, d.Groups, d.Reads = append(d.Tensors, report.Printable(o.Tensor)), append(d.Groups, o.Group), append(d.Reads, o.Reads)
+			d.Tensors, d.Groups, d.Reads = append(d.Tensors, o.Tensor), append(d.Groups, o.Group), append(d.Reads, o.Reads)
 		}
 		out = append(out, d)
 	}

@@ -17,19 +17,12 @@ type relationData struct {
 	Text  string         `json:"text"` // how to read the chart, and how well the score predicts accuracy
 }
 
-// packRelations returns the relations of scores with accuracy. rows are the scores of a study, and
-// record describes the run that computed them. report.Printable replaces control characters in
-// names from the study.
+// packRelations returns the relations of scores with accuracy.
 func packRelations(rows []scores.Row, record *scores.Record) []relationData {
 	var out []relationData
 	for _, r := range report.Relations(rows, record) {
-		chart := r.Scatter()
-		chart.Title, chart.X = report.Printable(chart.Title), report.Printable(chart.X)
-		for i := range chart.Points {
-			chart.Points[i].Label = report.Printable(chart.Points[i].Label)
-		}
-		out = append(out, relationData{r.Measure + "." + r.Statistic + "@" + report.Printable(r.Transform), report.Printable(r.Name()), r.By,
-			report.Printable(r.Of), chart, report.Printable(r.Sentence())})
+		score := r.Measure + "." + r.Statistic + "@" + r.Transform
+		out = append(out, relationData{score, r.Name(), r.By, r.Of, r.Scatter(), r.Sentence()})
 	}
 	return out
 }

@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"io"
+	"maps"
 	"math"
 	"net/http"
 	"strconv"
@@ -34,7 +35,7 @@ func writeJSON(w http.ResponseWriter, status int, v any) error {
 	return err
 }
 
-// runJSON is a run (one execution of a study) in the JSON interface.
+// runJSON is a run in the JSON interface.
 type runJSON struct {
 	ID       string      `json:"id"`
 	Name     string      `json:"name"`
@@ -60,15 +61,13 @@ type dataJSON struct {
 	Fingerprint string `json:"fingerprint"` // hash of the samples
 }
 
-// json returns the run as the JSON interface shows it. record is the contents of its run.json.
+// json returns the run as the JSON interface shows it.
 func (r *run) json(record scores.Record) runJSON {
 	out := runJSON{ID: r.id, Name: r.name(), Study: record.Study, Started: record.Started, Finished: record.Finished, Progress: r.progress(record),
 		Models: []modelJSON{}, Data: []dataJSON{}}
 	for _, m := range record.Models {
-		tags := m.Tags
-		if tags == nil {
-			tags = map[string]string{}
-		}
+		tags := map[string]string{}
+		maps.Copy(tags, m.Tags)
 		out.Models = append(out.Models, modelJSON{m.Name, m.SHA256, tags})
 	}
 	for _, d := range record.Data {
@@ -92,11 +91,7 @@ func (s *Server) apiRuns(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, map[string]any{"runs": s.matchingRuns(r.URL.Query().Get("q"))})
 }
 
-func (s *Server) apiRun(w http.ResponseWriter, r *http.Request) error {
-	run, err := s.library.run(r.PathValue("id"))
-	if err != nil {
-		return err
-	}
+func (s *Server) apiRun(w http.ResponseWriter, _ *http.Request, run *run) error {
 	record, err := run.record()
 	if err != nil {
 		return err
@@ -104,9 +99,7 @@ func (s *Server) apiRun(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, run.json(record))
 }
 
-// filterRows returns the rows of a run that match the query parameters of a request. A variant is a
-// version of a statistic, such as the kind of probe; a factor is a property of samples, such as
-// their class.
+// filterRows returns the rows of a run that match the query parameters of a request.
 func (s *Server) filterRows(run *run, r *http.Request) ([]scores.Row, error) {
 	record, err := run.resolved()
 	if err != nil {
@@ -131,11 +124,7 @@ func (s *Server) filterRows(run *run, r *http.Request) ([]scores.Row, error) {
 // maxRows is the maximum number of scores in a response of apiScores.
 const maxRows = 100_000
 
-func (s *Server) apiScores(w http.ResponseWriter, r *http.Request) error {
-	run, err := s.library.run(r.PathValue("id"))
-	if err != nil {
-		return err
-	}
+func (s *Server) apiScores(w http.ResponseWriter, r *http.Request, run *run) error {
 	offset, err := number(r, "offset", 0, math.MaxInt32)
 	if err != nil {
 		return err
@@ -144,7 +133,6 @@ func (s *Server) apiScores(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	// The stamp changes with the files of the run.
 	return s.send(w, r, response{kind: "application/json", stamp: run.stamp()}, func(w io.Writer) error {
 		rows, err := s.filterRows(run, r)
 		if err != nil {
@@ -152,11 +140,7 @@ func (s *Server) apiScores(w http.ResponseWriter, r *http.Request) error {
 		}
 		total := len(rows)
 		rows = rows[min(offset, total):min(offset+limit, total)]
-		raw, err := json.Marshal(map[string]any{"total": total, "scores": rows})
-		if err == nil {
-			_, err = w.Write(raw)
-		}
-		return err
+		return json.NewEncoder(w).Encode(map[string]any{"total": total, "scores": rows})
 	})
 }
 
@@ -173,20 +157,16 @@ func number(r *http.Request, name string, fallback, maximum int) (int, error) {
 	return n, nil
 }
 
-func (s *Server) apiCSV(w http.ResponseWriter, r *http.Request) error {
-	return s.download(w, r, "text/csv; charset=utf-8", "scores.csv", scores.WriteCSV)
+func (s *Server) apiCSV(w http.ResponseWriter, r *http.Request, run *run) error {
+	return s.download(w, r, run, "text/csv; charset=utf-8", "scores.csv", scores.WriteCSV)
 }
 
-func (s *Server) apiParquet(w http.ResponseWriter, r *http.Request) error {
-	return s.download(w, r, "application/vnd.apache.parquet", "scores.parquet", scores.WriteParquet)
+func (s *Server) apiParquet(w http.ResponseWriter, r *http.Request, run *run) error {
+	return s.download(w, r, run, "application/vnd.apache.parquet", "scores.parquet", scores.WriteParquet)
 }
 
 // download sends the rows of a run that match the query parameters as a file, which write encodes.
-func (s *Server) download(w http.ResponseWriter, r *http.Request, kind, name string, write func(w io.Writer, rows []scores.Row) error) error {
-	run, err := s.library.run(r.PathValue("id"))
-	if err != nil {
-		return err
-	}
+func (s *Server) download(w http.ResponseWriter, r *http.Request, run *run, kind, name string, write func(w io.Writer, rows []scores.Row) error) error {
 	a := response{kind: kind, stamp: run.stamp(), disposition: `attachment; filename="` + name + `"`}
 	return s.send(w, r, a, func(w io.Writer) error {
 		rows, err := s.filterRows(run, r)
@@ -239,10 +219,6 @@ func (s *Server) apiCompare(w http.ResponseWriter, r *http.Request) error {
 			}
 			out = append(out, line)
 		}
-		raw, err := json.Marshal(map[string]any{"comparisons": out})
-		if err == nil {
-			_, err = w.Write(raw)
-		}
-		return err
+		return json.NewEncoder(w).Encode(map[string]any{"comparisons": out})
 	})
 }

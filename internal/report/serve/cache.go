@@ -3,7 +3,6 @@ package serve
 import (
 	"bytes"
 	"compress/gzip"
-	"encoding/json"
 	"fmt"
 	"io"
 	"io/fs"
@@ -23,7 +22,8 @@ import (
 const (
 	maxPageBytes  = 64 << 20  // of compressed answers
 	maxRowBytes   = 256 << 20 // of rows in memory
-	maxReplicates = 4         // runs whose replicates (scores without some samples) are in memory
+	maxReplicates = 4         // runs whose replicates are in memory
+	maxSummaries  = 10_000    // runs whose summaries are in memory
 )
 
 // A cache holds values with least-recently-used eviction. A value is valid as long as its stamp,
@@ -124,8 +124,8 @@ func (k *cache[T]) remove(name string) {
 	}
 }
 
-// stamp returns a string that changes with the files of a run (a folder of results): their sizes
-// and modification times. Requests that wait while it is computed share the next result.
+// stamp returns a string that changes with the files of a run: their sizes and modification times.
+// Requests that wait while it is computed share the next result.
 func (r *run) stamp() string {
 	arrival := time.Now()
 	r.stamps.Lock()
@@ -145,8 +145,6 @@ func (r *run) newStamp() string {
 			fmt.Fprintf(&b, "%s %d %d\n", name, info.Size(), info.ModTime().UnixNano())
 		}
 	}
-	// The folder cells contains the scores of the finished parts of a run; r.root is the served
-	// folder.
 	for _, name := range []string{"run.json", "study.yaml", "scores.csv", "cells", "samples.parquet", "units.parquet", "curves.parquet"} {
 		addFile(name)
 	}
@@ -165,36 +163,28 @@ type summary struct {
 	Findings []string
 }
 
-// summary returns the summary of a run, which is cached. The record of a run is its file run.json:
-// what was measured, and how far the run is.
+// summary returns the summary of a run, which is cached.
 func (s *Server) summary(r *run) (summary, error) {
-	var out summary
-	text, err := s.pages.get("summary "+r.id, r.stamp(), func() ([]byte, error) {
+	return s.summaryCache.get(r.id, r.stamp(), func() (out summary, err error) {
 		record, err := r.record()
 		if err != nil {
-			return nil, err
+			return out, err
 		}
 		rows, err := s.rows(r, record)
 		if err != nil {
-			return nil, err
+			return out, err
 		}
 		replicates, err := s.replicates(r, record)
 		if err != nil {
-			return nil, err
+			return out, err
 		}
-		// Conclusions answer the main questions, such as which model is most robust; Findings are the
-		// most notable scores of each measure.
-		out := summary{Scores: len(rows)}
+		out.Scores = len(rows)
 		for _, s := range report.Conclusions(rows, record, replicates) {
 			out.Findings = append(out.Findings, s.String())
 		}
 		out.Findings = append(out.Findings, report.Findings(rows, record.Measures, replicates)...)
-		return json.Marshal(out)
+		return out, nil
 	})
-	if err == nil {
-		err = json.Unmarshal(text, &out)
-	}
-	return out, err
 }
 
 // rows returns the scores of a run, which the caller must not change.

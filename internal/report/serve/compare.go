@@ -9,15 +9,12 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A side is one side of a comparison: a run (one execution of a study), or one model of a run.
+// A side is one side of a comparison: a run, or one model of a run.
 type side struct {
 	run    *run
-	model  string        // all models if ""
-	record scores.Record // the contents of run.json
-	// A cell has the scores of one measure for one model, data set, transformation value and trial
-	// (repetition of the random draws). There are also derived cells, of means over the values of a
-	// transformation and over trials.
-	cells []scores.Cell
+	model  string // all models if ""
+	record scores.Record
+	cells  []scores.Cell // with the derived cells
 }
 
 // label returns the name of a side for display.

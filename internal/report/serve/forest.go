@@ -65,11 +65,8 @@ func forest(differences []scores.Difference, layers map[string]string) []forestL
 }
 
 // overviewOnly returns the differences of scores over all values of a transformation's parameter
-// and all samples, which stand for those of single values and classes. Statistics that cannot be
-// compared between models, since their scale is that of a layer's activations or of a factor (a
-// property of samples, such as hue), are left out, unless the measure has no others; so are
-// baselines, such as the error of always predicting the mean. known holds the descriptors of the
-// measures.
+// and all samples, which stand for those of single values and classes, of the statistics that
+// report.Headlines selects.
 func overviewOnly(all []scores.Difference, known []measure.Descriptor) []scores.Difference {
 	rows := make([]scores.Row, len(all))
 	for i, d := range all {
@@ -86,7 +83,7 @@ func overviewOnly(all []scores.Difference, known []measure.Descriptor) []scores.
 	return out
 }
 
-// matchLayers renames the layers of b's cells (each has the scores of one measure) to those of a
+// matchLayers renames the layers of b's cells to those of a
 // that lie at the nearest relative depth, so that models of different depth can be compared. A
 // relative depth is 0 at the first and 1 at the last layer. Layers of b that match none are left
 // out. It returns the original names by the new ones; nil, with the cells unchanged, if the models

@@ -28,7 +28,7 @@ const (
 	rescanInterval = 2 * time.Second // time after which folders are searched again
 )
 
-// A library finds and reads the runs (executions of studies) in the served folders.
+// A library finds and reads the runs in the served folders.
 type library struct {
 	roots []root
 
@@ -200,7 +200,7 @@ func (r *run) read(name string) ([]byte, error) {
 	if !info.Mode().IsRegular() || info.Size() > maxFileBytes {
 		return nil, fmt.Errorf("%s is not a regular file of acceptable size", name)
 	}
-	return fs.ReadFile(r.root.open.FS(), full)
+	return r.root.open.ReadFile(full)
 }
 
 // record returns the contents of run.json, which are cached until the file changes.

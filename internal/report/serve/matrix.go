@@ -1,25 +1,26 @@
 package serve
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
 
 	"github.com/noether-ml/noether/internal/report"
+	"github.com/noether-ml/noether/scores"
 )
 
 // maxMatrixRuns is the maximum number of runs, the latest, whose scores the first page shows.
 const maxMatrixRuns = 24
 
-// A runMatrix shows one statistic of the models of several runs (executions of studies) on a data
-// set: a line for each model of a run, and a column for each transformation.
+// A runMatrix shows one statistic on a data set: a line for each model of each run, and a column for
+// each transformation.
 type runMatrix struct {
+	Key     string // identifies the statistic and the data set, across runs
 	Title   string // of the statistic
 	About   string // what its values mean, one sentence
-	Toward  string // which values are the better or the more invariant ones: "higher is ..." or "lower is ..."
+	Toward  string // what a higher or a lower value means
 	Data    string
-	Null    bool // some score has a null, its value by chance
+	Null    bool // some score has a null
 	Columns []string
 	Lines   []matrixLine
 	More    int // runs that are left out
@@ -31,8 +32,8 @@ type matrixLine struct {
 	Cells []*matrixCell // for each column; nil if there is no score
 }
 
-// A matrixCell is a score with its interval and its null. The fields that end in 100 are places on
-// the scale of values, in percent of the width of a cell.
+// A matrixCell is a score. The fields that end in 100 are places on the scale of values, in percent
+// of the width of a cell.
 type matrixCell struct {
 	Value, Low, High, Null          float64
 	Shade                           int  // 0 to 10; see report.MatrixCell
@@ -56,21 +57,13 @@ func (c matrixCell) Text() string {
 	return text
 }
 
-// A matrixChoice is a statistic and a data set that a matrix can show. Key is that of matrixKey.
+// A matrixChoice is a statistic and a data set that a matrix can show.
 type matrixChoice struct{ Key, Title string }
 
-// A packedMatrix is a report.Matrix of a run with its scores.
-type packedMatrix struct {
-	report.Matrix
-	Scores []packedScore `json:"scores"` // of its cells
-}
-
-// A packedScore is a score; values that are not finite are nil.
-type packedScore struct{ Value, Low, High, Null *float64 }
-
-// matrices returns the matrices of models by transformations of a run. They are cached.
-func (s *Server) matrices(r *run) (out []packedMatrix, err error) {
-	text, err := s.pages.get("matrices "+r.id, r.stamp(), func() ([]byte, error) {
+// matrices returns the matrices of models by transformations of a run, without the run in their
+// lines. They are cached.
+func (s *Server) matrices(r *run) ([]runMatrix, error) {
+	return s.matrixCache.get(r.id, r.stamp(), func() ([]runMatrix, error) {
 		record, err := r.record()
 		if err != nil {
 			return nil, err
@@ -79,24 +72,34 @@ func (s *Server) matrices(r *run) (out []packedMatrix, err error) {
 		if err != nil {
 			return nil, err
 		}
-		packed := []packedMatrix{}
+		var out []runMatrix
 		for _, m := range report.Matrices(rows, record.Measures) {
-			if m.Across != "name" { // the columns are not names of transformations
+			if m.Across != "name" { // the columns are not transformations
 				continue
 			}
-			p := packedMatrix{Matrix: m}
-			for _, c := range m.Cells {
-				row := rows[c.Row]
-				p.Scores = append(p.Scores, packedScore{finiteOrNil(row.Value), finiteOrNil(row.Low), finiteOrNil(row.High), finiteOrNil(row.Null)})
+			key := fmt.Sprintf("%s.%s on %s", m.Section, m.Statistic, m.Data)
+			own := runMatrix{Key: key, Title: m.Title, About: m.Meaning, Toward: m.Toward, Data: m.Data, Columns: m.Columns}
+			for _, model := range m.Models {
+				own.Lines = append(own.Lines, matrixLine{Model: model, Cells: make([]*matrixCell, len(m.Columns))})
 			}
-			packed = append(packed, p)
+			for _, c := range m.Cells {
+				cell := newMatrixCell(m, c, rows[c.Row])
+				own.Null = own.Null || cell.HasNull
+				own.Lines[c.Model].Cells[c.Column] = cell
+			}
+			out = append(out, own)
 		}
-		return json.Marshal(packed)
+		return out, nil
 	})
-	if err == nil {
-		err = json.Unmarshal(text, &out)
+}
+
+// matrixBytes estimates the memory of matrices.
+func matrixBytes(all []runMatrix) int {
+	n := 0
+	for _, m := range all {
+		n += len(m.Lines) * (1 + len(m.Columns)) * 128
 	}
-	return out, err
+	return n
 }
 
 func finiteOrNil(v float64) *float64 {
@@ -106,27 +109,11 @@ func finiteOrNil(v float64) *float64 {
 	return &v
 }
 
-func orNaN(v *float64) float64 {
-	if v == nil {
-		return math.NaN()
-	}
-	return *v
-}
-
-// matrixKey identifies what a matrix shows, across runs.
-func matrixKey(m report.Matrix) string {
-	return fmt.Sprintf("%s.%s on %s", m.Section, m.Statistic, m.Data)
-}
-
-// overview returns a matrix of the latest runs, and what matrices can show, the most frequent
-// first. The matrix is the one that key names, or else the first of these. It is nil if no run has
-// scores under transformations.
-func (s *Server) overview(runs []runJSON, key string) (*runMatrix, []matrixChoice) {
-	type found struct {
-		run    runJSON
-		matrix packedMatrix
-	}
-	byKey := map[string][]found{}
+// overview returns a matrix of the latest runs, the choice that it shows, and what matrices can show,
+// the most frequent first. It is what key names, or else the first of these. The matrix is nil if no
+// run has scores under transformations.
+func (s *Server) overview(runs []runJSON, key string) (*runMatrix, string, []matrixChoice) {
+	byKey := map[string][]runMatrix{}
 	var choices []matrixChoice
 	shown := runs[:min(len(runs), maxMatrixRuns)]
 	for _, r := range shown {
@@ -139,62 +126,54 @@ func (s *Server) overview(runs []runJSON, key string) (*runMatrix, []matrixChoic
 			continue // its page says what is wrong
 		}
 		for _, m := range matrices {
-			k := matrixKey(m.Matrix)
-			if byKey[k] == nil {
-				choices = append(choices, matrixChoice{k, m.Title + " on " + m.Data})
+			m.Lines = slices.Clone(m.Lines)
+			for i := range m.Lines {
+				m.Lines[i].Run = r
 			}
-			byKey[k] = append(byKey[k], found{r, m})
+			if byKey[m.Key] == nil {
+				choices = append(choices, matrixChoice{m.Key, m.Title + " on " + m.Data})
+			}
+			byKey[m.Key] = append(byKey[m.Key], m)
 		}
 	}
 	if len(choices) == 0 {
-		return nil, nil
+		return nil, "", nil
 	}
 	slices.SortStableFunc(choices, func(a, b matrixChoice) int { return len(byKey[b.Key]) - len(byKey[a.Key]) })
 	if byKey[key] == nil {
 		key = choices[0].Key
 	}
-	first := byKey[key][0].matrix
-	out := &runMatrix{Title: first.Title, About: first.Meaning, Toward: first.Toward, Data: first.Data, More: len(runs) - len(shown)}
-	for _, f := range byKey[key] {
-		for _, c := range f.matrix.Columns {
+	out := byKey[key][0]
+	out.More, out.Columns, out.Lines = len(runs)-len(shown), nil, nil
+	for _, m := range byKey[key] {
+		for _, c := range m.Columns {
 			if !slices.Contains(out.Columns, c) {
 				out.Columns = append(out.Columns, c)
 			}
 		}
 	}
-	for _, f := range byKey[key] {
-		for i, model := range f.matrix.Models {
-			line := matrixLine{Run: f.run, Model: model, Cells: make([]*matrixCell, len(out.Columns))}
-			for k, c := range f.matrix.Cells {
-				if c.Model != i || k >= len(f.matrix.Scores) {
-					continue
-				}
-				cell := newMatrixCell(f.matrix.Matrix, c, f.matrix.Scores[k])
-				out.Null = out.Null || cell.HasNull
-				line.Cells[slices.Index(out.Columns, f.matrix.Columns[c.Column])] = cell
+	for _, m := range byKey[key] {
+		out.Null = out.Null || m.Null
+		for _, line := range m.Lines {
+			cells := make([]*matrixCell, len(out.Columns))
+			for k, c := range m.Columns {
+				cells[slices.Index(out.Columns, c)] = line.Cells[k]
 			}
-			out.Lines = append(out.Lines, line)
+			out.Lines = append(out.Lines, matrixLine{line.Run, line.Model, cells})
 		}
 	}
-	return out, choices
+	return &out, key, choices
 }
 
-// newMatrixCell returns a cell of a run's matrix with its score.
-func newMatrixCell(m report.Matrix, c report.MatrixCell, s packedScore) *matrixCell {
-	toPercent := func(v *float64) float64 { // with a margin of 4 % at both ends
-		if v == nil || m.High <= m.Low {
+// newMatrixCell returns a cell of a run's matrix.
+func newMatrixCell(m report.Matrix, c report.MatrixCell, r scores.Row) *matrixCell {
+	toPercent := func(v float64) float64 { // with a margin of 4 % at both ends
+		if finiteOrNil(v) == nil || m.High <= m.Low {
 			return 0
 		}
-		return 4 + 92*min(1, max(0, (*v-m.Low)/(m.High-m.Low)))
+		return 4 + 92*min(1, max(0, (v-m.Low)/(m.High-m.Low)))
 	}
-	return &matrixCell{Value: orNaN(s.Value), Low: orNaN(s.Low), High: orNaN(s.High), Null: orNaN(s.Null), Shade: int(math.Round(10 * c.Shade)), Chance: c.Chance,
-		At100: toPercent(s.Value), Low100: toPercent(s.Low), High100: toPercent(s.High), Null100: toPercent(s.Null), HasInterval: s.Low != nil && s.High != nil, HasNull: s.Null != nil}
-}
-
-// selected returns key if a choice has it, or else the key of the first choice. There must be one.
-func selected(choices []matrixChoice, key string) string {
-	if i := slices.IndexFunc(choices, func(c matrixChoice) bool { return c.Key == key }); i >= 0 {
-		return key
-	}
-	return choices[0].Key
+	return &matrixCell{Value: r.Value, Low: r.Low, High: r.High, Null: r.Null, Shade: int(math.Round(10 * c.Shade)), Chance: c.Chance,
+		At100: toPercent(r.Value), Low100: toPercent(r.Low), High100: toPercent(r.High), Null100: toPercent(r.Null),
+		HasInterval: finiteOrNil(r.Low) != nil && finiteOrNil(r.High) != nil, HasNull: finiteOrNil(r.Null) != nil}
 }

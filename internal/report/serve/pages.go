@@ -73,30 +73,24 @@ func errorPage(w http.ResponseWriter, status int, text string) {
 	page(w, status, "error", map[string]any{"Title": http.StatusText(status), "Text": text})
 }
 
+// assets are the files that pages load, by name.
+var assets = map[string]string{"serve.js": script, "serve.css": html.Style + style}
+
 func (s *Server) asset(w http.ResponseWriter, r *http.Request) error {
-	switch r.PathValue("name") {
-	case "serve.js":
-		w.Header().Set("Content-Type", "text/javascript; charset=utf-8")
-		io.WriteString(w, script)
-	case "serve.css":
-		w.Header().Set("Content-Type", "text/css; charset=utf-8")
-		io.WriteString(w, html.Style+style)
-	default:
+	name := r.PathValue("name")
+	text, known := assets[name]
+	if !known {
 		return problemf(http.StatusNotFound, "file not found")
 	}
+	http.ServeContent(w, r, name, time.Time{}, strings.NewReader(text))
 	return nil
 }
 
-// listPage shows the runs (executions of studies) in the served folders that match a query, and a
-// matrix of their scores.
+// listPage shows the runs that match a query, and a matrix of their scores.
 func (s *Server) listPage(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query().Get("q")
 	runs := s.matchingRuns(query)
-	matrix, choices := s.overview(runs, r.URL.Query().Get("score"))
-	score := ""
-	if matrix != nil {
-		score = selected(choices, r.URL.Query().Get("score"))
-	}
+	matrix, score, choices := s.overview(runs, r.URL.Query().Get("score"))
 	return page(w, http.StatusOK, "list", map[string]any{
 		"Matrix": matrix, "Choices": choices, "Score": score,
 		"Title": "Runs", "Query": query, "Runs": runs, "Total": len(s.library.runs()), "Unreadable": s.library.unreadable(),
@@ -109,12 +103,8 @@ func (s *Server) noPage(_ http.ResponseWriter, r *http.Request) error {
 	return problemf(http.StatusNotFound, "there is no page %s", r.URL.Path)
 }
 
-func (s *Server) runPage(w http.ResponseWriter, r *http.Request) error {
-	run, err := s.library.run(r.PathValue("id"))
-	if err != nil {
-		return err
-	}
-	record, err := run.record() // the contents of run.json: what was run, and by which version
+func (s *Server) runPage(w http.ResponseWriter, _ *http.Request, run *run) error {
+	record, err := run.record()
 	if err != nil {
 		return err
 	}
@@ -129,12 +119,7 @@ func (s *Server) runPage(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-func (s *Server) reportPage(w http.ResponseWriter, r *http.Request) error {
-	run, err := s.library.run(r.PathValue("id"))
-	if err != nil {
-		return err
-	}
-	// The stamp changes with the files of the run, so that a cached report is not out of date.
+func (s *Server) reportPage(w http.ResponseWriter, r *http.Request, run *run) error {
 	return s.sendReport(w, r, run.stamp(), func() (html.Run, error) {
 		record, err := run.resolved()
 		if err != nil {
@@ -145,7 +130,6 @@ func (s *Server) reportPage(w http.ResponseWriter, r *http.Request) error {
 			return html.Run{}, err
 		}
 		a := run.attachments()
-		// Replicates are the scores without one group of samples each, as in a jackknife.
 		if a.Replicates, err = s.replicates(run, record); err != nil {
 			a.Notes = append(a.Notes, "differences are not paired by sample: "+err.Error())
 		}

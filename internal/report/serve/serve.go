@@ -1,8 +1,6 @@
 // Package serve serves a folder of runs to the browser: a searchable list, each run with its report
 // and its progress, and comparisons of runs or models. The same data are available as JSON, CSV and
-// Parquet. A run is a folder with the results of one study. Its cells are the units of its work:
-// one measure of one model on one data set under one value of a transformation in one trial (one of
-// several repetitions of the random draws).
+// Parquet.
 //
 //	s, err := serve.New(serve.Options{Dirs: []string{"runs"}})
 //	defer s.Close()
@@ -39,8 +37,7 @@ type Options struct {
 	Dirs  []string // run folders, or folders that contain run folders at any depth
 	Hosts []string // additional host names of the server
 	Token string   // token that requests must carry; "" means none
-	// Measures holds the descriptors of measures (titles, statistics, ranges) for runs whose
-	// records (run.json) have none.
+	// Measures holds the descriptors of measures for runs whose records have none.
 	Measures []measure.Descriptor
 	// Every is the interval at which the progress of unfinished runs is checked; 0 means one
 	// second.
@@ -50,9 +47,11 @@ type Options struct {
 // A Server serves runs.
 type Server struct {
 	library        *library
-	pages          *cache[[]byte]             // compressed answers by URL, and summaries and matrices of runs
-	tables         *cache[[]scores.Row]       // the scores of runs
-	replicateCache *cache[*report.Replicates] // the jackknife replicates of the scores of runs
+	pages          *cache[[]byte] // compressed answers by URL
+	tables         *cache[[]scores.Row]
+	matrixCache    *cache[[]runMatrix]
+	summaryCache   *cache[summary]
+	replicateCache *cache[*report.Replicates]
 	options        Options
 	mux            *http.ServeMux
 }
@@ -67,6 +66,8 @@ func New(o Options) (*Server, error) {
 	s := &Server{library: l, options: o, mux: http.NewServeMux(),
 		pages:          newCache(maxPageBytes, func(text []byte) int { return len(text) }),
 		tables:         newCache(maxRowBytes, rowBytes),
+		matrixCache:    newCache(maxPageBytes, matrixBytes),
+		summaryCache:   newCache(maxSummaries, func(summary) int { return 1 }),
 		replicateCache: newCache(maxReplicates, func(*report.Replicates) int { return 1 })}
 	s.routes()
 	return s, nil
@@ -79,17 +80,17 @@ func (s *Server) routes() {
 	for pattern, handle := range map[string]func(http.ResponseWriter, *http.Request) error{
 		"GET /{$}":                             s.listPage,
 		"GET /":                                s.noPage,
-		"GET /runs/{id}":                       s.runPage,
-		"GET /runs/{id}/report":                s.reportPage,
+		"GET /runs/{id}":                       s.ofRun(s.runPage),
+		"GET /runs/{id}/report":                s.ofRun(s.reportPage),
 		"GET /compare":                         s.comparePage,
 		"GET /compare/report":                  s.compareReport,
 		"GET /assets/{name}":                   s.asset,
 		"GET /api/v1/openapi.json":             s.openAPI,
 		"GET /api/v1/runs":                     s.apiRuns,
-		"GET /api/v1/runs/{id}":                s.apiRun,
-		"GET /api/v1/runs/{id}/scores":         s.apiScores,
-		"GET /api/v1/runs/{id}/scores.csv":     s.apiCSV,
-		"GET /api/v1/runs/{id}/scores.parquet": s.apiParquet,
+		"GET /api/v1/runs/{id}":                s.ofRun(s.apiRun),
+		"GET /api/v1/runs/{id}/scores":         s.ofRun(s.apiScores),
+		"GET /api/v1/runs/{id}/scores.csv":     s.ofRun(s.apiCSV),
+		"GET /api/v1/runs/{id}/scores.parquet": s.ofRun(s.apiParquet),
 		"GET /api/v1/compare":                  s.apiCompare,
 		"GET /api/v1/events":                   s.events,
 	} {
@@ -98,6 +99,17 @@ func (s *Server) routes() {
 				fail(w, r, err)
 			}
 		})
+	}
+}
+
+// ofRun returns a handler that passes the run that the URL names.
+func (s *Server) ofRun(handle func(http.ResponseWriter, *http.Request, *run) error) func(http.ResponseWriter, *http.Request) error {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		run, err := s.library.run(r.PathValue("id"))
+		if err != nil {
+			return err
+		}
+		return handle(w, r, run)
 	}
 }
 

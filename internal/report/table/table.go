@@ -1,8 +1,6 @@
 // Package table formats scores as tables for papers and web pages: a line for each model (and data
 // set, layer or class, where they differ), a column for each statistic under each transformation,
-// and in each cell a value with its 95 % interval. A factor is a property of samples, such as their
-// class, to which a row (one score of a run) is limited. A variant tells apart scores that one
-// measure computes in several ways. A trial is one of several repetitions of all random draws.
+// and in each cell a value with its 95 % interval.
 //
 //	t, err := table.Of(rows, table.Options{})
 //	err = t.LaTeX(file)
@@ -55,29 +53,13 @@ type Line struct {
 // A Cell is a value with its interval, each "" if absent.
 type Cell struct{ Value, Interval string }
 
-// A field is a column that identifies a line.
-type field struct {
-	name  string
-	value func(*scores.Row) string
-}
+// labels are the fields that may identify a line, besides the model.
+var labels = []report.Field{"data", "layer", "other", "variant", "factor"}
 
-// labels are the columns that identify a line, after the model.
-var labels = []field{
-	{"data", func(r *scores.Row) string { return r.Data }},
-	{"layer", func(r *scores.Row) string { return r.Layer }},
-	{"other layer", func(r *scores.Row) string { return r.OtherLayer }},
-	{"variant", func(r *scores.Row) string { return r.Variant }},
-	{"factor", func(r *scores.Row) string { return r.Factor }},
-}
-
-// Of makes a table of rows. Means over parameter values and trials replace the rows that they
-// summarise. Layers are left out if there are scores of whole models. It fails if there are no
-// scores.
+// Of makes a table of rows. Rows that summarise others replace them. Layers are left out if there
+// are scores of whole models. It fails if there are no scores.
 func Of(rows []scores.Row, o Options) (*Table, error) {
 	shown := report.Overview(rows)
-	if len(shown) == 0 {
-		shown = report.OverTrials(rows) // of classes and factors
-	}
 	if !o.Every {
 		shown = headlines(shown, o.Measures)
 	}
@@ -87,12 +69,47 @@ func Of(rows []scores.Row, o Options) (*Table, error) {
 	if len(shown) == 0 {
 		return nil, errors.New("no scores for the table")
 	}
-	b := &builder{rows: shown, measures: report.Describe(shown, o.Measures), plain: o.Plain, lines: map[string]int{}, columns: map[columnKey]int{}}
-	b.findLabels()
-	for i := range shown {
-		b.add(&shown[i])
+	measures := report.Describe(shown, o.Measures)
+	t := &Table{Labels: []string{"model"}}
+	varying := []report.Field{"model"}
+	for _, f := range labels {
+		if len(f.Distinct(measures, shown)) > 1 {
+			varying = append(varying, f)
+			t.Labels = append(t.Labels, f.Title())
+		}
 	}
-	return b.table(), nil
+	names := make([][]string, len(shown)) // labels of the line of each row
+	for i := range shown {
+		for _, f := range varying {
+			names[i] = append(names[i], report.Printable(f.Of(measures, &shown[i])))
+		}
+	}
+	keys := columnKeys(shown, names)
+	columns := map[columnKey]int{}
+	for _, i := range columnOrder(keys) {
+		if _, seen := columns[keys[i]]; !seen {
+			columns[keys[i]] = len(t.Columns)
+			t.Columns = append(t.Columns, Column{report.Printable(keys[i].transform), shown[i].Measure, measures.Statistic(&shown[i])})
+		}
+	}
+	lines := map[string]int{}
+	for i, r := range shown {
+		key := strings.Join(names[i], "\x00")
+		line, seen := lines[key]
+		if !seen {
+			line = len(t.Lines)
+			lines[key] = line
+			t.Lines = append(t.Lines, Line{names[i], make([]Cell, len(t.Columns))})
+		}
+		cell := &t.Lines[line].Cells[columns[keys[i]]]
+		if *cell != (Cell{}) {
+			continue // repeated for every transformation
+		}
+		if cell.Value = report.Number(r.Value); !o.Plain {
+			cell.Interval = report.Interval(r.Low, r.High)
+		}
+	}
+	return t, nil
 }
 
 // headlines returns the rows of statistics with a direction (all of a measure that has none), and
@@ -110,120 +127,43 @@ func headlines(rows []scores.Row, known []measure.Descriptor) []scores.Row {
 // A columnKey identifies a column.
 type columnKey struct{ transform, measure, statistic string }
 
-// A builder collects the lines and columns of a table.
-type builder struct {
-	rows     []scores.Row
-	measures report.Measures
-	plain    bool
-	fields   []field            // of the labels
-	constant map[[2]string]bool // statistics that do not depend on the transformation
-	several  bool               // whether there are several transformations
-	lines    map[string]int     // index of a line, by its labels
-	columns  map[columnKey]int  // index of a column in out.Columns
-	out      Table
-	cells    []map[int]Cell // of each line, by column
-}
-
-// findLabels determines the labels in which lines differ, which always include the model, and the
-// statistics that do not depend on the transformation.
-func (b *builder) findLabels() {
-	b.fields, b.out.Labels = []field{{"model", b.measures.ModelLabel}}, []string{"model"}
-	for _, f := range labels {
-		if slices.ContainsFunc(b.rows, func(r scores.Row) bool { return f.value(&r) != f.value(&b.rows[0]) }) {
-			b.fields = append(b.fields, f)
-			b.out.Labels = append(b.out.Labels, f.name)
-		}
-	}
+// columnKeys returns the column of each row, whose line names identify. A statistic that is the same
+// under all transformations has a column without one.
+func columnKeys(rows []scores.Row, names [][]string) []columnKey {
 	type lineStatistic struct{ line, measure, statistic string }
 	first := map[lineStatistic]float64{}
-	b.constant = map[[2]string]bool{}
-	for i := range b.rows {
-		r := &b.rows[i]
-		b.several = b.several || r.Transform != b.rows[0].Transform
-		k, s := lineStatistic{strings.Join(b.labels(r), "\x00"), r.Measure, r.Statistic}, [2]string{r.Measure, r.Statistic}
+	varies := map[columnKey]bool{}
+	several := false
+	for i, r := range rows {
+		several = several || r.Transform != rows[0].Transform
+		k := lineStatistic{strings.Join(names[i], "\x00"), r.Measure, r.Statistic}
 		before, seen := first[k]
-		if _, known := b.constant[s]; !known {
-			b.constant[s] = true
+		if seen && !scores.ApproxEqual(before, r.Value) {
+			varies[columnKey{"", r.Measure, r.Statistic}] = true
 		}
-		b.constant[s] = b.constant[s] && (!seen || scores.ApproxEqual(before, r.Value))
 		first[k] = r.Value
 	}
+	keys := make([]columnKey, len(rows))
+	for i, r := range rows {
+		keys[i] = columnKey{"", r.Measure, r.Statistic}
+		if varies[keys[i]] || !several {
+			keys[i].transform = strings.TrimSuffix(r.Transform+" "+r.Parameter, " ")
+		}
+	}
+	return keys
 }
 
-// labels returns the labels of the line of a row.
-func (b *builder) labels(r *scores.Row) []string {
-	var out []string
-	for _, f := range b.fields {
-		out = append(out, report.Printable(f.value(r)))
-	}
-	return out
-}
-
-// add enters a row into its line and column.
-func (b *builder) add(r *scores.Row) {
-	names := b.labels(r)
-	key := strings.Join(names, "\x00")
-	line, seen := b.lines[key]
-	if !seen {
-		line = len(b.out.Lines)
-		b.lines[key] = line
-		b.out.Lines = append(b.out.Lines, Line{Labels: names})
-		b.cells = append(b.cells, map[int]Cell{})
-	}
-	column := b.column(r)
-	if _, filled := b.cells[line][column]; filled {
-		return // repeated for every transformation
-	}
-	cell := Cell{Value: report.Number(r.Value)}
-	if !b.plain {
-		cell.Interval = report.Interval(r.Low, r.High)
-	}
-	b.cells[line][column] = cell
-}
-
-// column returns the index of the column of a row, which it adds if there is none.
-func (b *builder) column(r *scores.Row) int {
-	k := columnKey{r.Transform, r.Measure, r.Statistic}
-	if r.Parameter != "" {
-		k.transform += " " + r.Parameter
-	}
-	if b.constant[[2]string{r.Measure, r.Statistic}] && b.several {
-		k.transform = ""
-	}
-	i, seen := b.columns[k]
-	if !seen {
-		i = len(b.out.Columns)
-		b.columns[k] = i
-		b.out.Columns = append(b.out.Columns, Column{report.Printable(k.transform), r.Measure, b.measures.Statistic(r)})
-	}
-	return i
-}
-
-// table orders the columns: first those without a transformation, then by transformation.
-func (b *builder) table() *Table {
-	order := make([]int, len(b.out.Columns))
-	var transforms []string
-	for i, c := range b.out.Columns {
+// columnOrder returns the indices of rows in the order of their columns: first those without a
+// transformation, then by transformation.
+func columnOrder(keys []columnKey) []int {
+	place := map[string]int{"": 0}
+	order := make([]int, len(keys))
+	for i, k := range keys {
 		order[i] = i
-		if !slices.Contains(transforms, c.Transform) {
-			transforms = append(transforms, c.Transform)
+		if _, seen := place[k.transform]; !seen {
+			place[k.transform] = len(place)
 		}
 	}
-	place := func(i int) int {
-		if t := b.out.Columns[i].Transform; t != "" {
-			return 1 + slices.Index(transforms, t)
-		}
-		return 0
-	}
-	slices.SortStableFunc(order, func(i, j int) int { return place(i) - place(j) })
-	t := &Table{Labels: b.out.Labels, Lines: b.out.Lines}
-	for _, i := range order {
-		t.Columns = append(t.Columns, b.out.Columns[i])
-	}
-	for n := range t.Lines {
-		for _, i := range order {
-			t.Lines[n].Cells = append(t.Lines[n].Cells, b.cells[n][i])
-		}
-	}
-	return t
+	slices.SortStableFunc(order, func(i, j int) int { return place[keys[i].transform] - place[keys[j].transform] })
+	return order
 }

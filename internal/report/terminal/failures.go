@@ -5,19 +5,17 @@ import (
 	"io"
 	"strings"
 
+	"github.com/charmbracelet/lipgloss"
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/noether-ml/noether/internal/report"
 	"github.com/noether-ml/noether/scores"
 )
 
-// maxFailures is the maximum number of failures in a table. The folder failures in the run folder,
-// which holds the results of a study, has all.
+// maxFailures is the maximum number of failures in a table. The run folder has all.
 const maxFailures = 40
 
-// WriteFailures prints a table of failures, the work of a study that failed, and their errors. Work
-// is a measure of one model on one data set under one transformation value, or all measures of a
-// model or a data set that could not be opened.
+// WriteFailures prints a table of failures: the work of a study that failed, and the errors.
 func WriteFailures(w io.Writer, failed []scores.Failure, o Options) error {
 	if o.Width <= 0 {
 		o.Width = defaultWidth
@@ -45,19 +43,10 @@ func (p *printer) failed(failed []scores.Failure) {
 	}
 	what = min(what, p.width*2/5)
 	for _, n := range shown {
-		left := report.Fold(affectedWork(n), what)
-		right := report.Fold(report.Printable(n.Text), p.width-what-2)
-		for i := range max(len(left), len(right)) {
-			l, r := "", ""
-			if i < len(left) {
-				l = left[i]
-			}
-			if i < len(right) {
-				r = right[i]
-			}
-			pad := strings.Repeat(" ", max(0, what-ansi.StringWidth(l)))
-			p.line(strings.TrimRight(l+pad+"  "+p.style.warn.Render(r), " "))
-		}
+		left := strings.Join(report.Fold(affectedWork(n), what), "\n")
+		right := strings.Join(report.Fold(report.Printable(n.Text), p.width-what-2), "\n")
+		left = p.style.plain.Width(what + 2).Render(left)
+		p.out.WriteString(trimLines(lipgloss.JoinHorizontal(lipgloss.Top, left, p.style.warn.Render(right))))
 	}
 	if more > 0 {
 		p.line(p.style.faint.Render(fmt.Sprintf("and %d more; the folder failures has a file for each", more)))

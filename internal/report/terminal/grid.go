@@ -25,13 +25,13 @@ type grid struct {
 type gridRow struct {
 	labels []string
 	values []gridValue
-	null   string // the value that chance alone gives; "" where there is none
+	null   string // "" where there is none
 }
 
 // A gridValue is a score with its confidence interval and, for layers, the layer.
 type gridValue struct {
 	layer, other    string // other: the layer that it is compared with, if its name differs
-	depth           int    // of the layer: the number of nodes on the longest path from the input
+	depth           int    // of the layer
 	value, interval string
 }
 
@@ -166,11 +166,7 @@ func (v gridValue) write(l layout) string {
 	if v.other != "" { // one below the other, because side by side they could be shortened to the same text
 		return strings.Join(parts, " ") + "\n" + report.Shorten(v.layer, l.layers) + "\n" + withOther + report.Shorten(v.other, l.layers-len(withOther))
 	}
-	name := v.name(l.layers)
-	if l.stacked {
-		return strings.Join(parts, " ") + "\n" + name
-	}
-	return strings.Join(append(parts, name), " ")
+	return strings.Join(parts, " ") + separator(l.stacked) + v.name(l.layers)
 }
 
 // name returns the layer's name in at most width columns. A name that must be cut starts with the

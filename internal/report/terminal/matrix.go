@@ -46,7 +46,7 @@ func (p *printer) columns(m report.Matrix, rows []scores.Row, low, high int) {
 		v := valueOf(rows[c.Row])
 		v.layer, v.other = "", "" // the names of the layers are not shown
 		if c.Chance {
-			v.value += "*" // no better than the null, the value that chance alone gives
+			v.value += "*"
 		}
 		g.rows[c.Model].values[c.Column-low] = v
 	}

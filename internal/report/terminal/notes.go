@@ -5,19 +5,7 @@ import (
 	"strings"
 
 	"github.com/noether-ml/noether/internal/report"
-	"github.com/noether-ml/noether/scores"
 )
-
-// skipped prints the measures that a run left out, with the reasons and the models, layers or data
-// to which they did not apply.
-func (p *printer) skipped(skipped []scores.Skip) {
-	p.notes("Skipped", report.SkipNotes(skipped), "place")
-}
-
-// warnings prints the warnings of a run, general, and those of its scores.
-func (p *printer) warnings(rows []scores.Row, general []string) {
-	p.notes("Warnings", report.WarningNotes(rows, general), "score")
-}
 
 // notes prints at most longestList notes (texts with the places where they apply) under a title,
 // each with the number of its occurrences and the first two of them. unit is the noun for an

@@ -1,14 +1,8 @@
-// Package terminal prints the scores of a run (one execution of a study) as text tables.
+// Package terminal prints the scores of a run as text tables.
 //
 //	err := terminal.Write(os.Stdout, result.Rows, result.Record, terminal.Options{Width: 120})
 //
-// The depth of a layer is the number of operations on the longest path from the input. The null of
-// a score is what chance alone gives. A factor is a property of samples, such as their class, to
-// which a score is limited or which a probe predicts. A variant tells apart scores that one measure computes in several ways.
-// The direction of a statistic is the end of its range that is better, if one is. Widths are in
-// columns of the terminal.
-//
-// Names of models, layers and transformations come from untrusted files; control characters are
+// Widths are in columns of the terminal. Names of models, layers and transformations come from untrusted files; control characters are
 // removed from them.
 package terminal
 
@@ -64,8 +58,8 @@ func Write(w io.Writer, rows []scores.Row, rec scores.Record, o Options) error {
 		p.line("")
 		p.wrapped(p.style.faint, "Layers and further statistics: in the report, and with --all.", 0)
 	}
-	p.skipped(rec.Skipped)
-	p.warnings(rows, rec.Warnings)
+	p.notes("Skipped", report.SkipNotes(rec.Skipped), "place")
+	p.notes("Warnings", report.WarningNotes(rows, rec.Warnings), "score")
 	p.failed(rec.Failed)
 	_, err := io.WriteString(w, p.out.String())
 	return err
@@ -149,8 +143,7 @@ func (p *printer) measure(m measure.Descriptor) {
 // gridLabels are the headings of the labels of a row.
 var gridLabels = []string{"model", "data", "transform", "factor", "variant"}
 
-// labelsOf returns the labels of a series (the scores of one statistic of one model under one
-// transformation), in the order of gridLabels.
+// labelsOf returns the labels of a series, in the order of gridLabels.
 func labelsOf(s report.Series) []string {
 	return []string{s.Model, s.Data, s.Transform, s.Factor, s.Variant}
 }
@@ -158,9 +151,8 @@ func labelsOf(s report.Series) []string {
 // predictions returns a grid with a row for each model, data set, transformation, factor and
 // variant, and a column for each statistic.
 func (p *printer) predictions(m measure.Descriptor) grid {
-	type key struct{ model, data, transform, factor, variant string }
 	g := grid{title: strings.ToUpper(m.Name), labels: slices.Clone(gridLabels)}
-	place := make(map[key]int)
+	place := make(map[[5]string]int)
 	statistics := m.Statistics
 	if len(statistics) > maxColumns {
 		statistics = report.Headline(m)
@@ -169,15 +161,12 @@ func (p *printer) predictions(m measure.Descriptor) grid {
 	for column, s := range statistics {
 		g.values = append(g.values, s.Name+arrow(s.Direction))
 		for _, one := range report.SeriesOf(p.shown, m, s.Name) {
-			k := key{one.Model, one.Data, one.Transform, one.Factor, one.Variant}
+			k := [5]string(labelsOf(one))
 			i, seen := place[k]
 			if !seen {
 				i = len(g.rows)
 				place[k] = i
-				g.rows = append(g.rows, gridRow{
-					labels: labelsOf(one),
-					values: make([]gridValue, len(statistics)),
-				})
+				g.rows = append(g.rows, gridRow{labels: labelsOf(one), values: make([]gridValue, len(statistics))})
 			}
 			v := valueOf(one.Rows[0])
 			v.layer, v.other = "", "" // the same for all rows
@@ -216,11 +205,7 @@ func (p *printer) layers(m measure.Descriptor, s measure.StatisticDescriptor) gr
 			g.values = []string{"most alike", "least alike"}
 		}
 		fewest, most = min(fewest, len(one.Rows)), max(most, len(one.Rows))
-		g.rows = append(g.rows, gridRow{
-			labels: labelsOf(one),
-			values: extremes(one, s.Direction, unit),
-			null:   nullOf(one),
-		})
+		g.rows = append(g.rows, gridRow{labelsOf(one), extremes(one, s.Direction, unit), nullOf(one)})
 	}
 	g.moveSharedLabels()
 	if most == 1 {
@@ -242,8 +227,8 @@ func extremes(s report.Series, d measure.Direction, unit string) []gridValue {
 	return []gridValue{best, worst}
 }
 
-// observations returns the number of observations (such as samples) of some statistics of a
-// measure, or its range over the rows.
+// observations returns the number of observations of some statistics of a measure, or its range over
+// the rows.
 func (p *printer) observations(m measure.Descriptor, of []measure.StatisticDescriptor) string {
 	low, high := math.MaxInt, 0
 	for i := range p.shown {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/seed"
+	"github.com/noether-ml/noether/internal/study/open"
 	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/measure"
 )
@@ -29,8 +30,8 @@ type Data struct {
 }
 
 // openData opens the data set of an entry of the study file.
-func openData(ctx context.Context, s *spec.Study, spec spec.Data) (*Data, error) {
-	src, err := s.OpenData(ctx, spec)
+func openData(ctx context.Context, files *open.Files, s *spec.Study, spec spec.Data) (*Data, error) {
+	src, err := files.Data(ctx, spec)
 	if err != nil {
 		return nil, err
 	}

@@ -35,7 +35,7 @@ func (p *Plan) checkImageSizes(ctx context.Context, m *Model) error {
 		if size == first || size == [2]int{} || first == [2]int{} {
 			continue
 		}
-		return m.Entry.Errorf("preprocess", "model %s takes images of any size, but those of data %s are %s and those of data %s are %s: set one size with preprocess: {crop: %s}, or write a study for each",
+		return m.Entry.At("preprocess").Errorf("model %s takes images of any size, but those of data %s are %s and those of data %s are %s: set one size with preprocess: {crop: %s}, or write a study for each",
 			m.Entry.Name, p.Data[0].Entry.Name, sizeText(first), d.Entry.Name, sizeText(size), cropText(first))
 	}
 	return nil
@@ -61,12 +61,12 @@ func (p *Plan) checkInputs(ctx context.Context, m *Model) error {
 	for _, d := range p.Data {
 		info := d.inputInfo(ctx)
 		if kind := info.kind(); kind != taken {
-			return m.Entry.Errorf("", "model %s takes %s, but data %s are %s", m.Entry.Name, taken, d.Entry.Name, kind)
+			return m.Entry.At().Errorf("model %s takes %s, but data %s are %s", m.Entry.Name, taken, d.Entry.Name, kind)
 		}
 		if first := p.Data[0].inputInfo(ctx); !slices.EqualFunc(info.arrays, first.arrays, dataset.Array.Equal) {
-			return m.Entry.Errorf("", "data %s are %s, and data %s %s: write a study for each", p.Data[0].Entry.Name, dataset.ArraysText(first.arrays), d.Entry.Name, dataset.ArraysText(info.arrays))
+			return m.Entry.At().Errorf("data %s are %s, and data %s %s: write a study for each", p.Data[0].Entry.Name, dataset.ArraysText(first.arrays), d.Entry.Name, dataset.ArraysText(info.arrays))
 		}
-		needed = needed || d.Entry.Pairs == nil
+		needed = needed || !d.Entry.ReadyPairs()
 	}
 	for _, t := range p.Study.Transforms {
 		for _, c := range t.Cells { // one for each value of the transformation's parameters

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/noether-ml/noether/internal/catalog"
 	"github.com/noether-ml/noether/internal/orttest"
 	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/internal/testmodel"
@@ -17,7 +18,7 @@ func TestKeyText(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "small", testmodel.Options{})
-	s, err := spec.Parse(filepath.Join(dir, "study.yaml"), []byte(`name: key
+	s, err := catalog.Parse(filepath.Join(dir, "study.yaml"), []byte(`name: key
 seed: 7
 data: [{name: shapes, shapes: {n: 20, size: 16, seed: 2}}, {name: "<more>", shapes: {n: 30, size: 16, seed: 3}}]
 models: [{name: small, onnx: small.onnx}, {name: again, onnx: small.onnx, layers: [output]}]

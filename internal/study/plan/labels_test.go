@@ -4,8 +4,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/noether-ml/noether/internal/catalog"
 	"github.com/noether-ml/noether/internal/orttest"
-	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/internal/testmodel"
 )
 
@@ -16,7 +16,7 @@ func TestLabelsAreModelOutputs(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "small", testmodel.Options{})
-	s, err := spec.Parse(filepath.Join(dir, "study.yaml"), []byte(`name: labels
+	s, err := catalog.Parse(filepath.Join(dir, "study.yaml"), []byte(`name: labels
 data: [{name: shapes, shapes: {n: 150, size: 16, seed: 2}}]
 models: [{name: small, onnx: small.onnx}]
 measures: [accuracy]

@@ -3,8 +3,8 @@ package plan
 import (
 	"slices"
 
-	"github.com/noether-ml/noether/internal/procedure"
 	"github.com/noether-ml/noether/internal/study/spec"
+	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -15,9 +15,9 @@ import (
 // models have different numbers of them.
 func pairLayers(m spec.MeasureSpec, a, b *Model) (layersA, layersB []tensor.Layer, pairs [][2]int, err error) {
 	switch m.LayerPairing() {
-	case procedure.Penultimate:
+	case measure.PairPenultimate:
 		return a.penultimate, b.penultimate, diagonal(1), nil
-	case procedure.Same:
+	case measure.PairSame:
 		if pairs = sameNames(a.layers, b.layers); pairs != nil {
 			return a.layers, b.layers, pairs, nil
 		}
@@ -26,7 +26,7 @@ func pairLayers(m spec.MeasureSpec, a, b *Model) (layersA, layersB []tensor.Laye
 				a.Entry.Name, len(a.layers), b.Entry.Name, len(b.layers))
 		}
 		return a.layers, b.layers, diagonal(len(a.layers)), nil
-	case procedure.Grid:
+	case measure.PairGrid:
 		for i := range a.layers {
 			for j := range b.layers {
 				pairs = append(pairs, [2]int{i, j})
@@ -69,7 +69,7 @@ func procedureLayers(m spec.MeasureSpec, model *Model) []tensor.Layer {
 	switch m.LayerPairing() {
 	case "":
 		return nil
-	case procedure.Penultimate:
+	case measure.PairPenultimate:
 		return model.penultimate
 	}
 	return model.layers

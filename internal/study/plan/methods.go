@@ -45,7 +45,7 @@ func ForComparisons(a, b *model.Model, src dataset.Source, comparisons []measure
 		second = &Model{Entry: spec.Model{Name: "b"}, Net: b, layers: b.Layers()}
 	}
 	for _, one := range comparisons {
-		if err := p.addBetween(first, second, d, View{}, spec.MeasureSpec{Method: one}); err != nil {
+		if err := p.addBetween(first, second, d, View{}, spec.MeasureSpec{Method: one, Pairs: spec.Pairs{Layers: measure.PairGrid}}); err != nil {
 			return nil, err
 		}
 	}

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/noether-ml/noether/engine/ort"
 	"github.com/noether-ml/noether/internal/config"
 	"github.com/noether-ml/noether/internal/model"
+	"github.com/noether-ml/noether/internal/study/open"
 	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -17,12 +19,12 @@ import (
 // openModel opens a model that an entry of the study names: graph, preprocessing and layers. If
 // neither the model nor the preprocessing sets the size of images or the length of audio, it takes
 // those of the data.
-func openModel(ctx context.Context, s *spec.Study, entry spec.Model, data inputInfo, o Options) (*Model, error) {
-	path, err := s.FindModel(ctx, entry)
+func openModel(ctx context.Context, files *open.Files, s *spec.Study, entry spec.Model, data inputInfo, o Options) (*Model, error) {
+	path, err := files.Model(ctx, entry)
 	if err != nil {
 		return nil, err
 	}
-	pre, err := s.Preprocessing(ctx, entry, path, func(text string) { o.Warnf("%s", text) })
+	pre, err := files.Preprocessing(ctx, entry, path, func(text string) { o.Warnf("%s", text) })
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +60,7 @@ func openModel(ctx context.Context, s *spec.Study, entry spec.Model, data inputI
 	m, err := model.Open(ctx, net, model.Options{Layers: wanted, Axes: axes, Tokens: tokens, Input: entry.Input, Layout: entry.Layout,
 		Inputs: inputs, Output: entry.Output.Scores, Scores: entry.Scores, Decode: decode, Preprocess: pre, Size: data.size, Samples: samplesOf(data.waveform, pre), Arrays: data.arrays})
 	if err != nil {
-		return nil, entry.AddPosition(err)
+		return nil, addPosition(entry, err)
 	}
 	if entry.SHA256 != "" && entry.SHA256 != m.SHA256() {
 		return nil, entry.ONNX.Errorf("%s has the SHA-256 %s, not %s: the model differs from the one recorded in the study", path, m.SHA256(), entry.SHA256)
@@ -86,6 +88,16 @@ func openModel(ctx context.Context, s *spec.Study, entry spec.Model, data inputI
 		}
 	}
 	return opened, err
+}
+
+// addPosition adds to an error of model.Open the position in the study file of the key that caused
+// it. An error that names no key is returned as it is.
+func addPosition(entry spec.Model, err error) error {
+	var setting *model.SettingError
+	if !errors.As(err, &setting) {
+		return err
+	}
+	return entry.At(setting.Path...).Errorf("%w", err)
 }
 
 // RandomWarning names the nodes of a model that draw random numbers, or returns "".

@@ -8,6 +8,7 @@ import (
 
 	"github.com/noether-ml/noether/engine/ort"
 	"github.com/noether-ml/noether/internal/features"
+	"github.com/noether-ml/noether/internal/fetch"
 	"github.com/noether-ml/noether/internal/linalg"
 	"github.com/noether-ml/noether/internal/study/internal/telemetry"
 	"github.com/noether-ml/noether/scores"
@@ -32,6 +33,7 @@ type Options struct {
 	SaveFraction float64             // maximum fraction of the time that saving may take; 0: a twentieth
 	Progress     func(Progress)      // called after each batch; may be nil
 	FailFast     bool                // stop at the first failure
+	Downloads    *fetch.Cache        // cache of files that the study names by URL; nil: the user's default cache
 	FeatureCache *features.Store     // activations that runs share; nil: the user's default cache
 	Warn         func(string)        // called with warnings that belong to no score; may be nil
 	Log          *slog.Logger        // receives the log of the run; may be nil

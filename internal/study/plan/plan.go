@@ -9,6 +9,7 @@ import (
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/internal/study/internal/telemetry"
+	"github.com/noether-ml/noether/internal/study/open"
 	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/scores"
 )
@@ -52,15 +53,14 @@ func New(ctx context.Context, s *spec.Study, o Options) (*Plan, error) {
 func (p *Plan) open(ctx context.Context, o Options) (err error) {
 	ctx, opened := telemetry.Span(ctx, "open") // of a trace
 	defer func() { telemetry.EndSpan(opened, err) }()
-	// The cache holds downloads.
-	p.Study.OpenCache(func(text string) { o.Warnf("%s", text) })
-	if err := p.openData(ctx, o); err != nil {
+	files := open.New(p.Study, open.Options{Cache: o.Downloads, Log: func(text string) { o.Warnf("%s", text) }})
+	if err := p.openData(ctx, files, o); err != nil {
 		return err
 	}
 	if err := checkModelNames(p.Study, o.Only); err != nil {
 		return err
 	}
-	if err := p.openModels(ctx, o); err != nil {
+	if err := p.openModels(ctx, files, o); err != nil {
 		return err
 	}
 	defer machine.AllowGarbage()() // for the many small objects of a large study
@@ -69,17 +69,17 @@ func (p *Plan) open(ctx context.Context, o Options) (err error) {
 
 // openData opens all data. Data that cannot be opened are recorded as failures; it is an error if
 // none can.
-func (p *Plan) openData(ctx context.Context, o Options) error {
+func (p *Plan) openData(ctx context.Context, files *open.Files, o Options) error {
 	for _, d := range p.Study.Data {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		open, err := openData(ctx, p.Study, d)
+		opened, err := openData(ctx, files, p.Study, d)
 		switch {
 		case err == nil:
-			open.Unreadable.log = o.Log
-			p.Data = append(p.Data, open)
-			for _, note := range dataset.Notes(open.Source) {
+			opened.Unreadable.log = o.Log
+			p.Data = append(p.Data, opened)
+			for _, note := range dataset.Notes(opened.Source) {
 				o.Warnf("data %s: %s", d.Name, note)
 			}
 		case ctx.Err() != nil:
@@ -98,7 +98,7 @@ func (p *Plan) openData(ctx context.Context, o Options) error {
 }
 
 // openModels opens the models that the plan needs. It handles failures as openData does.
-func (p *Plan) openModels(ctx context.Context, o Options) error {
+func (p *Plan) openModels(ctx context.Context, files *open.Files, o Options) error {
 	// first describes the samples of the study's first data set: models that take any size use its
 	// size for all data. It is zero, which means unknown, if that data set could not be opened.
 	var first inputInfo
@@ -112,15 +112,15 @@ func (p *Plan) openModels(ctx context.Context, o Options) error {
 		if !p.mustOpen(m.Name) {
 			continue
 		}
-		open, err := openModel(ctx, p.Study, m, first, o)
+		opened, err := openModel(ctx, files, p.Study, m, first, o)
 		if err == nil {
-			err = p.checkInputs(ctx, open)
+			err = p.checkInputs(ctx, opened)
 		}
 		if err == nil {
-			err = p.checkImageSizes(ctx, open)
+			err = p.checkImageSizes(ctx, opened)
 		}
 		if err == nil {
-			p.Models = append(p.Models, open)
+			p.Models = append(p.Models, opened)
 			continue
 		}
 		if ctx.Err() != nil {

@@ -100,7 +100,7 @@ func (p *Plan) checkNames(j *procedure.Job, spec spec.MeasureSpec) error {
 	if unknown.OtherData && slices.ContainsFunc(p.Data, func(d *Data) bool { return slices.Contains(d.Source.Factors(), unknown.Name) }) {
 		return nil
 	}
-	return spec.Position(unknown).Errorf("%s: no %s %q; %s", spec.Name(), unknown.What, unknown.Name, config.Suggest(unknown.Name, unknown.Known))
+	return spec.Position(unknown.Key, unknown.Name).Errorf("%s: no %s %q; %s", spec.Name(), unknown.What, unknown.Name, config.Suggest(unknown.Name, unknown.Known))
 }
 
 // job returns the job of a cell, without the fields that package run sets.

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/catalog"
 	"github.com/noether-ml/noether/internal/orttest"
-	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/internal/testmodel"
 )
 
@@ -24,7 +24,7 @@ func TestTrialsTakeNewImages(t *testing.T) {
 	testmodel.Write(t, dir, "b", testmodel.Options{})
 	// By number of samples: whether each of three trials, which take 30 samples each, is Repeated.
 	for n, repeated := range map[int][]bool{90: {false, false, false}, 75: {false, false, true}, 30: {false, true, true}} {
-		s, err := spec.Parse(filepath.Join(dir, "study.yaml"), fmt.Appendf(nil, `name: trials
+		s, err := catalog.Parse(filepath.Join(dir, "study.yaml"), fmt.Appendf(nil, `name: trials
 data: [{name: shapes, shapes: {n: %d, size: 16, seed: 2}}]
 models: [{name: a, onnx: a.onnx}, {name: b, onnx: b.onnx}]
 measures: [{stir: {between: [a, b], images: 30}}]
@@ -70,7 +70,7 @@ func TestLabelsOfPairs(t *testing.T) {
 	testmodel.Write(t, dir, "two", testmodel.Options{Classes: 2})
 	testmodel.Write(t, dir, "eight", testmodel.Options{Classes: 8})
 	plan := func(between string) (*Plan, error) {
-		s, err := spec.Parse(filepath.Join(dir, "study.yaml"), fmt.Appendf(nil, `name: labels
+		s, err := catalog.Parse(filepath.Join(dir, "study.yaml"), fmt.Appendf(nil, `name: labels
 data: [{name: shapes, shapes: {n: 60, size: 16}}]
 models: [{name: two, onnx: two.onnx, layers: [conv]}, {name: eight, onnx: eight.onnx, layers: [conv]}]
 measures: [{stitching: {between: %s}}]

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/noether-ml/noether/engine"
+	"github.com/noether-ml/noether/internal/catalog"
 	"github.com/noether-ml/noether/internal/orttest"
 	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/internal/testmodel"
@@ -19,7 +20,7 @@ func onePass(t *testing.T, samples int, o testmodel.Options, more string) (*spec
 	t.Helper()
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "net", o)
-	s, err := spec.Parse(filepath.Join(dir, "study.yaml"), fmt.Appendf(nil, `name: sums
+	s, err := catalog.Parse(filepath.Join(dir, "study.yaml"), fmt.Appendf(nil, `name: sums
 data: [{name: shapes, shapes: {n: %d, size: 16}}]
 models: [{name: net, onnx: net.onnx, layers: [conv, "op:Relu"]}]
 %s

@@ -6,6 +6,7 @@ import (
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/procedure"
 	"github.com/noether-ml/noether/internal/study/spec"
+	"github.com/noether-ml/noether/transform"
 )
 
 // forEachView calls f for each view and stops at the first error. A view is a transformation value
@@ -27,7 +28,7 @@ func procedureViews(s *spec.Study, method procedure.Procedure, d *Data) []View {
 	bases := []View{{}}
 	switch {
 	case !method.Needs().Transform, method.Needs().OwnTrajectories && hasTrajectories(d.Source):
-	case d.Entry.Pairs != nil:
+	case d.Entry.ReadyPairs():
 		// On is what is transformed; Per is what random parameters are drawn for.
 		bases[0] = View{Name: "pair", On: "input", Per: "trial"}
 		if method.Needs().ReadyPairs {
@@ -57,7 +58,7 @@ func hasTrajectories(src dataset.Source) bool {
 
 // procedureView returns the view of a transformation for a procedure, with all its values.
 func procedureView(t *spec.Transform) View {
-	return View{Name: t.Name, On: t.On, Per: t.Per, canonical: json.RawMessage(spec.CanonicalJSON(t.CanonicalForm())), allValues: t.AllValues()}
+	return View{Name: t.Name, On: t.On, Per: t.Per, canonical: json.RawMessage(spec.CanonicalJSON(t.CanonicalForm())), allValues: allValues(t)}
 }
 
 // views returns the views of a data set: all values and trials of the study's transformations, or
@@ -65,7 +66,7 @@ func procedureView(t *spec.Transform) View {
 // a transformation.
 func views(s *spec.Study, d *Data) []View {
 	var out []View
-	if d.Entry.Pairs != nil {
+	if d.Entry.ReadyPairs() {
 		for trial := range s.Trials {
 			out = append(out, View{Name: "pair", Trial: trial, On: "input", Per: "trial"})
 		}
@@ -81,6 +82,22 @@ func views(s *spec.Study, d *Data) []View {
 				out = append(out, View{Name: t.Name, Parameter: c.Parameter, Trial: trial,
 					On: t.On, Per: t.Per, Transform: c.Transform, canonical: canonical})
 			}
+		}
+	}
+	return out
+}
+
+// allValues returns the transformation with all its values, as procedures use it. Range is the smallest range that holds all values,
+// nil if a value is not a single number.
+func allValues(t *spec.Transform) *procedure.Transform {
+	out := &procedure.Transform{Name: t.Name, Identity: spec.CanonicalJSON(t.CanonicalForm()), PerTrial: t.Per == "trial", Range: t.Cells[0].Number}
+	for _, c := range t.Cells {
+		out.Values = append(out.Values, procedure.Value{Parameter: c.Parameter, Transform: c.Transform})
+		if out.Range != nil && c.Number != nil {
+			union := transform.Uniform(min(out.Range.Low, c.Number.Low), max(out.Range.High, c.Number.High))
+			out.Range = &union
+		} else {
+			out.Range = nil
 		}
 	}
 	return out

@@ -10,10 +10,10 @@ import (
 	"testing"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/catalog"
 	"github.com/noether-ml/noether/internal/orttest"
 	"github.com/noether-ml/noether/internal/study/internal/telemetry"
 	"github.com/noether-ml/noether/internal/study/plan"
-	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/measure"
 )
@@ -58,7 +58,7 @@ func newTestFeeder(t *testing.T, c testPass) *feeder {
 	t.Helper()
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "net", c.model)
-	s, err := spec.Parse(filepath.Join(dir, "study.yaml"), []byte(distances), nil)
+	s, err := catalog.Parse(filepath.Join(dir, "study.yaml"), []byte(distances), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,11 +12,11 @@ import (
 	"strings"
 
 	"github.com/noether-ml/noether/internal/atomicfile"
+	"github.com/noether-ml/noether/internal/catalog"
 	"github.com/noether-ml/noether/internal/checksum"
 	"github.com/noether-ml/noether/internal/filesys"
 	"github.com/noether-ml/noether/internal/study/internal/guard"
 	"github.com/noether-ml/noether/internal/study/plan"
-	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -107,7 +107,7 @@ func (c *checker) openPlan(ctx context.Context, o plan.Options) error {
 			return c.report("study.yaml", Damaged, altered.Error(), c.moveAside)
 		}
 	}
-	s, err := spec.Load(c.folder.Path("study.yaml"), nil)
+	s, err := catalog.Load(c.folder.Path("study.yaml"), nil)
 	if err == nil {
 		c.plan, err = plan.New(ctx, s, o)
 	}

@@ -11,8 +11,9 @@ import (
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/blocks"
+	"github.com/noether-ml/noether/internal/catalog"
 	"github.com/noether-ml/noether/internal/checksum"
-	"github.com/noether-ml/noether/internal/fetch"
+	"github.com/noether-ml/noether/internal/fetch/uri"
 	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/internal/plural"
 	"github.com/noether-ml/noether/internal/study/plan"
@@ -131,7 +132,7 @@ func (r *Writer) Record(done bool) scores.Record {
 }
 
 // descriptors returns the descriptors of the measures of the study, each once, in the order of
-// spec.Families; measures that are not listed there come last, in the order of the study. If a
+// catalog.Measures; measures that are not listed there come last, in the order of the study. If a
 // measure occurs with different settings, its Reading (how to read its scores) describes each of
 // them.
 func descriptors(p *plan.Plan) []measure.Descriptor {
@@ -147,8 +148,8 @@ func descriptors(p *plan.Plan) []measure.Descriptor {
 		}
 	}
 	familyIndex := func(d measure.Descriptor) int {
-		families := spec.Families()
-		if i := slices.IndexFunc(families, func(f spec.Family) bool { return f.Name == d.Name }); i >= 0 {
+		families := catalog.Measures()
+		if i := slices.IndexFunc(families, func(f spec.Family) bool { return f.Descriptor.Name == d.Name }); i >= 0 {
 			return i
 		}
 		return len(families)
@@ -202,8 +203,8 @@ func dataWarnings(d *plan.Data) []string {
 
 // redactURL returns a path for display. It removes the parts of a URL that may be secret.
 func redactURL(path string) string {
-	if fetch.IsURL(path) {
-		return fetch.Redact(path)
+	if uri.IsURL(path) {
+		return uri.Redact(path)
 	}
 	return path
 }

@@ -17,10 +17,10 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/noether-ml/noether/internal/atomicfile"
+	"github.com/noether-ml/noether/internal/catalog"
 	"github.com/noether-ml/noether/internal/checksum"
 	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/internal/study/plan"
-	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -242,7 +242,7 @@ func ReadResult(dir string) (*Result, error) {
 		return nil, fmt.Errorf("%w; noether check --fix %s repairs it", err, dir)
 	}
 	if record.Measures == nil { // a record of an older version without descriptors
-		record.Measures = spec.Descriptors()
+		record.Measures = catalog.Descriptors()
 	}
 	var rows []scores.Row
 	if record.Finished == nil {

@@ -7,10 +7,8 @@ import (
 	"github.com/noether-ml/noether/internal/config"
 )
 
-// CanonicalJSON encodes a value that enters the key of a cell: the hash under which the scores of
-// the cell are stored. A cell is one measure of one model, or pair of models, on one data set under
-// one transformation (see plan.Cell). Equal values give equal text. It panics for a v that JSON
-// cannot encode.
+// CanonicalJSON encodes a value that enters the key of a cell. Equal values give equal text. It
+// panics for a v that JSON cannot encode.
 func CanonicalJSON(v any) string {
 	raw, err := json.Marshal(v)
 	if err != nil {

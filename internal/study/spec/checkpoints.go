@@ -15,12 +15,11 @@ import (
 	"strings"
 
 	"github.com/noether-ml/noether/internal/config"
-	"github.com/noether-ml/noether/internal/fetch"
+	"github.com/noether-ml/noether/internal/fetch/uri"
 )
 
-// Names of files and folders that noether train writes. They are read for an entry of models in a
-// study file (it says what is measured) with the key checkpoints. All but RunsFile are in the
-// folder of one training.
+// Names of files and folders that noether train writes, and that an entry of models with the key
+// checkpoints reads. All but RunsFile are in the folder of one training.
 const (
 	TrainedModelFile = "model.onnx"
 	SummaryFile      = "summary.json"
@@ -94,10 +93,10 @@ func (s *Study) expandTrainings(entry *config.Node) ([]*config.Node, error) {
 	if err := config.Decode(given, &keys); err != nil {
 		return nil, err
 	}
-	if fetch.IsURL(keys.Folder) {
+	if uri.IsURL(keys.Folder) {
 		return nil, at.Errorf("checkpoints is a folder that noether train has written, not a URL")
 	}
-	runs, err := trainingsIn(s.resolve(keys.Folder))
+	runs, err := trainingsIn(s.Resolve(keys.Folder))
 	if err != nil {
 		return nil, at.Errorf("%w", err)
 	}
@@ -116,17 +115,17 @@ func (s *Study) expandTrainings(entry *config.Node) ([]*config.Node, error) {
 // keys.Folder, or in keys.Folder itself if run is "".
 func (s *Study) expandTraining(entry *config.Node, keys checkpointKeys, run string) ([]*config.Node, error) {
 	folder := filepath.Join(keys.Folder, run)
-	kept, tags, err := readTraining(s.resolve(folder))
+	kept, tags, err := readTraining(s.Resolve(folder))
 	if err != nil {
 		return nil, err
 	}
 	networks := []checkpoint{{TrainedModelFile, kept}}
 	if keys.Every > 0 {
-		if networks, err = checkpointsIn(s.resolve(folder), keys.Every); err != nil {
+		if networks, err = checkpointsIn(s.Resolve(folder), keys.Every); err != nil {
 			return nil, err
 		}
 	}
-	name := filepath.Base(s.resolve(keys.Folder))
+	name := filepath.Base(s.Resolve(keys.Folder))
 	if n := entry.Get("name"); n != nil {
 		name = n.Text
 	}

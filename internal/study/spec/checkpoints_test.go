@@ -1,4 +1,4 @@
-package spec
+package spec_test
 
 import (
 	"os"
@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/noether-ml/noether/internal/catalog"
+	"github.com/noether-ml/noether/internal/study/spec"
 )
 
 // trainings writes folders of trainings as noether train does, some of them damaged, and returns the
@@ -46,8 +49,8 @@ func trainings(t *testing.T) string {
 }
 
 // checkpointStudy parses a study file in dir with the given value of models, which is in line 4.
-func checkpointStudy(dir, models string) (*Study, error) {
-	return Parse(filepath.Join(dir, "s.yaml"), []byte("name: s\ndata: {name: d, shapes: {n: 4}}\nmeasures: distance\nmodels: "+models+"\n"), nil)
+func checkpointStudy(dir, models string) (*spec.Study, error) {
+	return catalog.Parse(filepath.Join(dir, "s.yaml"), []byte("name: s\ndata: {name: d, shapes: {n: 4}}\nmeasures: distance\nmodels: "+models+"\n"), nil)
 }
 
 // An entry with checkpoints becomes an entry for each network, tagged with its run and epoch.
@@ -76,7 +79,7 @@ func TestCheckpoints(t *testing.T) {
 		}
 		var got []network
 		for _, m := range s.Models {
-			got = append(got, network{m.Name, filepath.ToSlash(m.ONNX.text), m.Tags["run"], m.Tags["epoch"], m.Tags["seed"], strings.Join(m.Layers, ",")})
+			got = append(got, network{m.Name, filepath.ToSlash(m.ONNX.String()), m.Tags["run"], m.Tags["epoch"], m.Tags["seed"], strings.Join(m.Layers, ",")})
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: %+v, want %+v", models, got, want)

@@ -5,14 +5,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/config"
 	"github.com/noether-ml/noether/transform"
 )
 
-// corruptKeys are the keys of corruptions, which apply to the samples before any transformation.
-// The tag short marks the key whose name may be left out, as in `corrupt: [fog]`.
-type corruptKeys struct {
+// Corruption is the value of the key corrupt: corruptions that apply to the samples before any transformation.
+type Corruption struct {
 	Kinds      []string `key:"kinds,required" short:"true" doc:"common corruptions of ImageNet-C, such as fog and jpeg-compression, or all"`
 	Severities []int    `key:"severities" min:"1" max:"5" doc:"severities, 1 to 5; default: all five. Each kind at each severity is a separate data set, named NAME/KIND-SEVERITY"`
 }
@@ -49,7 +47,7 @@ func expandEntry(entry *config.Node) ([]*config.Node, error) {
 	if corrupt == nil {
 		return []*config.Node{entry}, nil
 	}
-	var keys corruptKeys
+	var keys Corruption
 	if err := config.Decode(corrupt, &keys); err != nil {
 		return nil, err
 	}
@@ -83,7 +81,7 @@ func expandEntry(entry *config.Node) ([]*config.Node, error) {
 
 // complete fills in defaults, and checks the names and severities. Errors have the position of
 // node.
-func (k *corruptKeys) complete(node *config.Node) error {
+func (k *Corruption) complete(node *config.Node) error {
 	known := transform.Corruptions()
 	if len(k.Kinds) == 0 {
 		return node.Errorf("kinds is empty: use %s, or all", strings.Join(known, ", "))
@@ -108,14 +106,4 @@ func (k *corruptKeys) complete(node *config.Node) error {
 		}
 	}
 	return nil
-}
-
-// corrupt returns the samples of src under the single corruption of d, an expanded entry; seed is
-// that of the study. It returns src if d has none.
-func (d Data) corrupt(src dataset.Source, seed uint64) dataset.Source {
-	if d.Corrupt == nil {
-		return src
-	}
-	corruption := transform.Corrupt{Kind: d.Corrupt.Kinds[0], Severity: transform.Fixed(float64(d.Corrupt.Severities[0]))}
-	return dataset.Corrupt(src, corruption, seed, d.Name)
 }

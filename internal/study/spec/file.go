@@ -10,13 +10,11 @@ import (
 
 	"github.com/noether-ml/noether/internal/checksum"
 	"github.com/noether-ml/noether/internal/config"
-	"github.com/noether-ml/noether/internal/fetch"
+	"github.com/noether-ml/noether/internal/fetch/uri"
 )
 
 // A Study is a study file: which models are measured on which data, under which transformations, by
-// which measures. The keys are a public contract; see docs/reference/study-file.md. A random draw
-// is a random number of the program, such as an angle; clean samples are those that are not
-// transformed.
+// which measures. The keys are a public contract; see docs/reference/study-file.md.
 type Study struct {
 	Name        string        `key:"name,required" doc:"name of the study; a column of the scores"`
 	Description string        `key:"description" doc:"what the study is for: text that the report shows, with empty lines between paragraphs"`
@@ -31,27 +29,29 @@ type Study struct {
 	Batch       int           `key:"batch" min:"1" doc:"samples in one call of ONNX Runtime; chosen by the memory if not given. Scores do not depend on it"`
 	Memory      Size          `key:"memory" doc:"bytes that the running sums of measures (accumulators) may hold, for instance 512MiB: those of one layer, and those of all that is measured in one pass over the data. If not given: 256MiB for a layer, and for a pass a quarter of the free memory if that is more"`
 
-	memorySet bool         // the study or SetMemory has set Memory
-	imagesSet bool         // the study has set Images
-	path      string       // of the study file; relative paths are relative to its folder
-	node      *config.Node // the file as it was read
+	memorySet bool              // the study or SetMemory has set Memory
+	imagesSet bool              // the study has set Images
+	path      string            // of the study file; relative paths are relative to its folder
+	node      *config.Node      // the file as it was read
+	lists     Lists             // what the file can name
+	pinned    map[string]string // for an address on the Hugging Face hub in the study: the address with the commit that was downloaded
+}
 
-	cache    *fetch.Cache // download cache for URLs of the study
-	cacheErr error        // why the cache cannot be opened
-
-	pinned map[string]string // for an address on the Hugging Face hub in the study: the address with the commit that was downloaded
+// Lists are the measures and the kinds of data that a study file can name.
+type Lists struct {
+	Measures []Family
+	Data     []DataKind
 }
 
 // DefaultMemory is the default bound on the memory of accumulators, in bytes.
 const DefaultMemory = 256 << 20
 
-// maxCells is the largest number of cells of a study: of the combinations of a measure, a model (or
-// pair of models), a data set, a transformation value and a trial. A larger number is usually a
-// mistake in a list of values, and would create too many files in one folder.
+// maxCells is the largest number of cells of a study. A larger number is usually a mistake in a list
+// of values.
 const maxCells = 100_000
 
 // Load reads a study file. vars are looked up before the environment for ${NAME} in the file.
-func Load(path string, vars map[string]string) (*Study, error) {
+func Load(path string, vars map[string]string, lists Lists) (*Study, error) {
 	data, err := config.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("reading the study: %w", err)
@@ -59,12 +59,12 @@ func Load(path string, vars map[string]string) (*Study, error) {
 	if _, err := checksum.Check(string(data)); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return Parse(path, data, vars)
+	return Parse(path, data, vars, lists)
 }
 
 // Parse reads the text of a study file. Relative paths are relative to the folder of path, which
 // errors name.
-func Parse(path string, data []byte, vars map[string]string) (*Study, error) {
+func Parse(path string, data []byte, vars map[string]string, lists Lists) (*Study, error) {
 	node, err := config.Parse(path, data, vars)
 	if err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func Parse(path string, data []byte, vars map[string]string) (*Study, error) {
 	if err := expandCorruptions(node); err != nil {
 		return nil, err
 	}
-	s := &Study{path: path, node: node}
+	s := &Study{path: path, node: node, lists: lists}
 	if err := s.expandCheckpoints(); err != nil {
 		return nil, err
 	}
@@ -82,7 +82,14 @@ func Parse(path string, data []byte, vars map[string]string) (*Study, error) {
 		return nil, err
 	}
 	for i := range s.Data {
-		s.Data[i].node = entryNode(node.Get("data"), i)
+		if err := s.Data[i].Decode(lists.Data); err != nil {
+			return nil, err
+		}
+	}
+	for i := range s.Measures {
+		if err := s.Measures[i].Decode(lists.Measures); err != nil {
+			return nil, err
+		}
 	}
 	for i := range s.Models {
 		s.Models[i].node = entryNode(node.Get("models"), i)
@@ -125,16 +132,10 @@ func (s *Study) check(n *config.Node) error {
 			return err
 		}
 	}
-	for _, d := range s.Data {
-		if err := d.check(); err != nil {
-			return err
-		}
-	}
 	return s.checkSize(n)
 }
 
-// checkSize returns an error if the study has more than maxCells cells. The Cells of a
-// transformation are its values, and Between tells which pairs of models a measure compares.
+// checkSize returns an error if the study has more than maxCells cells.
 func (s *Study) checkSize(n *config.Node) error {
 	values := 0
 	for _, t := range s.Transforms {
@@ -185,18 +186,21 @@ func entryNode(n *config.Node, i int) *config.Node {
 	return n
 }
 
-// resolve converts a path relative to the study file to one relative to the working directory. It
-// expands a leading ~/ and leaves URLs and absolute paths as they are.
-func (s *Study) resolve(path string) string {
+// Resolve converts a path relative to the study file to one relative to the working directory.
+func (s *Study) Resolve(path string) string { return Resolve(filepath.Dir(s.path), path) }
+
+// Resolve converts a path relative to a folder to one relative to the working directory. It expands
+// a leading ~/ and leaves URLs and absolute paths as they are.
+func Resolve(folder, path string) string {
 	if strings.HasPrefix(path, "~/") {
 		if home, err := os.UserHomeDir(); err == nil {
 			return filepath.Join(home, path[2:])
 		}
 	}
-	if filepath.IsAbs(path) || fetch.IsURL(path) {
+	if filepath.IsAbs(path) || uri.IsURL(path) {
 		return path
 	}
-	return filepath.Join(filepath.Dir(s.path), path)
+	return filepath.Join(folder, path)
 }
 
 // A Size is a number of bytes; in YAML a number, or text such as 512MiB.

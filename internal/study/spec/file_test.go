@@ -1,4 +1,4 @@
-package spec
+package spec_test
 
 import (
 	"bytes"
@@ -12,6 +12,9 @@ import (
 
 	yaml "github.com/goccy/go-yaml"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/noether-ml/noether/internal/catalog"
+	"github.com/noether-ml/noether/internal/study/spec"
 )
 
 // exampleText is a study that uses most keys.
@@ -58,7 +61,7 @@ func everyStudy(t *testing.T) map[string][]byte {
 // compiledSchema returns the JSON Schema of study files.
 func compiledSchema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
-	raw, err := Schema()
+	raw, err := catalog.Schema()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +128,7 @@ func TestStudyFilesAreValid(t *testing.T) {
 	t.Parallel()
 	schema := compiledSchema(t)
 	for name, text := range everyStudy(t) {
-		if _, err := Parse(name, text, variablesOf(t, text)); err != nil {
+		if _, err := catalog.Parse(name, text, variablesOf(t, text)); err != nil {
 			t.Error(err)
 		}
 		if err := validate(t, schema, text); err != nil {
@@ -155,7 +158,7 @@ func TestSchemaAndParserRejectTheSame(t *testing.T) {
 		if text == exampleText {
 			t.Fatalf("the study has no text %q to replace", change[0])
 		}
-		if _, err := Parse("s.yaml", []byte(text), nil); err == nil {
+		if _, err := catalog.Parse("s.yaml", []byte(text), nil); err == nil {
 			t.Errorf("the parser accepts %q", change[1])
 		}
 		if validate(t, schema, []byte(text)) == nil {
@@ -170,7 +173,7 @@ func TestPublishedSchema(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	generated, err := Schema()
+	generated, err := catalog.Schema()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +200,7 @@ func TestStudyErrors(t *testing.T) {
 		{"measures:", "measure:", `unknown key "measure"; did you mean "measures"?`},
 	} {
 		text := strings.Replace(exampleText, c.from, c.to, 1)
-		_, err := Parse("s.yaml", []byte(text), nil)
+		_, err := catalog.Parse("s.yaml", []byte(text), nil)
 		if c.want == "" {
 			if err != nil {
 				t.Error(err)
@@ -213,9 +216,9 @@ func TestStudyErrors(t *testing.T) {
 // ParseSize reads sizes of memory. A wanted size of 0 stands for an error.
 func TestParseSize(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]Size{"1": 1, "512MiB": 512 << 20, "1.5GiB": 3 << 29, "2 KB": 2000, "1TiB": 1 << 40,
+	for text, want := range map[string]spec.Size{"1": 1, "512MiB": 512 << 20, "1.5GiB": 3 << 29, "2 KB": 2000, "1TiB": 1 << 40,
 		"": 0, "0": 0, "-1": 0, "many": 0, "5 apples": 0, "512MiB garbage": 0, "0.5": 0, "B": 0, "1e300GiB": 0, "NaN": 0} {
-		if got, err := ParseSize(text); got != want || (err != nil) != (want == 0) {
+		if got, err := spec.ParseSize(text); got != want || (err != nil) != (want == 0) {
 			t.Errorf("%q gives %d, %v; want %d", text, got, err, want)
 		}
 	}
@@ -226,7 +229,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(exampleText))
 	f.Add([]byte("name: x\ndata: {name: a, cifar10: f}\nmodels: {name: m, onnx: f, preprocess: {mean: 0.5}}\nmeasures: seis\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		s, err := Parse("s.yaml", text, map[string]string{})
+		s, err := catalog.Parse("s.yaml", text, map[string]string{})
 		if err != nil && strings.Contains(err.Error(), "\n") {
 			t.Errorf("more than one line: %q", err)
 		}

@@ -1,15 +1,14 @@
 package spec
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/noether-ml/noether/internal/config"
-	"github.com/noether-ml/noether/internal/procedure"
 	"github.com/noether-ml/noether/measure"
 )
 
-// Between is the value of the key between of an entry under measures in a study file. It holds the
-// pairs of models that a measure compares: `[a, b]`, `[[a, b], [a, c]]`, or `all`.
+// Between is the value of the key between of an entry of measures: the pairs of models to compare, `[a, b]`, `[[a, b], [a, c]]`, or `all`.
 type Between struct {
 	All   bool // each pair of different models
 	Pairs []modelPair
@@ -71,9 +70,8 @@ func decodePair(n *config.Node) (modelPair, error) {
 
 // identities returns names for what the entry computes. No two entries of measures may share one,
 // since a study computes each statistic only once. A method may occur once between models, and once
-// between clean and transformed layers. If its settings choose statistics, as those of similarity
-// do, there is a name for each statistic, so that entries with different statistics do not
-// conflict. A MeasureSpec is an entry: a Method (a measure with its settings) and its model pairs.
+// between clean and transformed layers. If its settings choose statistics, there is a name for each
+// of them.
 func (m MeasureSpec) identities() []string {
 	name := m.Name()
 	if m.Between.Given() {
@@ -122,7 +120,7 @@ func (m MeasureSpec) ModelPairs(models []Model) [][2]int {
 	if m.Between.All {
 		for a := range models {
 			for b := range models {
-				if a < b || a > b && directional(m.Method) {
+				if a < b || a > b && m.Pairs.Directional {
 					out = append(out, [2]int{a, b})
 				}
 			}
@@ -143,7 +141,7 @@ func (m MeasureSpec) ModelPairs(models []Model) [][2]int {
 func (m MeasureSpec) countPairs(models int) float64 {
 	n := float64(models)
 	switch {
-	case m.Between.All && directional(m.Method):
+	case m.Between.All && m.Pairs.Directional:
 		return n * (n - 1)
 	case m.Between.All:
 		return n * (n - 1) / 2
@@ -151,20 +149,8 @@ func (m MeasureSpec) countPairs(models int) float64 {
 	return float64(len(m.Between.Pairs))
 }
 
-// directional reports whether comparing a with b differs from comparing b with a. A Comparison is a
-// measure computed from running sums, a procedure one that works in steps.
-func directional(m measure.Method) bool {
-	switch m := m.(type) {
-	case measure.Comparison:
-		return m.Directional()
-	case procedure.Procedure:
-		return m.Needs().Directional
-	}
-	return false
-}
-
 // pairings are the ways to pair the layers of two models; see LayerPairing.
-var pairings = []string{procedure.Grid, procedure.Same, procedure.Penultimate}
+var pairings = []string{measure.PairGrid, measure.PairSame, measure.PairPenultimate}
 
 // decodePairing reads the value of the key layers, which is one of pairings.
 func decodePairing(n *config.Node) (string, error) {
@@ -175,33 +161,18 @@ func decodePairing(n *config.Node) (string, error) {
 	return text, err
 }
 
-// LayerPairing returns how the entry pairs the layers of two models: grid (all pairs), same (by
-// name or position) or penultimate (the inputs of their final classifiers).
-func (m MeasureSpec) LayerPairing() string {
-	if m.Pairing != "" {
-		return m.Pairing
-	}
-	if p, ok := m.Method.(procedure.Procedure); ok {
-		return p.Needs().Layers
-	}
-	return procedure.Grid
-}
+// LayerPairing returns how the entry pairs the layers of two models: one of pairings, or "" for a
+// method that reads no layers.
+func (m MeasureSpec) LayerPairing() string { return cmp.Or(m.pairing, m.Pairs.Layers) }
 
 // WantsPenultimate reports whether some measure compares penultimate layers.
 func (s *Study) WantsPenultimate() bool {
-	return slices.ContainsFunc(s.Measures, func(m MeasureSpec) bool { return m.readsPenultimate() })
-}
-
-func (m MeasureSpec) readsPenultimate() bool {
-	if p, ok := m.Method.(procedure.Procedure); ok && m.Pairing == "" {
-		return p.Needs().Layers == procedure.Penultimate
-	}
-	return m.Pairing == procedure.Penultimate
+	return slices.ContainsFunc(s.Measures, func(m MeasureSpec) bool { return m.LayerPairing() == measure.PairPenultimate })
 }
 
 // addPairs adds the keys of model pairs to the schema of a method's settings. use says whether an
 // entry must name pairs, and whether layers or only predictions are compared.
-func addPairs(schema map[string]any, use pairUse) {
+func addPairs(schema map[string]any, use PairUse) {
 	name := map[string]any{"type": []string{"string", "number"}}
 	pair := map[string]any{"type": "array", "items": name, "minItems": 2, "maxItems": 2}
 	keys, _ := schema["properties"].(map[string]any)
@@ -213,12 +184,12 @@ func addPairs(schema map[string]any, use pairUse) {
 		"description": "pairs of models: [a, b], [[a, b], [a, c]], or all",
 		"anyOf":       []any{map[string]any{"const": "all"}, pair, map[string]any{"type": "array", "items": pair, "minItems": 1}},
 	}
-	if use != pairsOfPredictions {
+	if use != PairsOfPredictions {
 		layers := config.Words(pairings)
 		layers["description"] = "how layers of two models are paired: all pairs (grid), by name or position (same), or the penultimate layers"
 		keys["layers"] = layers
 	}
-	if use >= pairsRequired {
+	if use >= PairsRequired {
 		required, _ := schema["required"].([]string)
 		schema["required"] = append(required, "between")
 	}

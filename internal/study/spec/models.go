@@ -1,17 +1,12 @@
 package spec
 
 import (
-	"errors"
-	"strconv"
-
 	"github.com/noether-ml/noether/internal/config"
-	"github.com/noether-ml/noether/internal/model"
 	"github.com/noether-ml/noether/internal/model/output"
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Model is an entry of the list models of a study file, the YAML file that says what is to be
-// measured. The resolved study is the study file with absolute paths and hashes that a run stores.
+// A Model is an entry of the list models.
 type Model struct {
 	Name       string                `key:"name,required" doc:"name in the scores"`
 	ONNX       Path                  `key:"onnx,required" doc:"file of the model, a folder that contains it, or its URL: https, s3, gs, file, or hf://org/name"`
@@ -47,13 +42,12 @@ func (m Model) TokenLayout() (*tensor.Tokens, error) {
 		return nil, nil
 	}
 	if g := m.Tokens.Grid; len(g) != 2 || g[0] < 1 || g[1] < 1 {
-		return nil, m.Errorf("tokens", "grid is %v: it must be two numbers of at least 1, the rows and the columns", g)
+		return nil, m.At("tokens").Errorf("grid is %v: it must be two numbers of at least 1, the rows and the columns", g)
 	}
 	return &tensor.Tokens{Prefix: m.Tokens.Prefix, Height: m.Tokens.Grid[0], Width: m.Tokens.Grid[1]}, nil
 }
 
-// Output tells which output of a model has class scores, or how dense outputs are decoded: class
-// maps, boxes, keypoints and maps of values, which have positions in the image.
+// Output tells which output of a model has class scores, or how dense outputs are decoded.
 type Output struct {
 	// The tag short: `output: NAME` stands for `output: {scores: NAME}`.
 	Scores      string   `key:"scores" short:"true" doc:"name of the output with the class scores"`
@@ -69,8 +63,7 @@ type Output struct {
 	Coordinates string   `key:"coordinates" enum:"pixels|fractions" doc:"of boxes: pixels of the model's image, or fractions of its sides; default: fractions for detr and deformable-detr, else pixels"`
 }
 
-// Setting returns how dense outputs of the model (class maps, boxes, keypoints or maps of values)
-// are decoded. More than one kind of them is an error.
+// Setting returns how dense outputs of the model are decoded. More than one kind of them is an error.
 func (m Model) Setting() (output.Setting, error) {
 	o := m.Output
 	s := output.Setting{ClassMap: o.ClassMap, Boxes: o.Boxes, Keypoints: o.Keypoints, Values: o.Values, Outputs: o.Names, Classes: o.Classes, Confidence: o.Confidence, Suppress: o.Suppress, Most: o.Most}
@@ -81,7 +74,7 @@ func (m Model) Setting() (output.Setting, error) {
 		}
 	}
 	if kinds > 1 {
-		return s, m.Errorf("output", "set one of boxes, class-map, keypoints and values")
+		return s, m.At("output").Errorf("set one of boxes, class-map, keypoints and values")
 	}
 	if o.Coordinates != "" {
 		fractions := o.Coordinates == "fractions"
@@ -116,35 +109,9 @@ func (inputValue) JSONSchema() map[string]any {
 	return map[string]any{"type": []string{"number", "array"}}
 }
 
-// AddPosition adds to an error of model.Open the position in the study file of the key that caused
-// it, or of the innermost part of the entry around that key if the entry lacks the key. An error
-// that names no key is returned as it is.
-func (m Model) AddPosition(err error) error {
-	var setting *model.SettingError
-	if !errors.As(err, &setting) || m.node == nil {
-		return err
-	}
-	at := m.node
-	for _, step := range setting.Path {
-		next := at.Get(step)
-		if i, notNumber := strconv.Atoi(step); notNumber == nil && at.Kind == config.List && i < len(at.Items) {
-			next = at.Items[i]
-		}
-		if next == nil {
-			break
-		}
-		at = next
-	}
-	return at.Errorf("%w", err)
-}
-
-// Errorf returns an error at a key of the entry, or at the entry itself if it lacks the key.
-func (m Model) Errorf(key, format string, args ...any) error {
-	if at := m.node.Get(key); at != nil {
-		return at.Errorf(format, args...)
-	}
-	return m.node.Errorf(format, args...)
-}
+// At returns the node of the file at a path of keys of the entry, or the innermost node around it
+// that exists.
+func (m Model) At(path ...string) *config.Node { return m.node.Find(path...) }
 
 // SetSHA256 writes the hash of the model's file into the entry of the study.
 func (m Model) SetSHA256(sum string) { m.node.Set("sha256", sum) }

@@ -73,14 +73,3 @@ func TestMaskOutputs(t *testing.T) {
 		}
 	}
 }
-
-// TestNameOf checks the default name of a model, given its path or its URL at Hugging Face (hf).
-func TestNameOf(t *testing.T) {
-	t.Parallel()
-	for path, want := range map[string]string{"a/net.v2.onnx": "net.v2", "a/model.onnx": "a", "a/onnx/model.onnx": "a", "model.onnx": "model", "onnx/model.onnx": "model",
-		"hf://org/net.v2": "net.v2", "hf://org/net@main/onnx/model_fp16.onnx": "net"} {
-		if got := NameOf(path); got != want {
-			t.Errorf("%s: %q, want %q", path, got, want)
-		}
-	}
-}

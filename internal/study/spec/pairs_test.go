@@ -1,52 +1,21 @@
-package spec
+package spec_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/noether-ml/noether/internal/config"
-	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/internal/catalog"
 )
 
-// comparison is a measure that compares models, of which only Directional is called. A directional
-// measure scores (a, b) and (b, a) differently.
-type comparison struct {
-	measure.Comparison
-	directional bool
-}
-
-func (c comparison) Directional() bool { return c.directional }
-
-// decodePairs decodes the entry of the measure similarity, in a study file, with the given
-// settings.
-func decodePairs(settings string) (m MeasureSpec, err error) {
-	n, err := config.Parse("study.yaml", []byte("similarity: {"+settings+"}"), nil)
-	if err == nil {
-		err = m.DecodeNode(n)
+// parsePairs parses a study of the given models with the measure similarity and its settings, in
+// line 1, and returns the error.
+func parsePairs(settings string, models ...string) error {
+	text := "{measures: [similarity: {" + settings + "}], name: s, data: {name: d, images: d/}, models: ["
+	for _, name := range models {
+		text += "{name: " + name + ", onnx: " + name + ".onnx}, "
 	}
-	return m, err
-}
-
-// TestPairsOfDirectionalMeasures checks that only directional measures compare each pair in both
-// orders.
-func TestPairsOfDirectionalMeasures(t *testing.T) {
-	t.Parallel()
-	models := []Model{{Name: "a"}, {Name: "b"}, {Name: "c"}}
-	for _, c := range []struct {
-		directional bool
-		want        string // indices of the models of each pair
-	}{{false, "[[0 1] [0 2] [1 2]]"}, {true, "[[0 1] [0 2] [1 0] [1 2] [2 0] [2 1]]"}} {
-		m, err := decodePairs("between: all")
-		if err != nil {
-			t.Fatal(err)
-		}
-		m.Method = comparison{directional: c.directional}
-		pairs := m.ModelPairs(models)
-		if got := fmt.Sprint(pairs); got != c.want || int(m.countPairs(3)) != len(pairs) {
-			t.Errorf("directional %v: pairs %s, counted as %v; want %s", c.directional, got, m.countPairs(3), c.want)
-		}
-	}
+	_, err := catalog.Parse("study.yaml", []byte(text+"]}"), nil)
+	return err
 }
 
 func TestPairErrors(t *testing.T) {
@@ -66,19 +35,12 @@ func TestPairErrors(t *testing.T) {
 		"between: [one, two], betwen: [one, two]":   `unknown key "betwen"`,
 		"between: [[one, two], [two, one], [1, 2]]": `unknown model "1"`,
 	} {
-		m, err := decodePairs(settings)
-		if err == nil {
-			err = m.Between.check([]Model{{Name: "one"}, {Name: "two"}, {Name: "big"}})
-		}
+		err := parsePairs(settings, "one", "two", "big")
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "study.yaml:1:") {
 			t.Errorf("%s gives %v, want %q with its position", settings, err, want)
 		}
 	}
-	alone, err := decodePairs("between: all")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := alone.Between.check([]Model{{Name: "one"}}); err == nil || !strings.Contains(err.Error(), "at least two models") {
+	if err := parsePairs("between: all", "one"); err == nil || !strings.Contains(err.Error(), "at least two models") {
 		t.Errorf("all pairs of one model: error %v, want one that asks for two models", err)
 	}
 }
@@ -98,7 +60,7 @@ func TestSeveralComparisons(t *testing.T) {
 		for entry := range strings.SplitSeq(entries, "; ") {
 			text += "  - similarity: " + entry + "\n"
 		}
-		_, err := Parse("study.yaml", []byte(text), nil)
+		_, err := catalog.Parse("study.yaml", []byte(text), nil)
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: error %v, want %q", entries, err, want)
 		}

@@ -4,8 +4,7 @@ import (
 	"github.com/noether-ml/noether/internal/config"
 )
 
-// A Path is a path or URL in a study file, which says what is to be measured. A relative path
-// starts at the folder of that file.
+// A Path is a path or URL in a study file. A relative path starts at the folder of that file.
 type Path struct {
 	text string
 	node *config.Node // where the file has it

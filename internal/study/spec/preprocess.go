@@ -1,20 +1,23 @@
 package spec
 
 import (
+	"fmt"
 	"path/filepath"
 	"reflect"
+	"strconv"
+	"strings"
 
 	"github.com/noether-ml/noether/internal/config"
-	"github.com/noether-ml/noether/internal/model"
 	"github.com/noether-ml/noether/internal/model/logmel"
+	"github.com/noether-ml/noether/internal/model/preprocessing"
 )
 
-// A Preprocess is the value of the key preprocess of a model in a study file: the name of a preset,
-// the path of a preprocessor_config.json, or a mapping of preprocessKeys.
+// A Preprocess is the value of the key preprocess of a model: the name of a preset, the path of a
+// preprocessor_config.json, or a mapping of preprocessKeys.
 type Preprocess struct {
-	model.Preprocess
-	given      bool  // the study file has the key
-	configPath *Path // of preprocessor_config.json; nil if the value is not a path
+	preprocessing.Settings
+	Given bool  `json:"-"` // the study file has the key
+	File  *Path `json:"-"` // of preprocessor_config.json; nil if the value is not a path
 }
 
 // The tags of preprocessKeys give each key's name, bounds and documentation, as package config
@@ -68,14 +71,14 @@ func (k logMelKeys) settings(rate int) *logmel.Settings {
 
 // DecodeNode implements config.Decoder: it reads the value from a node of the parsed file.
 func (p *Preprocess) DecodeNode(n *config.Node) error {
-	p.given = true
+	p.Given = true
 	if n.Kind == config.String {
 		if filepath.Ext(n.Text) == ".json" {
-			p.configPath = new(Path)
-			return p.configPath.DecodeNode(n)
+			p.File = new(Path)
+			return p.File.DecodeNode(n)
 		}
 		var err error
-		if p.Preprocess, err = model.Preset(n.Text); err != nil {
+		if p.Settings, err = preprocessing.Preset(n.Text); err != nil {
 			return n.Errorf("%w; or the path of a preprocessor_config.json", err)
 		}
 		return nil
@@ -86,7 +89,7 @@ func (p *Preprocess) DecodeNode(n *config.Node) error {
 	}
 	if k.Preset != "" {
 		var err error
-		if p.Preprocess, err = model.Preset(k.Preset); err != nil {
+		if p.Settings, err = preprocessing.Preset(k.Preset); err != nil {
 			return n.Get("preset").Errorf("%w", err)
 		}
 	}
@@ -163,10 +166,58 @@ func (Preprocess) JSONSchema() map[string]any {
 	}}
 }
 
-// Config returns the path of the preprocessor_config.json that the value names, or "".
-func (p Preprocess) Config() string {
-	if p.configPath == nil {
-		return ""
+// PreprocessKey is the key of a model's metadata that holds its preprocessing, as PreprocessText
+// writes it.
+const PreprocessKey = "noether.preprocess"
+
+// PreprocessText returns a preprocessing as the YAML of the key preprocess of a study file. ok is
+// false if it contains one of two steps that the text does not express: a spectrogram, and a
+// resizing of both sides that ignores the aspect ratio.
+func PreprocessText(p preprocessing.Settings) (text string, ok bool) {
+	if p.Features != nil || p.Frame.Square {
+		return "", false
 	}
-	return p.configPath.text
+	var keys []string
+	add := func(set bool, format string, values ...any) {
+		if set {
+			keys = append(keys, fmt.Sprintf(format, values...))
+		}
+	}
+	f := p.Frame
+	add(f.Resize > 0, "resize: %d", f.Resize)
+	add(f.Height > 0 && f.Height == f.Width, "crop: %d", f.Height)
+	add(f.Height != f.Width, "crop: [%d, %d]", f.Height, f.Width)
+	add(f.Channels > 0, "channels: %d", f.Channels)
+	add(f.Interpolation != "", "interpolation: %s", f.Interpolation)
+	add(len(p.Mean) > 0, "mean: %s", numbers(p.Mean))
+	add(len(p.Std) > 0, "std: %s", numbers(p.Std))
+	add(p.Order != "", "order: %s", p.Order)
+	add(p.Range != [2]float32{}, "range: %s", numbers(p.Range[:]))
+	add(f.Rate > 0, "rate: %d", f.Rate)
+	add(f.Length > 0, "length: %d", f.Length)
+	add(p.Standardise, "standardise: true")
+	if len(keys) == 0 {
+		return "none", true
+	}
+	return "{" + strings.Join(keys, ", ") + "}", true
+}
+
+// numbers writes a list of numbers as YAML.
+func numbers(values []float32) string {
+	text := make([]string, len(values))
+	for i, v := range values {
+		text[i] = strconv.FormatFloat(float64(v), 'g', -1, 32)
+	}
+	return "[" + strings.Join(text, ", ") + "]"
+}
+
+// ParsePreprocess reads a preprocessing from text in YAML. Errors name the file.
+func ParsePreprocess(file, text string) (preprocessing.Settings, error) {
+	node, err := config.Parse(file, []byte(text), nil)
+	if err != nil {
+		return preprocessing.Settings{}, err
+	}
+	var p Preprocess
+	err = p.DecodeNode(node)
+	return p.Settings, err
 }

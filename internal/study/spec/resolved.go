@@ -1,23 +1,23 @@
 package spec
 
 import (
+	"cmp"
+	"path/filepath"
 	"reflect"
 	"slices"
 
 	"github.com/noether-ml/noether/internal/config"
-	"github.com/noether-ml/noether/internal/fetch"
+	"github.com/noether-ml/noether/internal/fetch/uri"
 )
 
-// Resolved returns the text of the study (what is to be measured) as it was run, with absolute
-// paths, variables replaced, and the hashes of models and data. It is itself a study file, and
-// running it checks the hashes.
+// Resolved returns the text of the resolved study. It is itself a study file, and running it checks
+// the hashes.
 func (s *Study) Resolved() (string, error) {
 	for _, path := range s.paths() {
 		path.node.Text = s.absolute(path.text)
 	}
 	// Write the settings that the keys of cells depend on, so that a later version with other
-	// defaults computes the same keys. A cell is one unit of work, such as one measure of one
-	// model; its key identifies its results.
+	// defaults computes the same keys.
 	s.node.SetInt("seed", int64(s.Seed))
 	s.node.SetInt("memory", int64(s.Memory))
 	raw, err := config.Encode(s.node)
@@ -25,25 +25,46 @@ func (s *Study) Resolved() (string, error) {
 }
 
 // KeepHashes copies the hashes of the models that this process has not opened (isOpen returns
-// false) from an earlier resolved study (a text that Resolved returned), which the run folder
-// holds. A run of some of the models opens only these, and must not remove the hashes of the
-// others.
+// false) from an earlier resolved study. A run of some of the models opens only these, and must not
+// remove the hashes of the others.
 func (s *Study) KeepHashes(resolved []byte, isOpen func(index int) bool) {
-	other, err := Parse("study.yaml", resolved, nil)
+	other, err := Parse("study.yaml", resolved, nil, s.lists)
 	if err != nil {
 		return // it is missing, or another version wrote it: the hashes are optional
 	}
 	for i, m := range s.Models {
 		address := s.absolute(m.ONNX.text)
-		same := func(o Model) bool { return o.Name == m.Name && fetch.SameModel(o.ONNX.text, address) }
+		same := func(o Model) bool { return o.Name == m.Name && uri.SameModel(o.ONNX.text, address) }
 		j := slices.IndexFunc(other.Models, same)
 		if !isOpen(i) && j >= 0 && m.SHA256 == "" && other.Models[j].SHA256 != "" {
 			m.node.Set("sha256", other.Models[j].SHA256)
 			if found := other.Models[j].ONNX.text; found != address {
-				s.pin(address, found) // a revision of a model on the Hugging Face hub: keep its commit
+				s.Pin(address, found) // a revision of a model on the Hugging Face hub: keep its commit
 			}
 		}
 	}
+}
+
+// Pin records that the resolved study contains the address pinned, which names a commit of the
+// Hugging Face hub, instead of address.
+func (s *Study) Pin(address, pinned string) {
+	if s.pinned == nil {
+		s.pinned = map[string]string{}
+	}
+	s.pinned[address] = pinned
+}
+
+// absolute returns the absolute form of a path of the study, for a study file in another folder.
+// URLs are returned unchanged, or as they are pinned.
+func (s *Study) absolute(path string) string {
+	path = s.Resolve(path)
+	if uri.IsURL(path) {
+		return cmp.Or(s.pinned[path], path)
+	}
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
 }
 
 // paths returns every path in the study.
@@ -51,7 +72,7 @@ func (s *Study) paths() []*Path {
 	var out []*Path
 	for i := range s.Models {
 		out = append(out, &s.Models[i].ONNX)
-		if c := s.Models[i].Preprocess.configPath; c != nil {
+		if c := s.Models[i].Preprocess.File; c != nil {
 			out = append(out, c)
 		}
 	}
@@ -84,6 +105,8 @@ func pathsIn(v reflect.Value) []*Path {
 				out = append(out, pathsIn(v.Field(i))...)
 			}
 		}
+	case reflect.Interface:
+		return pathsIn(v.Elem())
 	case reflect.Slice:
 		for i := range v.Len() {
 			out = append(out, pathsIn(v.Index(i))...)

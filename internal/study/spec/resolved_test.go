@@ -1,15 +1,18 @@
-package spec
+package spec_test
 
 import (
+	"regexp"
 	"slices"
 	"testing"
+
+	"github.com/noether-ml/noether/internal/catalog"
 )
 
 // TestResolvedPaths checks that all paths in a study are found and made absolute. A run stores the
 // study with these paths in its folder, so that it can be read from there.
 func TestResolvedPaths(t *testing.T) {
 	t.Parallel()
-	s, err := Parse("/studies/s.yaml", []byte(`name: paths
+	s, err := catalog.Parse("/studies/s.yaml", []byte(`name: paths
 data:
   - {name: a, sound: {folder: fsdd, labels: l.csv}}
   - {name: b, librispeech: corpus}
@@ -21,12 +24,13 @@ measures: accuracy
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got []string
-	for _, p := range s.paths() {
-		got = append(got, s.absolute(p.text))
+	text, err := s.Resolved()
+	if err != nil {
+		t.Fatal(err)
 	}
-	want := []string{"/studies/m.onnx", "/studies/fsdd", "/studies/l.csv", "/studies/corpus", "/studies/photos", "/studies/x.bin", "/studies/y.bin", "/studies/clips"}
+	got := regexp.MustCompile(`/studies/\S+`).FindAllString(text, -1)
+	want := []string{"/studies/fsdd", "/studies/l.csv", "/studies/corpus", "/studies/photos", "/studies/x.bin", "/studies/y.bin", "/studies/clips", "/studies/m.onnx"}
 	if !slices.Equal(got, want) {
-		t.Errorf("the paths are %q, want %q", got, want)
+		t.Errorf("the paths are %q, want %q in\n%s", got, want, text)
 	}
 }

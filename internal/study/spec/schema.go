@@ -1,28 +1,46 @@
 package spec
 
 import (
+	"maps"
 	"reflect"
 
 	"github.com/noether-ml/noether/internal/config"
 )
 
-// Schema returns the JSON Schema of study files, which say what to measure. Editors with the YAML
+// Schema returns the JSON Schema of study files. Editors with the YAML
 // language server validate a file, and complete its keys, if it starts with
 //
 //	# yaml-language-server: $schema=PATH-OR-URL
-func Schema() ([]byte, error) {
+func Schema(lists Lists) ([]byte, error) {
 	s := config.Schema(reflect.TypeFor[Study]())
-	allowCheckpoints(s["properties"].(map[string]any)["models"].(map[string]any))
+	properties := s["properties"].(map[string]any)
+	allowCheckpoints(entrySchema(properties, "models"))
+	maps.Copy(entrySchema(properties, "measures"), measuresSchema(lists.Measures))
+	AddKinds(entrySchema(properties, "data"), lists.Data)
 	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	s["title"] = "Noether study file"
 	return config.EncodeSchema(s)
 }
 
-// allowCheckpoints changes the schema of models, whose entries have either the required keys or the
-// key checkpoints, a folder with all networks that a training saved.
-func allowCheckpoints(models map[string]any) {
-	// models is a list of entries, or one entry: [0] and [1]. Both share the schema of an entry.
-	entry := models["anyOf"].([]any)[1].(map[string]any)
+// AddKinds adds the kinds of data to the schema of Data.
+func AddKinds(schema map[string]any, kinds []DataKind) {
+	properties := schema["properties"].(map[string]any)
+	for _, k := range kinds {
+		keys := config.Schema(k.Keys)
+		keys["description"] = k.Doc
+		properties[k.Name] = keys
+	}
+}
+
+// entrySchema returns the schema of an entry of a list, which its schema as a list and that as a
+// single entry share.
+func entrySchema(properties map[string]any, list string) map[string]any {
+	return properties[list].(map[string]any)["anyOf"].([]any)[1].(map[string]any)
+}
+
+// allowCheckpoints changes the schema of an entry of models, which has either the required keys or
+// the key checkpoints.
+func allowCheckpoints(entry map[string]any) {
 	entry["anyOf"] = []any{map[string]any{"required": entry["required"]}, map[string]any{"required": []string{"checkpoints"}}}
 	delete(entry, "required")
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/noether-ml/noether/internal/config"
-	"github.com/noether-ml/noether/internal/fetch"
+	"github.com/noether-ml/noether/internal/fetch/uri"
 )
 
 // STIROptions are the settings of STIRStudy: which models of two studies are compared, and how.
@@ -67,13 +67,13 @@ func STIRStudy(a, b *Study, s STIROptions) (*Study, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Parse("the study of STIR", raw, nil)
+	return Parse("the study of STIR", raw, nil, a.lists)
 }
 
 // checkModelFile returns an error if the file of a model no longer exists.
 func (s *Study) checkModelFile(m Model) error {
-	path := s.resolve(m.ONNX.text)
-	if fetch.IsURL(path) {
+	path := s.Resolve(m.ONNX.text)
+	if uri.IsURL(path) {
 		return nil
 	}
 	if _, err := os.Stat(path); err != nil {

@@ -7,12 +7,11 @@ import (
 	"strings"
 
 	"github.com/noether-ml/noether/internal/config"
-	"github.com/noether-ml/noether/internal/procedure"
 	"github.com/noether-ml/noether/transform"
 )
 
-// A Transform is an entry of the list transforms of a study file: a name, the transformation, how
-// its parameters are drawn at random and what it is applied to.
+// A Transform is an entry of the list transforms: a name, the transformation, how its parameters are
+// drawn and what it is applied to.
 //
 //	{name: quarter, rotate: {values: [90, 180, 270]}}
 //	{name: tilt, rotate: [-15, 15], per: trial}
@@ -27,18 +26,15 @@ type Transform struct {
 	Listed string
 }
 
-// A TransformCell is a transformation with one value of each listed parameter: the part of a cell
-// that the transformation decides. A cell is one measure of one model on one data set, under one
-// transformation value, in one trial (a repetition of all random draws). Its key is a hash of all
-// that its scores depend on.
+// A TransformCell is a transformation with one value of each listed parameter.
 type TransformCell struct {
 	Parameter string // the values as written to scores, joined by commas; "" if no parameter has a list
 	Transform transform.Transform
 	Canonical any // form of the transformation that the cell's key depends on
 
-	// number is the distribution of the number that describes a draw, such as the angle of a
+	// Number is the distribution of the number that describes a draw, such as the angle of a
 	// rotation; see transform.Parameter. It is nil if no single number describes a draw.
-	number *transform.Distribution
+	Number *transform.Distribution
 }
 
 var transformKeys = []string{"name", "per", "on"}
@@ -115,7 +111,7 @@ func (t *Transform) setCells(n, kind, value *config.Node) error {
 		if t.On == "activations" && !transform.OnMaps(v.transform) {
 			return n.Errorf("%s cannot be applied to activations: it is not geometric", kind.Text)
 		}
-		t.Cells = append(t.Cells, TransformCell{Parameter: strings.Join(v.parameter, ","), Transform: v.transform, Canonical: v.canonical, number: v.number})
+		t.Cells = append(t.Cells, TransformCell{Parameter: strings.Join(v.parameter, ","), Transform: v.transform, Canonical: v.canonical, Number: v.number})
 	}
 	return nil
 }
@@ -176,23 +172,6 @@ func numberOf(k transform.Kind, args transform.Args, t transform.Transform) *tra
 		return &number
 	}
 	return nil
-}
-
-// AllValues returns the transformation with all its values, as procedures (measures that work in
-// steps, such as training a probe) use it. Range is the smallest range that holds all values,
-// nil if a value is not a single number.
-func (t *Transform) AllValues() *procedure.Transform {
-	out := &procedure.Transform{Name: t.Name, Identity: CanonicalJSON(t.CanonicalForm()), PerTrial: t.Per == "trial", Range: t.Cells[0].number}
-	for _, c := range t.Cells {
-		out.Values = append(out.Values, procedure.Value{Parameter: c.Parameter, Transform: c.Transform})
-		if out.Range != nil && c.number != nil {
-			union := transform.Uniform(min(out.Range.Low, c.number.Low), max(out.Range.High, c.number.High))
-			out.Range = &union
-		} else {
-			out.Range = nil
-		}
-	}
-	return out
 }
 
 // errorAt returns the node to report errors at: the value, or the kind if the value is empty.

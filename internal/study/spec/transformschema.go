@@ -2,9 +2,7 @@ package spec
 
 import "github.com/noether-ml/noether/transform"
 
-// JSONSchema implements config.Schemer. It describes a transformation in a study file: its kind,
-// such as rotate, with parameters, and keys for all kinds. A draw is a choice of the random
-// parameters, a trial a repetition of all draws, and seis a measure of equivariance.
+// JSONSchema implements config.Schemer.
 func (Transform) JSONSchema() map[string]any {
 	kinds := map[string]any{"sequence": map[string]any{
 		"type": "array", "description": "transformations that are applied in order", "minItems": 1,

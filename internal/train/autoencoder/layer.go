@@ -14,9 +14,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Settings are the settings of training a layer of m units, which encodes patterns, inputs x of n
-// values, and reconstructs them as y. Training minimises J: the mean of |x - y|^2, the weight decay
-// and the sparsity penalty, Weight times the sum over units of (Target - mean activation)^2.
+// Settings are the settings of training a layer of m units.
 type Settings struct {
 	Units  int     // m
 	Decay  float64 // coefficient of the weight decay, which leaves out the biases

@@ -48,8 +48,8 @@ func Model(side, channels int, branches ...Branch) (*onnx.Model, error) {
 	return b.Model()
 }
 
-// Encode returns the activations of a layer of m units, p x m, on p patterns (inputs) of n values,
-// p x n. The next layer is trained on them.
+// Encode returns the activations of a layer of m units, p x m, on p patterns of n values, p x n.
+// The next layer is trained on them.
 func Encode(ctx context.Context, rt *ort.Runtime, l *Layer, patterns tensor.Tensor) (tensor.Tensor, error) {
 	b := onnx.NewBuilder(onnx.DefaultOpset)
 	x := b.Input("x", onnx.Float, -1, l.W1.Shape[1])

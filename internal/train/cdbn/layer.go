@@ -17,7 +17,7 @@ type Settings struct {
 	Units    int     // number of groups, K: the hidden units of a group share a filter
 	Filter   int     // side of a filter in pixels; 0: 10
 	Block    int     // side of a block, a square of units of a group, at most one of which is on; 0: 2
-	Binary   bool    // visible units (pixels) are binary, images their probabilities; else Gaussian
+	Binary   bool    // visible units are binary, images their probabilities; else Gaussian
 	Target   float64 // target mean activation of hidden units; 0: 0.005
 	Weight   float64 // of the sparsity penalty; 0: 5
 	Decay    float64 // weight decay of the filters
@@ -120,8 +120,7 @@ func rootMeanSquare(x []float32) float64 {
 	return math.Sqrt(sum / float64(len(x)))
 }
 
-// train takes the steps, each on a batch drawn by the seed. A stepper runs the ONNX graph of a
-// step, whose inputs are e.in, by name.
+// train takes the steps, each on a batch drawn by the seed.
 func (e *stepper) train(ctx context.Context, images tensor.Tensor, l *Layer) error {
 	s := e.Settings
 	size := tensor.Size(images.Shape[1:])

@@ -10,12 +10,10 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Model returns an ONNX model of a network, a convolutional deep belief network. In each layer, K
-// groups of hidden units (one convolution filter each) have a pooling unit for each block of Block
-// x Block positions; it is on if one of the block's hidden units is. The model's input "x" is b x
-// channels x height x width, of any size that the filters fit into. Its outputs "layer1", "layer2",
-// ... are the probabilities of the pooling units, b x K x h x w. Nothing is sampled: each layer
-// takes the probabilities of the layer below. Rows and columns that fill no block are left out.
+// Model returns an ONNX model of a network. The model's input "x" is b x channels x height x width,
+// of any size that the filters fit into. Its outputs "layer1", "layer2", ... are the probabilities
+// of the pooling units, b x K x h x w. Nothing is sampled: each layer takes the probabilities of
+// the layer below. Rows and columns that fill no block are left out.
 func Model(layers ...*Layer) (*onnx.Model, error) {
 	if len(layers) == 0 {
 		return nil, errors.New("stacking: at least one layer is needed")

@@ -12,11 +12,9 @@ import (
 )
 
 // A layerGraph writes the parts of the graph of a step of contrastive divergence, for batches of a
-// fixed size. In comments, n is the size of a batch, K (Settings.Units) the number of groups of
-// hidden units, h x w the map of the hidden units of a group, which share a filter, and f
-// (Settings.Filter) the side of a filter. A block is a square of units of a group, of which at most
-// one is on; its side is Settings.Block. The parameters are the filters W (K x channels x f x f),
-// the hidden biases b (K) and the visible biases c (channels).
+// fixed size. In comments, n is the size of a batch, K is Settings.Units, h x w the map of the
+// hidden units of a group, and f is Settings.Filter. The parameters are the filters W (K x channels
+// x f x f), the hidden biases b (K) and the visible biases c (channels).
 type layerGraph struct {
 	Settings
 	b             *onnx.Builder

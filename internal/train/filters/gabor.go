@@ -10,7 +10,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Gabor is a Gabor function, a plane wave under a Gaussian window:
+// A Gabor is a Gabor function:
 //
 //	g(x, y) = a exp(-u^2 / (2 s^2) - v^2 / (2 t^2)) cos(2 pi f u + phi)
 //

@@ -11,10 +11,9 @@ import (
 )
 
 // Sheet draws filters of a convolution, all of one shape c x h x w with 1 or 3 channels, as a
-// contact sheet (one image that shows all side by side) with at most the given number of columns.
-// Each value is a square with a side of scale pixels. Each filter is normalised: 0 is mid-grey, and
-// the value of largest magnitude is black or white by its sign. Other shapes, no filters, and
-// columns or scale below 1 are errors.
+// contact sheet with at most the given number of columns. Each value is a square with a side of
+// scale pixels. Each filter is normalised: 0 is mid-grey, and the value of largest magnitude is
+// black or white by its sign. Other shapes, no filters, and columns or scale below 1 are errors.
 func Sheet(filters []tensor.Tensor, columns, scale int) (image.Image, error) {
 	if len(filters) == 0 || columns < 1 || scale < 1 {
 		return nil, errors.New("a contact sheet needs at least one filter, one column and a scale of 1")

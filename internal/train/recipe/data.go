@@ -8,7 +8,8 @@ import (
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/model"
-	"github.com/noether-ml/noether/internal/study/spec"
+	"github.com/noether-ml/noether/internal/model/preprocessing"
+	"github.com/noether-ml/noether/internal/study/open"
 	"github.com/noether-ml/noether/internal/train"
 )
 
@@ -25,7 +26,7 @@ type datasets struct {
 // layer by layer needs neither.
 func (f *File) open(ctx context.Context, p model.Preprocess) (*datasets, error) {
 	o := &datasets{}
-	src, err := spec.OpenEntry(ctx, f.path, f.node.Get("data"), f.Seed)
+	src, err := f.files().Data(ctx, f.Data)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +44,7 @@ func (f *File) open(ctx context.Context, p model.Preprocess) (*datasets, error) 
 		}
 	}
 	if f.Test != nil {
-		if o.test, err = spec.OpenEntry(ctx, f.path, f.node.Get("test"), f.Seed); err != nil {
+		if o.test, err = f.files().Data(ctx, *f.Test); err != nil {
 			return nil, err
 		}
 	}
@@ -61,12 +62,14 @@ func (f *File) open(ctx context.Context, p model.Preprocess) (*datasets, error) 
 	return o, o.checkClasses()
 }
 
+func (f *File) files() *open.Files { return open.In(filepath.Dir(f.path), f.Seed) }
+
 // holdOut opens or splits off the validation data.
 func (f *File) holdOut(ctx context.Context, o *datasets) (err error) {
 	v, src := f.Validation, o.train
 	switch {
 	case v.Data != nil:
-		o.validation, err = spec.OpenEntry(ctx, f.path, f.node.Get("validation"), f.Seed)
+		o.validation, err = f.files().Data(ctx, *v.Data)
 		return err
 	case v.Share == 0:
 		return nil
@@ -125,10 +128,10 @@ func (f *File) stream(src dataset.Source, p model.Preprocess, augment bool) *tra
 
 // preprocess returns how samples are preprocessed.
 func (f *File) preprocess() (model.Preprocess, error) {
-	if config := f.Preprocess.Config(); config != "" {
-		return model.ReadPreprocessorConfig(f.resolve(config))
+	if config := f.Preprocess.File; config != nil {
+		return preprocessing.ReadConfig(f.resolve(config.String()))
 	}
-	return f.Preprocess.Preprocess, nil
+	return f.Preprocess.Settings, nil
 }
 
 // resolve returns a path that the training file names, which is absolute or relative to the file's

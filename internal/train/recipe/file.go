@@ -3,6 +3,7 @@ package recipe
 import (
 	"fmt"
 
+	"github.com/noether-ml/noether/internal/catalog"
 	"github.com/noether-ml/noether/internal/config"
 	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/internal/train"
@@ -75,6 +76,14 @@ func parseNode(path string, node *config.Node, text []byte) (*File, error) {
 	f := &File{path: path, node: node, text: text}
 	if err := config.Decode(node, f); err != nil {
 		return nil, err
+	}
+	for _, d := range []*spec.Data{&f.Data, f.Validation.Data, f.Test} {
+		if d == nil {
+			continue
+		}
+		if err := d.Decode(catalog.Data()); err != nil {
+			return nil, err
+		}
 	}
 	return f, f.check()
 }

@@ -1,5 +1,4 @@
-// Package einsum reads the equations of the operator Einsum, sums of products by Einstein's
-// convention:
+// Package einsum reads the equations of the operator Einsum:
 //
 //	Read("bij,bjk->bik", []int{3, 3}) // a batch of matrix products: "bij" and "bjk" to "bik"
 package einsum

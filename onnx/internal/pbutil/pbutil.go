@@ -1,4 +1,4 @@
-// Package pbutil has helpers for the protocol buffer messages of ONNX.
+// Package pbutil has helpers for the protobuf messages of ONNX.
 package pbutil
 
 import (

@@ -71,7 +71,7 @@ func (r recurrence) clipAndActivate(a activation, x onnx.Value) onnx.Value {
 }
 
 // activate adds nodes that apply an activation, using operators that ONNX Runtime has in float32
-// and float64. A recurrence replaces a recurrent node, such as an LSTM, by simpler ones.
+// and float64.
 func (r recurrence) activate(a activation, x onnx.Value) onnx.Value {
 	switch a.name {
 	case "LeakyRelu":

@@ -9,16 +9,16 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/noether-ml/noether/internal/catalog"
 	"github.com/noether-ml/noether/internal/report/figure"
-	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
 )
 
-// A chart is a figure of docs/results that is drawn from a stored result. row sets what an entry is a
-// score of, or returns false if it is not drawn. Panel, Colour and Across of its options name the
-// column of the scores that panels, colours and the categories of bars show; Columns is the width in
-// columns of a page.
+// A chart is a figure of docs/results that is drawn from a stored result. row sets what an entry is
+// a score of, or returns false if it is not drawn. Panel, Colour and Across of its options name the
+// column of the scores that panels, colours and the categories of bars show; Columns is the width
+// in columns of a page.
 type chart struct {
 	name    string // of the SVG file, and of the stored result
 	options figure.Options
@@ -60,7 +60,7 @@ func (c chart) draw(root string) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w", c.name, err)
 	}
 	options := c.options
-	options.Measures = append(spec.Descriptors(), performance)
+	options.Measures = append(catalog.Descriptors(), performance)
 	f, err := figure.Draw(rows, options)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.name, err)

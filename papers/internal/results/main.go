@@ -1,18 +1,18 @@
 // Results writes the tables of docs/results, and some of its charts, from the stored results of
-// experiments and benchmarks.
+// experiments and benchmarks. Its argument is the folder of the repository, by default the current
+// one.
 //
 // A page marks the place of a table by <!-- table: NAME --> and <!-- end -->. The text between
 // these comments is made from papers/results/NAME.csv or, if there is no such file, from
 // internal/bench/results/NAME.json.
 //
-//go:generate go run . -root ../../..
+//go:generate go run . ../../..
 package main
 
 import (
 	"encoding/csv"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"io/fs"
@@ -25,17 +25,13 @@ import (
 	"github.com/noether-ml/noether/papers/internal/tablefile"
 )
 
-func main() {
-	tablefile.Main("results", func(args []string, _ io.Writer) error {
-		flags := flag.NewFlagSet("results", flag.ContinueOnError)
-		root := flags.String("root", ".", "the folder of the repository")
-		if err := flags.Parse(args); err != nil {
-			return err
-		}
-		return write(*root)
-	})
+func main() { tablefile.Main("results", run) }
+
+func run(args []string, _ io.Writer) error {
+	return write(append(args, ".")[0])
 }
 
+// write writes the charts and pages of the repository in the folder root.
 func write(root string) error {
 	for _, c := range charts {
 		svg, err := c.draw(root)

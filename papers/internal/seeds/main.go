@@ -11,7 +11,7 @@
 // differences of means, with Welch's interval, for networks that share no seed. correlations makes
 // a table of what noether correlate --csv has written (correlations of scores over models), with a
 // row for each data set; TEXT=FILE adds TEXT to the titles of the columns of FILE. Both write CSV
-// as package papers/results reads it. A null is the value of a statistic by chance.
+// as papers/internal/results reads it.
 package main
 
 import (

@@ -59,9 +59,8 @@ type cell struct {
 
 // write writes the table of the means over seeds: the statistics in the order of l.statistics, and
 // each in the order of rows. It is CSV with a line for each cell. Where rows has means over trials
-// (repetitions with other random draws) or over the values of a parameter (such as an angle), the
-// scores of single trials or values are left out. A statistic null-NAME is the null of NAME, its
-// value by chance.
+// or over the values of a parameter, the scores of single trials or values are left out. A
+// statistic null-NAME is the null of NAME.
 func (l *layout) write(out io.Writer, rows []scores.Row) error {
 	if len(l.row) == 0 || len(l.column) == 0 || len(l.statistics) == 0 {
 		return errors.New("table needs -row, -column and -score")

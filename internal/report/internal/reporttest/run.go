@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/noether-ml/noether/internal/study/spec"
+	"github.com/noether-ml/noether/internal/catalog"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
 )
@@ -238,4 +238,4 @@ func Checkerboard(w, h int) []byte {
 }
 
 // Measures returns the descriptors of all measures.
-func Measures() []measure.Descriptor { return spec.Descriptors() }
+func Measures() []measure.Descriptor { return catalog.Descriptors() }

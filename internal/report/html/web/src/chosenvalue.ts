@@ -3,6 +3,7 @@
 
 import type { SampleSheet, Scores } from './data';
 import { element } from './dom';
+import type { Filter } from './filters';
 import { shorten } from './format';
 import type { State } from './state';
 
@@ -38,6 +39,20 @@ export function placeOf(state: State, sheet: SampleSheet): number {
     sheet.models.reduce((sum, m) => sum + (sheet.lower ? -1 : 1) * m.views[k].mean, 0),
   );
   return change.indexOf(Math.max(...change));
+}
+
+/** The transformation of a sheet with the value of an index, such as "rotate 90". */
+export const conditionOf = ({ transform, parameters }: SampleSheet, k: number) =>
+  [transform, parameters[k]].filter(Boolean).join(' ');
+
+/** A value if it is one of some, else the first of them. */
+export const validOrFirst = (all: string[], value: string) => (all.includes(value) ? value : all[0]);
+
+/** The data sets of the sheets that pass the filters, and the sheets of the chosen one, or the first. */
+export function sheetsShown(sheets: SampleSheet[], filter: Filter, chosen: string) {
+  const shown = sheets.filter((s) => filter.passes({ transform: s.transform, data: s.data }));
+  const data = [...new Set(shown.map((s) => s.data))];
+  return { data, ofData: shown.filter((s) => s.data === validOrFirst(data, chosen)) };
 }
 
 /** A slider over the values of a transformation; none for a single one. Moving it calls follow. */

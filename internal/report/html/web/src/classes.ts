@@ -3,15 +3,15 @@
 // transformation. "As it is" means: not transformed. Effective invariance, 0 to 1, is high if
 // the predicted class stays the same with high confidence.
 
-import { onChosenValue, placeOf } from './chosenvalue';
-import { chooser, segments } from './controls';
-import type { ByClass, ColourScale, SampleSheet, Scores, SheetModel } from './data';
+import { conditionOf, onChosenValue, placeOf, sheetsShown, validOrFirst } from './chosenvalue';
+import { Part } from './controls';
+import type { ColourScale, SampleSheet, Scores, SheetModel } from './data';
 import { Figure } from './figure';
 import type { Filter } from './filters';
-import { number, shorten } from './format';
-import { sized } from './marks';
+import { number } from './format';
+import { heat, sized, tip } from './marks';
 import type { State } from './state';
-import type { Source } from './table';
+import { tableOf, textsOf, type Field } from './table';
 
 // The keys are part of page addresses, see State.
 const statistics = {
@@ -35,50 +35,19 @@ interface Tile {
   n: number; // number of samples
 }
 
-export class Classes {
+export class Classes extends Part {
   private readonly sheets: SampleSheet[];
   private figures: Figure[] = [];
 
-  constructor(
-    private readonly root: HTMLElement,
-    private readonly scores: Scores,
-    private readonly state: State,
-    private readonly filter: Filter,
-  ) {
+  constructor(root: HTMLElement, scores: Scores, state: State, filter: Filter) {
+    super(root, scores, state, filter, 'classes');
     this.sheets = (scores.packed.sheets ?? []).filter(hasClasses);
-    const folded = root.querySelector('details')!;
-    folded.open = ['statistic', 'data', 'model', 'class', 'transform'].some(
-      (k) => state.get(`classes.${k}`) !== '',
-    );
-    folded.addEventListener('toggle', () => this.update());
+    this.folds(root.querySelector('details')!, ['statistic', 'data', 'model', 'class', 'transform']);
     onChosenValue(() => this.update());
   }
 
-  // part is the element of the section with a class name.
-  private part(name: string): HTMLElement {
-    return this.root.querySelector<HTMLElement>(`.${name}`)!;
-  }
-
-  // choose keeps a choice of the reader, and the keyboard focus on the control, which is drawn anew.
-  // value is that of the control; stored is the value in the page's address, '' for a default.
-  private choose(name: string, value: string, stored = value): void {
-    this.state.set(`classes.${name}`, stored);
-    this.update();
-    this.part('controls')
-      .querySelector<HTMLElement>(
-        `select[name="classes-${name}"], input[value="${CSS.escape(value)}"]`,
-      )
-      ?.focus();
-  }
-
   update(): void {
-    const chosenFor = (name: string) => this.state.get(`classes.${name}`);
-    const shown = this.sheets.filter((s) =>
-      this.filter.passes({ transform: s.transform, data: s.data }),
-    );
-    const validOrFirst = (all: string[], value: string) => (all.includes(value) ? value : all[0]);
-    const data = [...new Set(shown.map((s) => s.data))],
-      ofData = shown.filter((s) => s.data === validOrFirst(data, chosenFor('data')));
+    const { data, ofData } = sheetsShown(this.sheets, this.filter, this.asked('data'));
     const models = [...new Set(ofData.flatMap((s) => s.models.map((m) => m.model)))].filter((model) =>
       this.filter.passes({ model }),
     );
@@ -92,35 +61,18 @@ export class Classes {
       this.part('reading').textContent = this.scores.packed.notices.hidden;
       return;
     }
-    const model = validOrFirst(models, chosenFor('model'));
-    const statistic: Statistic = chosenFor('statistic') === 'share' ? 'share' : 'drop';
+    const model = validOrFirst(models, this.asked('model'));
+    const statistic: Statistic = this.asked('statistic') === 'share' ? 'share' : 'drop';
     const all = this.tiles(ofData, model, statistic);
     const names = sorted(all, statistic);
-    const chosen = validOrFirst(names, chosenFor('class'));
-    const sheet = ofData.find((s) => s.transform === chosenFor('transform')) ?? worst(all, ofData, chosen, statistic);
-    const list = (name: string, title: string, options: string[], value: string) =>
-      options.length > 1
-        ? [
-            chooser(
-              title,
-              `classes-${name}`,
-              options.map((o) => ({ value: o, title: shorten(o, 40) })),
-              value,
-              (v) => this.choose(name, v),
-            ),
-          ]
-        : [];
+    const chosen = validOrFirst(names, this.asked('class'));
+    const sheet = ofData.find((s) => s.transform === this.asked('transform')) ?? worst(all, ofData, chosen, statistic);
     this.part('controls').replaceChildren(
-      segments(
-        'Statistic',
-        Object.entries(statistics).map(([value, title]) => ({ value, title })),
-        statistic,
-        (v) => this.choose('statistic', v, v === 'drop' ? '' : v),
-      ),
-      ...list('data', 'Data', data, validOrFirst(data, chosenFor('data'))),
-      ...list('model', 'Model', models, model),
-      ...list('class', 'Class', [...names].sort(), chosen),
-      ...list('transform', 'Transformation', ofData.map((s) => s.transform), sheet.transform),
+      ...this.buttons('statistic', 'Statistic', Object.entries(statistics), statistic, 'drop'),
+      ...this.list('data', 'Data', data, validOrFirst(data, this.asked('data'))),
+      ...this.list('model', 'Model', models, model),
+      ...this.list('class', 'Class', [...names].sort(), chosen),
+      ...this.list('transform', 'Transformation', ofData.map((s) => s.transform), sheet.transform),
     );
     const values = new Map(ofData.map((s) => [s.transform, s.parameters[placeOf(this.state, s)]]));
     this.part('reading').textContent = reading(all, names, statistic, model, values);
@@ -134,11 +86,10 @@ export class Classes {
       const m = sheet.models.find((x) => x.model === model);
       if (!m) return [];
       const cleanCounts = new Map((m.by_class ?? []).map((c) => [c.class, c]));
-      return (m.views[placeOf(this.state, sheet)].by_class ?? []).map((c: ByClass, id) => {
+      return (m.views[placeOf(this.state, sheet)].by_class ?? []).map((c) => {
         const clean = (cleanCounts.get(c.class)?.right ?? 0) / c.n,
           moved = c.right / c.n;
         return {
-          id,
           class: sheet.classes![c.class],
           transform: sheet.transform,
           clean,
@@ -157,24 +108,16 @@ export class Classes {
     const transforms = [...new Set(drawn.map((t) => t.transform))];
     const title = `${statistics[statistic]} by class and transformation, ${model}`;
     const scale = this.scores.packed.scales[statistic];
-    const describe = (id: number): [string, string][] => {
-      const t = all[id];
-      return [
-        ['class', t.class],
-        ['transformation', t.transform],
-        ['accuracy as it is', number(t.clean)],
-        ['accuracy transformed', number(t.moved)],
-        ['effective invariance', number(t.mean)],
-        ['samples', String(t.n)],
-      ];
-    };
     const truncated = names.length > rows.length ? ` The ${rows.length} of ${names.length} classes that lose most are shown.` : '';
     return new Figure({
       title,
       description: title,
-      build: () => ({ spec: heat(drawn, rows, transforms, scale), text: `The classes are sorted by their means over transformations.${truncated}` }),
-      describe,
-      data: () => sourceOf(title, all),
+      build: () => ({
+        spec: classMap(drawn, rows, transforms, scale),
+        text: `The classes are sorted by their means over transformations.${truncated}`,
+      }),
+      describe: (id) => textsOf(fields, all[id]),
+      data: () => tableOf(`Data of the chart: ${title}`, all, fields),
     });
   }
 
@@ -182,7 +125,7 @@ export class Classes {
   private confusion(sheet: SampleSheet, model: string, chosen: string): Figure {
     const m = sheet.models.find((x) => x.model === model)!,
       k = placeOf(this.state, sheet), // index of the chosen value of the parameter
-      condition = [sheet.transform, sheet.parameters[k]].filter(Boolean).join(' '); // "rotate 90"
+      condition = conditionOf(sheet, k);
     const predictions = predicted(sheet, m, k, chosen);
     const title = `Predictions for ${chosen} under ${condition}, ${model}`;
     const views = ['as it is', `under ${condition}`];
@@ -190,10 +133,10 @@ export class Classes {
       { id: 2 * i, predicted: p.class, view: views[0], n: p.clean },
       { id: 2 * i + 1, predicted: p.class, view: views[1], n: p.moved },
     ]);
-    const cells: [string, (i: number) => string | number][] = [
-      ['predicted', (i) => rows[i].predicted],
-      ['samples', (i) => rows[i].view],
-      ['number', (i) => rows[i].n],
+    const cells: Field<(typeof rows)[number]>[] = [
+      ['predicted', (r) => r.predicted],
+      ['samples', (r) => r.view],
+      ['number', (r) => r.n, true],
     ];
     return new Figure({
       title,
@@ -202,21 +145,21 @@ export class Classes {
         spec: rows.length > 0 ? bars(rows, predictions.map((p) => p.class), views) : undefined,
         text: `What ${model} predicts for the samples of ${chosen}, as they are and transformed.`,
       }),
-      describe: (id) => cells.map(([name, get]) => [name, String(get(id))]),
-      data: () => ({
-        title: `Data of the chart: ${title}`,
-        rows: rows.map((_, i) => i),
-        columns: cells.map(([name, get]) => ({
-          title: name,
-          numeric: name === 'number',
-          cell: (i) => String(get(i)),
-          key: get,
-        })),
-        csv: (at) => [cells.map(([name]) => name), ...at.map((i) => cells.map(([, get]) => get(i)))],
-      }),
+      describe: (id) => textsOf(cells, rows[id]),
+      data: () => tableOf(`Data of the chart: ${title}`, rows, cells),
     });
   }
 }
+
+const fields: Field<Tile>[] = [
+  ['class', (t) => t.class],
+  ['transformation', (t) => t.transform],
+  ['accuracy as it is', (t) => t.clean],
+  ['accuracy transformed', (t) => t.moved],
+  ['loss', (t) => t.clean - t.moved],
+  ['effective invariance', (t) => t.mean],
+  ['n', (t) => t.n, true],
+];
 
 /** Whether a sheet has counts of classes. */
 export function hasClasses(s: SampleSheet): boolean {
@@ -294,14 +237,9 @@ function predicted(sheet: SampleSheet, m: SheetModel, k: number, name: string) {
 
 const axis = { domain: false, ticks: false, labelPadding: 5, labelLimit: 130 };
 
-// heat returns the Vega-Lite specification of the heat map.
-function heat(drawn: Tile[], rows: string[], transforms: string[], scale: ColourScale) {
-  const { stops, colours, inks } = scale;
-  const values = drawn.map((t) => {
-    const fraction = (t.value - stops[0]) / (stops[stops.length - 1] - stops[0]);
-    const nearest = Math.max(0, Math.min(inks.length - 1, Math.round(fraction * (inks.length - 1))));
-    return { ...t, label: t.value.toFixed(2), ink: inks[nearest] };
-  });
+// classMap returns the specification of the heat map.
+function classMap(drawn: Tile[], rows: string[], transforms: string[], scale: ColourScale) {
+  const values = drawn.map((t) => ({ ...t, label: t.value.toFixed(2) }));
   const encoding = {
     x: {
       field: 'transform',
@@ -311,21 +249,8 @@ function heat(drawn: Tile[], rows: string[], transforms: string[], scale: Colour
       axis: { ...axis, orient: 'top', labelAngle: transforms.length > 5 ? -40 : 0 },
     },
     y: { field: 'class', type: 'ordinal', sort: rows, title: null, axis },
-    tooltip: { field: 'id', type: 'nominal' },
   };
-  const color = {
-    field: 'value',
-    type: 'quantitative',
-    legend: null,
-    scale: { domain: stops, range: colours, clamp: true },
-  };
-  const layer: object[] = [{ mark: { type: 'rect' }, encoding: { ...encoding, color } }];
-  if (transforms.length <= 8)
-    layer.push({
-      mark: { type: 'text', fontSize: 11, color: { expr: 'datum.ink' } },
-      encoding: { ...encoding, text: { field: 'label', type: 'nominal' } },
-    });
-  return sized({ data: { values }, height: Math.max(40, 21 * rows.length), layer });
+  return heat(values, encoding, scale, Math.max(40, 21 * rows.length), null, transforms.length <= 8);
 }
 
 // bars returns the Vega-Lite specification of the predictions: two bars for each predicted class.
@@ -349,34 +274,7 @@ function bars(
         scale: { domain: views, range: ['var(--control)', 'var(--series-0)'] },
         legend: { orient: 'bottom', title: null },
       },
-      tooltip: { field: 'id', type: 'nominal' },
+      tooltip: tip,
     },
   });
-}
-
-// sourceOf returns the data of the heat map, for its table and CSV file.
-function sourceOf(title: string, all: Tile[]): Source {
-  const columns: [string, (t: Tile) => string | number][] = [
-    ['class', (t) => t.class],
-    ['transformation', (t) => t.transform],
-    ['accuracy as it is', (t) => t.clean],
-    ['accuracy transformed', (t) => t.moved],
-    ['loss', (t) => t.clean - t.moved],
-    ['effective invariance', (t) => t.mean],
-    ['n', (t) => t.n],
-  ];
-  return {
-    title: `Data of the chart: ${title}`,
-    rows: all.map((_, i) => i),
-    columns: columns.map(([name, get]) => ({
-      title: name,
-      numeric: typeof get(all[0]) === 'number',
-      cell: (i) => {
-        const v = get(all[i]);
-        return typeof v === 'number' && name !== 'n' ? number(v) : String(v);
-      },
-      key: (i) => get(all[i]),
-    })),
-    csv: (rows) => [columns.map(([name]) => name), ...rows.map((i) => columns.map(([, get]) => get(all[i])))],
-  };
 }

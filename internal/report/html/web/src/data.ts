@@ -1,7 +1,7 @@
 // The data of a report page: the types of its JSON, which ../../data.go writes, and tables that
-// give the fields of a row. A variant is a version of a statistic, such as the kind of probe; a
-// factor a property of samples, such as their class; the null of a score what chance alone gives; a
-// unit one value of a layer; a contact sheet one image of several samples.
+// give the fields of a row.
+
+import type { TileSheet } from './tiles';
 
 interface TextColumn {
   values: string[]; // the distinct texts
@@ -37,8 +37,15 @@ export interface Model {
   tags: Record<string, string>; // of the study file, such as family: resnet
 }
 
+/** A sample of a sheet. */
+export interface SheetSample {
+  index: number;
+  name: string;
+  label: number; // a class, -1 if unknown
+}
+
 /** Samples that a transformation changes most and least. See scores/samplesheet.go. */
-export interface SampleSheet {
+export interface SampleSheet extends TileSheet {
   data: string;
   transform: string;
   parameters: string[];
@@ -48,12 +55,12 @@ export interface SampleSheet {
   lower: boolean; // a lower value means a larger change
   title: string; // of the statistic
   classes: string[] | null;
-  samples: { index: number; name: string; label: number }[]; // label: a class, -1 if unknown
+  samples: SheetSample[];
   models: SheetModel[];
   // The transformed samples that models[a] classifies correctly and models[b] does not: their
   // number under each value of the parameter, and the indices of those on the sheet.
   partings?: { a: number; b: number; counts: number[]; samples: number[] }[];
-  projected?: { index: number; name: string; label: number }[]; // the samples of projections
+  projected?: SheetSample[]; // the samples of projections
   // Positions in the plane of the first two principal components of a layer: of each sample x
   // (clean) and of T(x) (moved).
   projections?: {
@@ -62,14 +69,16 @@ export interface SampleSheet {
     depth: number;
     views: { clean: [number, number][]; moved: [number, number][] }[];
   }[];
-  // In pixels. right, down: distances from the edges of an image to those of the next
-  tile?: { width: number; height: number; right: number; down: number };
-  type: string; // media type of the image
-  image?: string; // base64
 }
 
-/** The predictions of a model for the samples of a sheet, and counts over all samples. */
-export interface SheetModel {
+/** Counts of predictions over all samples. */
+interface Counts {
+  by_class: ByClass[] | null;
+  confusion?: [number, number, number][]; // label, predicted class, number of samples
+}
+
+/** The predictions of a model for the samples of a sheet. */
+export interface SheetModel extends Counts {
   model: string;
   clean?: number[]; // predicted class of each sample as it is
   confidence?: number[]; // probability of that class
@@ -79,20 +88,16 @@ export interface SheetModel {
   fails?: number[]; // indices of the samples that are classified correctly only as they are
   right: number; // number of samples that are classified correctly as they are
   labelled: number; // number of samples with a label
-  by_class: ByClass[] | null;
-  confusion?: [number, number, number][]; // label, predicted class, number of samples
 }
 
-/** The predictions for the samples, and the counts, under one value of the parameter. */
-export interface SheetView {
+/** The predictions under one value of the parameter. */
+export interface SheetView extends Counts {
   moved?: number[]; // predicted class of each transformed sample
   confidence?: number[];
   value: number[]; // of the sheet's statistic, for each sample
   mean: number; // of the values of all samples
   changed: number; // number of samples whose prediction changes
   failed: number; // number of samples that are classified correctly only as they are
-  by_class: ByClass[] | null;
-  confusion?: [number, number, number][];
 }
 
 /** The samples of a class. */
@@ -104,7 +109,7 @@ export interface ByClass {
 }
 
 /** Feature maps of one sample. See scores/mapsheet.go. */
-export interface MapSheet {
+export interface MapSheet extends TileSheet {
   model: string;
   data: string;
   transform: string;
@@ -124,9 +129,6 @@ export interface MapSheet {
         channels: { channel: number; low: number; high: number; error: number }[];
       }[]
     | null;
-  tile?: { width: number; height: number; right: number; down: number }; // as in SampleSheet
-  type: string; // media type of the image
-  image?: string; // base64
 }
 
 /** The operations of a model between input and output, by column. See report.Network. */

@@ -2,7 +2,7 @@
 // data or fill the screen with it.
 
 import { draw, onRow, type Spec, type View } from './vega';
-import { element } from './dom';
+import { button, element } from './dom';
 import { marker, markerOf } from './marks';
 import { queue } from './queue';
 import { fileName, savePNG, saveSVG, type Drawable } from './save';
@@ -40,16 +40,8 @@ export class Figure {
     this.tools = element(
       'span',
       { class: 'actions' },
-      this.button(
-        'SVG',
-        `Save as SVG: ${content.title}`,
-        () => this.view && void saveSVG(this.view, this.name),
-      ),
-      this.button(
-        'PNG',
-        `Save as PNG: ${content.title}`,
-        () => this.view && void savePNG(this.view, this.name),
-      ),
+      this.button('SVG', 'Save as SVG', () => this.view && void saveSVG(this.view, this.name)),
+      this.button('PNG', 'Save as PNG', () => this.view && void savePNG(this.view, this.name)),
       this.toggle(),
       ...this.fullScreen(),
     );
@@ -109,24 +101,16 @@ export class Figure {
   }
 
   private button(title: string, label: string, act: () => void): HTMLButtonElement {
-    const button = element(
-      'button',
-      { type: 'button', class: 'quiet', 'aria-label': label },
-      title,
-    );
-    button.addEventListener('click', act);
-    return button;
+    return button(act, { class: 'quiet', 'aria-label': `${label}: ${this.content.title}` }, title);
   }
 
   // fullScreen is a button that shows the figure on the whole screen, where the browser can do
   // that.
   private fullScreen(): HTMLButtonElement[] {
     if (!document.fullscreenEnabled) return [];
-    const button = this.button('Full', `Full screen: ${this.content.title}`, () => {
-      if (document.fullscreenElement) void document.exitFullscreen();
-      else void this.root.requestFullscreen();
-    });
-    return [button];
+    const toggle = () =>
+      void (document.fullscreenElement ? document.exitFullscreen() : this.root.requestFullscreen());
+    return [this.button('Full', 'Full screen', toggle)];
   }
 
   // fit gives a chart of fixed height the height of the screen while the figure fills it.
@@ -142,7 +126,7 @@ export class Figure {
 
   // toggle is a button that shows and hides the data.
   private toggle(): HTMLButtonElement {
-    const button = this.button('Data', `Show the data of: ${this.content.title}`, () => {
+    const button = this.button('Data', 'Show the data of', () => {
       const open = button.getAttribute('aria-expanded') === 'true';
       button.setAttribute('aria-expanded', String(!open));
       if (!this.data) {

@@ -1,7 +1,7 @@
 // What the whole report shows: which models, transformations, data, statistics and layers.
 
 import type { Scores, Table } from './data';
-import { element } from './dom';
+import { button, element } from './dom';
 import { shorten } from './format';
 import { labelOf, type Dimension } from './series';
 import type { State } from './state';
@@ -125,32 +125,20 @@ export class FilterBar {
   /** Shows the current filters. Lists that are open stay open. */
   update(): void {
     const open = new Set(
-      [...this.root.querySelectorAll('details[open]')].map(
-        (d) => (d as HTMLElement).dataset.filter,
-      ),
+      [...this.root.querySelectorAll<HTMLElement>('details[open]')].map((d) => d.dataset.filter),
     );
-    const lists: [string, string, string[], (v: string) => string][] = [
-      ['model', 'Models', this.scores.values('model'), (v) => shorten(v, 48)],
-      [
-        'transform',
-        'Transformations',
-        this.scores.values('transform'),
-        (v) => shorten(labelOf(this.scores, 'transform', v), 48),
-      ],
-      ['data', 'Data', this.scores.values('data'), (v) => shorten(labelOf(this.scores, 'data', v), 48)],
-      [
-        'statistic',
-        'Statistics',
-        this.scores.measures.flatMap((m) => m.statistics.map((s) => `${m.key}.${s.name}`)),
-        (v) => shorten(v, 64),
-      ],
+    const named = (field: string, title: string): [string, string, string[], (v: string) => string] =>
+      [field, title, this.scores.values(field), (v) => shorten(labelOf(this.scores, field, v), 48)];
+    const statistics = this.scores.measures.flatMap((m) => m.statistics.map((s) => `${m.key}.${s.name}`));
+    const lists = [
+      named('model', 'Models'),
+      named('transform', 'Transformations'),
+      named('data', 'Data'),
+      ['statistic', 'Statistics', statistics, (v: string) => shorten(v, 64)] as ReturnType<typeof named>,
     ];
     const shown = lists.filter(([, , values]) => values.length > 1).map((l) => this.list(...l));
     for (const list of shown) if (open.has(list.dataset.filter)) list.open = true;
-    const typing =
-      document.activeElement instanceof HTMLInputElement &&
-      document.activeElement.type === 'search' &&
-      this.root.contains(document.activeElement);
+    const typing = this.root.querySelector('input[type=search]:focus') !== null;
     this.root.replaceChildren(...shown, ...this.layers(), ...this.reset());
     if (typing) this.root.querySelector<HTMLElement>('input[type=search]')?.focus();
     this.root.hidden = this.root.childElementCount === 0;
@@ -170,25 +158,13 @@ export class FilterBar {
       box.addEventListener('change', () => this.hide(dimension, value, !box.checked));
       return element('label', {}, box, element('span', {}, label(value)));
     });
-    const all = element('button', { type: 'button', class: 'quiet' }, 'All');
-    all.addEventListener('click', () => this.only(dimension, []));
-    const none = element('button', { type: 'button', class: 'quiet' }, 'None');
-    none.addEventListener('click', () => this.only(dimension, values));
-    const summary = element(
-      'summary',
-      {},
-      title,
-      ' ',
-      element(
-        'span',
-        { class: 'tally' },
-        shown === values.length ? 'all' : `${shown} of ${values.length}`,
-      ),
-    );
+    const all = button(() => this.only(dimension, []), { class: 'quiet' }, 'All');
+    const none = button(() => this.only(dimension, values), { class: 'quiet' }, 'None');
+    const tally = shown === values.length ? 'all' : `${shown} of ${values.length}`;
     return element(
       'details',
       { 'data-filter': dimension },
-      summary,
+      element('summary', {}, title, ' ', element('span', { class: 'tally' }, tally)),
       element(
         'div',
         { class: 'menu', role: 'group', 'aria-label': title },
@@ -241,27 +217,13 @@ export class FilterBar {
 
   // reset returns the button that removes all filters, if there are any.
   private reset(): HTMLElement[] {
-    if (
-      !this.state.get('layers') &&
-      [
-        'model',
-        'transform',
-        'data',
-        'statistic',
-        'variant',
-        'factor',
-        'parameter',
-        ...this.scores.tagNames().map((t) => `tag:${t}`),
-      ].every((d) => this.filter.hidden(d).size === 0)
-    )
-      return [];
-    const button = element('button', { type: 'button' }, 'Show everything');
-    button.addEventListener('click', () => {
+    if (!this.state.has((key) => key === 'layers' || key.startsWith('hide.'))) return [];
+    const clear = () => {
       this.state.clear((key) => key === 'layers' || key.startsWith('hide.'));
       this.root.querySelector<HTMLInputElement>('input[type=search]')?.remove();
       this.changed();
       this.root.querySelector<HTMLElement>('summary, input')?.focus();
-    });
-    return [button];
+    };
+    return [button(clear, {}, 'Show everything')];
   }
 }

@@ -4,7 +4,7 @@
 // field across of a matrix is "name" if its columns are transformations.
 
 import { onChosenValue, placeOf } from './chosenvalue';
-import { chooser } from './controls';
+import { Part } from './controls';
 import type { Context } from './chart';
 import {
   Shown,
@@ -14,12 +14,12 @@ import {
   type SampleSheet,
   type Scores,
 } from './data';
-import { element } from './dom';
+import { button, element, node } from './dom';
 import type { Filter } from './filters';
 import { interval, number, shorten } from './format';
 import { layerOf, onLayer, toggleLayer } from './layer';
 import { small } from './marks';
-import { node, swatch } from './palette';
+import { swatch } from './palette';
 import { queue } from './queue';
 import { describe } from './scoretable';
 import { labelOf, Series } from './series';
@@ -29,7 +29,7 @@ import { draw, onRow, type View } from './vega';
 const minModelsToOrder = 4; // with fewer models their order cannot be chosen
 const hoverDelay = 80; // milliseconds that the pointer must rest on a column to draw its curves
 
-export class Glance {
+export class Glance extends Part {
   private readonly scoreBox = element('div', { class: 'scorebox' });
   private readonly curvesBox = element('div', { class: 'curves' });
   private readonly strip = element('div', { class: 'strip' }); // images, original and transformed
@@ -42,12 +42,13 @@ export class Glance {
 
   constructor(
     root: HTMLElement,
-    private readonly scores: Scores,
-    private readonly state: State,
-    private readonly filter: Filter,
+    scores: Scores,
+    state: State,
+    filter: Filter,
     private readonly open: (section: string) => void,
     private readonly openSamples: (sheet: SampleSheet) => void,
   ) {
+    super(root, scores, state, filter, 'glance');
     this.matrices = scores.packed.matrices ?? [];
     root.replaceChildren(element('div', {}, this.scoreBox, this.strip), this.curvesBox);
     onChosenValue(() => {
@@ -75,8 +76,8 @@ export class Glance {
   }
 
   private matrix(): Matrix | undefined {
-    const score = this.state.get('glance.score'),
-      data = this.state.get('glance.data');
+    const score = this.asked('score'),
+      data = this.asked('data');
     const chosen = this.matrices.filter((m) => m.section === score);
     const all = chosen.length > 0 ? chosen : this.matrices;
     return all.find((m) => m.data === data) ?? all[0];
@@ -86,7 +87,7 @@ export class Glance {
   private focusedColumn(m: Matrix): string {
     const shown = this.shownColumns(m);
     return (
-      [this.hoveredColumn, this.state.get('glance.at')].find((c) => shown.includes(c)) ?? shown[0] ?? ''
+      [this.hoveredColumn, this.asked('at')].find((c) => shown.includes(c)) ?? shown[0] ?? ''
     );
   }
 
@@ -98,50 +99,14 @@ export class Glance {
   private heading(m: Matrix): HTMLElement[] {
     const title = m.layer ? `${m.title}, at the last layer` : m.title;
     const text = element('h3', { title: m.about }, title);
-    const choose = (name: string) => (value: string) => {
-      this.state.set(`glance.${name}`, value);
-      this.update();
-      this.scoreBox.querySelector<HTMLElement>(`select[name="glance-${name}"]`)?.focus();
-    };
-    const controls: HTMLElement[] = [];
-    const sections = [...new Set(this.matrices.map((x) => x.section))];
-    if (sections.length > 1)
-      controls.push(
-        chooser(
-          'Score',
-          'glance-score',
-          sections.map((s) => ({
-            value: s,
-            title: this.matrices.find((x) => x.section === s)!.title,
-          })),
-          m.section,
-          choose('score'),
-        ),
-      );
+    const sections = new Map(this.matrices.map((x) => [x.section, x.title]));
     const data = this.matrices.filter((x) => x.section === m.section).map((x) => x.data);
-    if (data.length > 1)
-      controls.push(
-        chooser(
-          'Data',
-          'glance-data',
-          data.map((d) => ({ value: d, title: shorten(d, 40) })),
-          m.data,
-          choose('data'),
-        ),
-      );
-    if (m.models.length >= minModelsToOrder)
-      controls.push(
-        chooser(
-          'Order',
-          'glance-order',
-          [
-            { value: '', title: 'of the study' },
-            { value: 'best', title: 'best first' },
-          ],
-          this.state.get('glance.order'),
-          choose('order'),
-        ),
-      );
+    const orders: [string, string][] = [['', 'of the study'], ['best', 'best first']];
+    const controls = [
+      ...this.list('score', 'Score', [...sections], m.section),
+      ...this.list('data', 'Data', data, m.data),
+      ...(m.models.length < minModelsToOrder ? [] : this.list('order', 'Order', orders, this.asked('order'))),
+    ];
     return [
       element('div', { class: 'head' }, text, element('div', { class: 'choices' }, ...controls)),
       element('p', { class: 'key' }, m.meaning),
@@ -153,14 +118,13 @@ export class Glance {
       columns = this.shownColumns(m),
       at = this.focusedColumn(m);
     const heads = columns.map((c) => {
-      const button = element(
-        'button',
-        { type: 'button', 'aria-pressed': String(c === at), title: c },
+      const head = button(
+        () => this.selectColumn(c),
+        { 'aria-pressed': String(c === at), title: c },
         shorten(labelOf(this.scores, m.across, c), 18),
       );
-      button.addEventListener('click', () => this.selectColumn(c));
-      button.addEventListener('focus', () => this.hover(c));
-      const th = element('th', { scope: 'col', 'data-column': c }, button);
+      head.addEventListener('focus', () => this.hover(c));
+      const th = element('th', { scope: 'col', 'data-column': c }, head);
       th.addEventListener('pointerenter', () => this.hover(c));
       return th;
     });
@@ -201,7 +165,7 @@ export class Glance {
   // best first in the column in focus.
   private modelOrder(m: Matrix): number[] {
     const all = m.models.map((_, i) => i);
-    if (this.state.get('glance.order') !== 'best') return all;
+    if (this.asked('order') !== 'best') return all;
     const at = m.columns.indexOf(this.focusedColumn(m));
     const value = (i: number) => {
       const cell = m.cells.find((x) => x.model === i && x.column === at);
@@ -223,10 +187,13 @@ export class Glance {
       chance === null ? '' : `chance ${number(chance)}`,
       cell.chance ? 'no better than chance' : '',
     ].filter(Boolean);
-    const button = element(
-      'button',
+    const open = () => {
+      this.selectColumn(matrixColumn);
+      this.open(m.section);
+    };
+    const made = button(
+      open,
       {
-        type: 'button',
         class: cell.chance ? 'cell chance' : 'cell',
         'aria-label': `${about.join(', ')}. Open its section`,
         title: about.join('\n'),
@@ -234,13 +201,9 @@ export class Glance {
       element('b', {}, number(value)),
       this.intervalMark(m, value, low, high, chance),
     );
-    button.style.setProperty('--shade', String(cell.shade));
-    button.addEventListener('click', () => {
-      this.selectColumn(matrixColumn);
-      this.open(m.section);
-    });
-    button.addEventListener('focus', () => this.hover(matrixColumn));
-    return button;
+    made.style.setProperty('--shade', String(cell.shade));
+    made.addEventListener('focus', () => this.hover(matrixColumn));
+    return made;
   }
 
   // intervalMark draws a value with its interval, and a tick at its null (the value by chance), on
@@ -283,7 +246,7 @@ export class Glance {
     this.state.set('glance.at', column);
     this.hoveredColumn = column;
     const m = this.matrix();
-    if (m && this.state.get('glance.order') === 'best') {
+    if (m && this.asked('order') === 'best') {
       const button = `th[data-column="${CSS.escape(column)}"] button`;
       this.scoreBox.querySelector('table')?.replaceWith(this.table(m).querySelector('table')!);
       this.scoreBox.querySelector<HTMLElement>(button)?.focus();
@@ -327,8 +290,7 @@ export class Glance {
       if (!c || c.rows.length === 0) continue;
       const title = `${panel.title} ${under}`.trim();
       const chart = element('div', { class: 'chart' });
-      const link = element('button', { type: 'button', class: 'quiet' }, title);
-      link.addEventListener('click', () => this.open(panel.section));
+      const link = button(() => this.open(panel.section), { class: 'quiet' }, title);
       const box = element('figure', { class: 'small' }, element('figcaption', {}, link), chart);
       boxes.push(box);
       queue.add(box, async () => {
@@ -438,14 +400,10 @@ export class Glance {
     if (!sheet) return [];
     const fails = sheet.models.some((x) => (x.fails ?? []).length > 0);
     const name = shorten(labelOf(this.scores, 'transform', transform), 24);
-    const button = element(
-      'button',
-      { type: 'button', class: 'go' },
-      fails ? `Show images that fail under ${name}` : `Show what ${name} changes most`,
-    );
-    if (fails && !sheet.tile) button.textContent = `Show samples that fail under ${name}`;
-    button.addEventListener('click', () => this.openSamples(sheet));
-    return [button];
+    const text = fails
+      ? `Show ${sheet.tile ? 'images' : 'samples'} that fail under ${name}`
+      : `Show what ${name} changes most`;
+    return [button(() => this.openSamples(sheet), { class: 'go' }, text)];
   }
 
   // sampleScores returns lines beneath the images: the score of each image for each model, where
@@ -512,10 +470,7 @@ function imagePairs(p: ContactSheet, scoreLines: HTMLElement[], at: number): HTM
   const grid = element('div', { class: 'pairs' });
   const name = (column: number) => columnName(p, column);
   for (const column of shown) {
-    const tiles = samples.map(() => {
-      const canvas = element('canvas', { width: String(w), height: String(h), 'aria-hidden': 'true' });
-      return canvas;
-    });
+    const tiles = samples.map(() => element('canvas', { width: w, height: h, 'aria-hidden': 'true' }));
     grid.append(element('span', { class: 'what' }, name(column)), ...tiles);
     const image = new Image();
     image.src = `data:image/png;base64,${p.png}`;

@@ -3,7 +3,7 @@
 // representation space and feature maps show this layer.
 
 import type { Scores } from './data';
-import { element } from './dom';
+import { button } from './dom';
 import type { State } from './state';
 
 export interface Chosen {
@@ -39,12 +39,12 @@ export class LayerButtons {
   constructor(state: State, scores: Scores) {
     for (const name of document.querySelectorAll<HTMLElement>('.name[data-layer]')) {
       const { model = '', layer = '' } = name.dataset;
-      const button = element('button', { type: 'button', class: 'name', title: name.title }, ...name.childNodes);
-      button.addEventListener('click', () => toggleLayer(state, scores, { model, layer }));
-      name.replaceWith(button);
+      const act = () => toggleLayer(state, scores, { model, layer });
+      const made = button(act, { class: 'name', title: name.title }, ...name.childNodes);
+      name.replaceWith(made);
       this.marks.push(() => {
         const now = layerOf(state);
-        button.setAttribute('aria-pressed', String(now?.layer === layer && now.model === model));
+        made.setAttribute('aria-pressed', String(now?.layer === layer && now.model === model));
       });
     }
     onLayer(() => this.update());

@@ -1,7 +1,7 @@
 // The legend of charts: a button for each series. A click shows or hides the series in the whole
 // report. Where there are more series than colours ("crowded"), it highlights the series instead.
 
-import { element } from './dom';
+import { button, element } from './dom';
 import type { Filter } from './filters';
 import { shorten } from './format';
 import { swatch } from './palette';
@@ -26,20 +26,16 @@ export class Legend {
       .filter((v) => present.has(v) && (series.dimension !== 'parameter' || v !== ''))
       .map((value) => {
         const on = series.crowded ? value === series.highlight : !hidden.has(value);
-        const button = element(
-          'button',
-          { type: 'button', 'aria-pressed': String(on) },
-          swatch(series.look(value)),
-          element('span', {}, shorten(series.label(value), 40)),
-        );
-        button.addEventListener('click', () => {
-          const place = [...this.root.querySelectorAll('button')].indexOf(button);
+        const choose = () => {
+          const place = [...this.root.querySelectorAll('button')].indexOf(item);
           if (series.crowded) this.highlight(series.dimension, value);
           else this.filter.hide(series.dimension, value, on);
           this.changed();
           this.root.querySelectorAll('button')[place]?.focus();
-        });
-        return element('li', {}, button);
+        };
+        const name = element('span', {}, shorten(series.label(value), 40));
+        const item = button(choose, { 'aria-pressed': String(on) }, swatch(series.look(value)), name);
+        return element('li', {}, item);
       });
     if (series.crowded)
       items.unshift(

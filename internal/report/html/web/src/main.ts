@@ -50,18 +50,18 @@ function build(scores: Scores): void {
   // Glance is the overview at the top of the report.
   const glance = document.querySelector<HTMLElement>('.glance');
   if (glance) parts.unshift(new Glance(glance, scores, state, filter, (key) => open(state, scores, key), showSamples));
-  const samples = document.getElementById('samples'),
-    classes = document.getElementById('classes');
-  if (samples) parts.push(new Samples(samples, scores, state, filter));
-  if (classes) parts.push(new Classes(classes, scores, state, filter));
-  const network = document.getElementById('network');
-  if (network) parts.push(new Network(network, scores, state, filter));
-  const space = document.getElementById('space');
-  if (space) parts.push(new Space(space, scores, state, filter));
-  const relations = document.getElementById('relations'),
-    pictures = document.getElementById('pictures');
-  if (relations) parts.push(new Relations(relations, scores, state, filter, update));
-  if (pictures) parts.push(new Images(pictures, scores, filter));
+  const sections: Record<string, (root: HTMLElement) => { update: () => void }> = {
+    samples: (root) => new Samples(root, scores, state, filter),
+    classes: (root) => new Classes(root, scores, state, filter),
+    network: (root) => new Network(root, scores, state, filter),
+    space: (root) => new Space(root, scores, state, filter),
+    relations: (root) => new Relations(root, scores, state, filter, update),
+    pictures: (root) => new Images(root, scores, filter),
+  };
+  for (const [id, make] of Object.entries(sections)) {
+    const root = document.getElementById(id);
+    if (root) parts.push(make(root));
+  }
   parts.push(new LayerButtons(state, scores)); // names of layers in sentences become buttons
   document.getElementById('filters')?.replaceWith(bar.root);
   update();
@@ -86,9 +86,7 @@ const complete = () => document.documentElement.dataset.complete === 'true';
 // contents makes the links of the list of contents keep the reader's choices, and folds the list on
 // narrow screens.
 function contents(state: State): void {
-  for (const link of document.querySelectorAll<HTMLAnchorElement>(
-    'nav a[href^="#"]',
-  )) {
+  for (const link of document.querySelectorAll<HTMLAnchorElement>('nav a[href^="#"]')) {
     link.addEventListener('click', (e) => {
       e.preventDefault();
       goTo(state, link.hash.slice(1));
@@ -108,25 +106,18 @@ const narrow = window.matchMedia('(max-width: 70rem)'); // as in style.css
 
 // mark shows in the list of contents which part is in view.
 function mark(): void {
-  const links = new Map(
-    [...document.querySelectorAll<HTMLAnchorElement>('nav.contents a')].map((a) => [
-      a.hash.slice(1),
-      a,
-    ]),
-  );
+  const all = document.querySelectorAll<HTMLAnchorElement>('nav.contents a');
+  const links = new Map([...all].map((a) => [a.hash.slice(1), a]));
   const seen = new Set<Element>();
   const watcher = new IntersectionObserver(
     (entries) => {
       for (const e of entries)
         if (e.isIntersecting) seen.add(e.target);
         else seen.delete(e.target);
-      let marked = false;
-      for (const [id, link] of links) {
-        const at: boolean = !marked && seen.has(document.getElementById(id)!);
-        marked ||= at;
-        if (at) link.setAttribute('aria-current', 'true');
+      const at = [...links.keys()].find((id) => seen.has(document.getElementById(id)!));
+      for (const [id, link] of links)
+        if (id === at) link.setAttribute('aria-current', 'true');
         else link.removeAttribute('aria-current');
-      }
     },
     { rootMargin: '-20% 0px -60% 0px' },
   );
@@ -164,15 +155,8 @@ async function main(): Promise<void> {
     build(new Scores(await unzip(holder.textContent ?? '')));
   } catch (problem) {
     const text = problem instanceof Error ? problem.message : String(problem);
-    document
-      .getElementById('main')
-      ?.prepend(
-        element(
-          'p',
-          { class: 'notice', role: 'alert' },
-          `The charts cannot be drawn: ${text}. The numbers are in scores.csv, beside this report.`,
-        ),
-      );
+    const notice = `The charts cannot be drawn: ${text}. The numbers are in scores.csv, beside this report.`;
+    document.getElementById('main')?.prepend(element('p', { class: 'notice', role: 'alert' }, notice));
     document.documentElement.dataset.drawn = document.documentElement.dataset.complete = 'true';
   }
 }

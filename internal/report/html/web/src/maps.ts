@@ -1,66 +1,50 @@
 // Feature maps f(x) of a sample x under a transformation T: f(x), f(T(x)), T of f(x), and the
 // difference of the last two. Each map is a tile (an image) of a sheet, a grid of tiles.
 
-import { chooser } from './controls';
+import { validOrFirst } from './chosenvalue';
+import { Part } from './controls';
 import type { MapSheet, Scores } from './data';
+import { node } from './dom';
 import { Figure } from './figure';
 import type { Filter } from './filters';
 import { number, shorten } from './format';
 import { layerOf, onLayer } from './layer';
-import { node } from './palette';
 import type { Drawable } from './save';
 import { labelOf } from './series';
 import type { State } from './state';
-import type { Source } from './table';
+import { tableOf, type Field } from './table';
 import { tile } from './tiles';
 
 const maxFigures = 6; // sheets of a transformation that are drawn; further ones are left out
 
-export class FeatureMaps {
+export class FeatureMaps extends Part {
   private readonly sheets: MapSheet[];
   private figures: Figure[] = [];
 
   constructor(
-    private readonly root: HTMLDetailsElement,
-    private readonly scores: Scores,
-    private readonly measure: string,
-    private readonly state: State,
-    private readonly filter: Filter,
+    private readonly details: HTMLDetailsElement,
+    scores: Scores,
+    measure: string,
+    state: State,
+    filter: Filter,
   ) {
+    super(details, scores, state, filter, measure, '');
     this.sheets = (scores.packed.maps ?? []).filter((s) => s.measure === measure);
-    root.open = state.get(`${measure}.maps`) !== '';
-    root.addEventListener('toggle', () => this.update());
+    this.folds(details, ['maps']);
     onLayer(() => this.update());
   }
 
   update(): void {
-    const requested = this.state.get(`${this.measure}.maps`);
     const shown = this.sheets.filter((s) =>
       this.filter.passes({ model: s.model, transform: s.transform, data: s.data }),
     );
     this.root.hidden = shown.length === 0;
-    if (!this.root.open || shown.length === 0) return;
+    if (!this.details.open || shown.length === 0) return;
     for (const figure of this.figures) figure.remove();
     const name = (s: MapSheet) => [s.transform, s.parameter].filter(Boolean).join(' ');
     const all = [...new Set(shown.map(name))];
-    const selected = all.includes(requested) ? requested : all[0];
-    this.root.querySelector('.choices')!.replaceChildren(
-      ...(all.length > 1
-        ? [
-            chooser(
-              'Transformation',
-              'maps',
-              all.map((value) => ({ value, title: shorten(value, 48) })),
-              selected,
-              (v) => {
-                this.state.set(`${this.measure}.maps`, v);
-                this.update();
-                this.root.querySelector<HTMLElement>('select')?.focus();
-              },
-            ),
-          ]
-        : []),
-    );
+    const selected = validOrFirst(all, this.asked('maps'));
+    this.part('choices').replaceChildren(...this.list('maps', 'Transformation', all, selected));
     this.figures = shown
       .filter((s) => name(s) === selected)
       .slice(0, maxFigures)
@@ -87,7 +71,7 @@ export class FeatureMaps {
         text: `Sample ${shorten(sample, 40)}. The channels are those that vary most over positions. Grey: from the least to the largest value of a channel; difference: blue for less, orange for more. Positions where T of f(x) is not defined are left blank.`,
       }),
       describe: () => [],
-      data: () => sourceOf(`Feature maps of ${title}`, this.scores, drawn),
+      data: () => tableOf(`Feature maps of ${title}`, drawn, fieldsOf(this.scores)),
     });
   }
 }
@@ -127,20 +111,12 @@ function draw(scores: Scores, sheet: MapSheet, lines: Line[], about: string): SV
   const { width: w, height: h } = sheet.tile!;
   const total = labelWidth + 4 * (w + gap);
   const svg = node('svg', { role: 'img', 'aria-label': about, 'font-family': 'system-ui, sans-serif' });
-  const write = (text: string, x: number, y: number, more: Record<string, string> = {}) => {
-    const t = node('text', { x: String(x), y: String(y), 'font-size': '11', fill: 'var(--muted)', ...more });
-    t.textContent = text;
-    svg.append(t);
-  };
+  const write = (text: string, x: number, y: number, more: Record<string, string> = {}) =>
+    svg.append(node('text', { x, y, 'font-size': 11, fill: 'var(--muted)', ...more }, text));
   // Draws the tile at a line and a column of the sheet as the image number place from the left.
   const paint = (line: number, column: number, place: number, y: number) => {
-    const image = node('image', {
-      x: String(labelWidth + place * (w + gap)),
-      y: String(y),
-      width: String(w),
-      height: String(h),
-      'image-rendering': 'pixelated',
-    });
+    const x = labelWidth + place * (w + gap);
+    const image = node('image', { x, y, width: w, height: h, 'image-rendering': 'pixelated' });
     svg.append(image);
     void tile(sheet, line, column).then((url) => image.setAttribute('href', url));
   };
@@ -176,29 +152,12 @@ const saved = (svg: SVGSVGElement): Drawable => ({
   toSVG: async () => new XMLSerializer().serializeToString(svg),
 });
 
-function sourceOf(title: string, scores: Scores, lines: Line[]): Source {
-  const columns: [string, boolean, (l: Line) => string | number][] = [
-    ['layer', false, (l) => labelOf(scores, 'layer', l.layer)],
-    ['depth', true, (l) => l.depth],
-    ['maps', false, (l) => l.size],
-    ['channel', true, (l) => l.channel],
-    ['least value', true, (l) => l.low],
-    ['largest value', true, (l) => l.high],
-    ['relative error', true, (l) => l.error],
-  ];
-  const whole = ['depth', 'channel'];
-  return {
-    title,
-    rows: lines.map((_, i) => i),
-    columns: columns.map(([name, numeric, get]) => ({
-      title: name,
-      numeric,
-      cell: (i) => {
-        const v = get(lines[i]);
-        return typeof v === 'number' && !whole.includes(name) ? number(v) : String(v);
-      },
-      key: (i) => get(lines[i]),
-    })),
-    csv: (rows) => [columns.map(([name]) => name), ...rows.map((i) => columns.map(([, , get]) => get(lines[i])))],
-  };
-}
+const fieldsOf = (scores: Scores): Field<Line>[] => [
+  ['layer', (l) => labelOf(scores, 'layer', l.layer)],
+  ['depth', (l) => l.depth, true],
+  ['maps', (l) => l.size],
+  ['channel', (l) => l.channel, true],
+  ['least value', (l) => l.low],
+  ['largest value', (l) => l.high],
+  ['relative error', (l) => l.error],
+];

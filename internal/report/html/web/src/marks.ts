@@ -1,7 +1,7 @@
 // Charts as Vega-Lite specifications: one for each kind of mark.
 
 import { axisX, fill, isJoined, layerPlace, named, points, sides, type Context, type Point } from './chart';
-import type { Axis, Field, Scatter } from './data';
+import type { Axis, ColourScale, Field, Scatter } from './data';
 import { number, shorten } from './format';
 import { colourOf } from './palette';
 import { textOf, type Text } from './sentences';
@@ -55,7 +55,7 @@ const areasUpTo = 4; // number of histograms up to which the areas beneath are f
 
 // The encodings that most marks have: tip, the index of the row that the tooltip describes, and
 // detail, the line to which a point belongs.
-const tip = { field: 'id', type: 'nominal' };
+export const tip = { field: 'id', type: 'nominal' };
 const detail = { field: 'line', type: 'nominal' };
 
 /** Completes a specification: the width of its container, and a default height. */
@@ -411,17 +411,12 @@ function tiles(c: Context, rows: number[]): Drawing {
       y2: end ? t.number(end, row) : null,
       value: t.number('value', row)!,
       label: number(t.number('value', row)),
-      ink: '', // colour of the text
     }));
-  const { unit, signed, stops, colours, inks } = c.measure.colours[c.chart.table][c.statistic.name];
-  for (const p of drawn) {
-    const at = (p.value - stops[0]) / (stops[stops.length - 1] - stops[0]);
-    p.ink = inks[Math.max(0, Math.min(inks.length - 1, Math.round(at * (inks.length - 1))))];
-  }
+  const scale = c.measure.colours[c.chart.table][c.statistic.name];
   const text = textOf(
     c,
     drawn.map((p) => p.id),
-    [signed ? 'signed' : 'unsigned'],
+    [scale.signed ? 'signed' : 'unsigned'],
   );
   if (drawn.length === 0) return text;
   const order = (field: Field, of: (p: (typeof drawn)[number]) => unknown) =>
@@ -430,18 +425,12 @@ function tiles(c: Context, rows: number[]): Drawing {
     ys = end ? [] : order(down, (p) => p.y);
   if (down === 'layer') ys.reverse();
   const height = end ? 260 : down === 'pair' ? pairSide * ys.length : side(ys.length);
-  const color = {
-    field: 'value',
-    type: 'quantitative',
-    title: null,
-    scale: { domain: stops, range: colours, clamp: true },
-    legend: {
-      gradientLength: Math.max(60, Math.min(160, height)),
-      gradientThickness: 10,
-      offset: 10,
-      tickCount: 5,
-      format: unit ? '.1f' : undefined,
-    },
+  const legend = {
+    gradientLength: Math.max(60, Math.min(160, height)),
+    gradientThickness: 10,
+    offset: 10,
+    tickCount: 5,
+    format: scale.unit ? '.1f' : undefined,
   };
   const encoding = {
     x: tileAxis(c, 'x', across!, xs, end ? 0.06 : 0),
@@ -463,15 +452,38 @@ function tiles(c: Context, rows: number[]): Drawing {
           y2: { field: 'y2' },
         }
       : { y: tileAxis(c, 'y', down, ys) }),
-    tooltip: tip,
   };
-  const layer: object[] = [{ mark: { type: 'rect' }, encoding: { ...encoding, color } }];
-  if (!end && xs.length <= writtenUpTo && ys.length <= 2 * writtenUpTo)
-    layer.push({
-      mark: { type: 'text', fontSize: 11, color: { expr: 'datum.ink' } },
-      encoding: { ...encoding, text: { field: 'label', type: 'nominal' } },
-    });
-  return { spec: sized({ data: { values: drawn }, height, layer }), ...text };
+  const written = !end && xs.length <= writtenUpTo && ys.length <= 2 * writtenUpTo;
+  return { spec: heat(drawn, encoding, scale, height, legend, written), ...text };
+}
+
+/** Tiles in the colours of their values, with their labels if written is true. */
+export function heat(
+  drawn: { value: number; label: string }[],
+  axes: object,
+  { stops, colours, inks }: ColourScale,
+  height: number,
+  legend: object | null,
+  written: boolean,
+): Spec {
+  const values = drawn.map((p) => {
+    const at = (p.value - stops[0]) / (stops[stops.length - 1] - stops[0]);
+    return { ...p, ink: inks[Math.max(0, Math.min(inks.length - 1, Math.round(at * (inks.length - 1))))] };
+  });
+  const encoding = { ...axes, tooltip: tip };
+  const color = {
+    field: 'value',
+    type: 'quantitative',
+    title: null,
+    scale: { domain: stops, range: colours, clamp: true },
+    legend,
+  };
+  const text = {
+    mark: { type: 'text', fontSize: 11, color: { expr: 'datum.ink' } },
+    encoding: { ...encoding, text: { field: 'label', type: 'nominal' } },
+  };
+  const layer = [{ mark: { type: 'rect' }, encoding: { ...encoding, color } }, ...(written ? [text] : [])];
+  return sized({ data: { values }, height, layer });
 }
 
 // isLayer reports whether an axis shows layers, by their depths.

@@ -2,20 +2,20 @@
 // group of operations, such as a block, which can be unfolded into a box for each operation. Boxes
 // are coloured by a statistic of their layers.
 
-import { chooser } from './controls';
+import { validOrFirst } from './chosenvalue';
+import { Part } from './controls';
 import { Shown, type ColourScale, type Measure, type NetworkGraph, type Scores, type Statistic } from './data';
-import { element } from './dom';
+import { element, node } from './dom';
 import { Figure } from './figure';
 import type { Filter } from './filters';
 import { count, number, shorten } from './format';
 import { chooseLayer, layerOf, onLayer } from './layer';
 import { layout, type Edge, type Item } from './layout';
-import { node } from './palette';
 import type { Drawable } from './save';
 import { describe } from './scoretable';
 import { labelOf } from './series';
 import type { State } from './state';
-import type { Source } from './table';
+import { tableOf, type Field } from './table';
 import { tooltip } from './tooltip';
 
 const modelsAtOnce = 4; // drawn, unless the reader chooses one model
@@ -28,34 +28,18 @@ interface Shade {
 }
 
 /** The section of the page with the networks of all models. */
-export class Network {
+export class Network extends Part {
   private figures: Figure[] = [];
   private drawings: Drawing[] = [];
 
-  constructor(
-    private readonly root: HTMLElement,
-    private readonly scores: Scores,
-    private readonly state: State,
-    private readonly filter: Filter,
-  ) {
+  constructor(root: HTMLElement, scores: Scores, state: State, filter: Filter) {
+    super(root, scores, state, filter, 'network');
     onLayer(() => {
       for (const d of this.drawings) d.select();
     });
   }
 
-  private part(name: string): HTMLElement {
-    return this.root.querySelector<HTMLElement>(`.${name}`)!;
-  }
-
-  // choose sets a choice, such as that of the data, and draws again.
-  private choose(name: string, value: string): void {
-    this.state.set(`network.${name}`, value);
-    this.update();
-    this.part('controls').querySelector<HTMLElement>(`select[name="network-${name}"]`)?.focus();
-  }
-
   update(): void {
-    const chosen = (name: string) => this.state.get(`network.${name}`);
     for (const figure of this.figures) figure.remove();
     this.figures = [];
     this.drawings = [];
@@ -64,7 +48,7 @@ export class Network {
     // The default is the statistic of the first curves on the first screen.
     const [first] = this.scores.packed.curves ?? [];
     const shade =
-      shades.find((s) => nameOf(s) === chosen('score')) ??
+      shades.find((s) => nameOf(s) === this.asked('score')) ??
       shades.find((s) => s.measure.key === first?.section && s.statistic.name === first.statistic) ??
       shades[0];
     if (!shade || all.length === 0) {
@@ -73,48 +57,27 @@ export class Network {
       this.part('reading').textContent = '';
       return;
     }
-    const selector = (name: string, title: string, options: [string, string][], value: string) =>
-      options.length > 1
-        ? [
-            chooser(
-              title,
-              `network-${name}`,
-              options.map(([o, t]) => ({ value: o, title: shorten(t, 48) })),
-              value,
-              (v) => this.choose(name, v),
-            ),
-          ]
-        : [];
-    // The values of a field, and the one that is chosen.
-    const valuesOf = (field: string, rows: number[]): [string[], string] => {
-      const values = this.scores.distinct(field, rows);
-      return [values, values.includes(chosen(field)) ? chosen(field) : values[0]];
-    };
     const option = (field: string) => (v: string): [string, string] => [v, labelOf(this.scores, field, v)];
-    const [data, chosenData] = valuesOf('data', shade.rows);
+    const data = this.scores.distinct('data', shade.rows),
+      chosenData = validOrFirst(data, this.asked('data'));
     const ofData = shade.rows.filter((row) => this.scores.text('data', row) === chosenData);
-    const [transforms, transform] = valuesOf('transform', ofData);
+    const transforms = this.scores.distinct('transform', ofData),
+      transform = validOrFirst(transforms, this.asked('transform'));
     const rows = ofData.filter((row) => this.scores.text('transform', row) === transform);
-    const shown = all.some((n) => n.model === chosen('model'))
-      ? all.filter((n) => n.model === chosen('model'))
-      : all.slice(0, modelsAtOnce);
+    const one = all.filter((n) => n.model === this.asked('model')),
+      shown = one.length > 0 ? one : all.slice(0, modelsAtOnce);
+    const models = all.map((n) => option('model')(n.model));
+    models.unshift(['', `the first ${modelsAtOnce} of ${all.length}`]);
     this.part('controls').replaceChildren(
-      ...selector(
+      ...this.list(
         'score',
         'Colour',
         shades.map((s) => [nameOf(s), `${s.measure.name}: ${s.statistic.title}`]),
         nameOf(shade),
       ),
-      ...selector('data', 'Data', data.map(option('data')), chosenData),
-      ...selector('transform', 'Transformation', transforms.map(option('transform')), transform),
-      ...(all.length > modelsAtOnce
-        ? selector(
-            'model',
-            'Model',
-            [['', `the first ${modelsAtOnce} of ${all.length}`], ...all.map((n) => option('model')(n.model))],
-            shown.length === 1 ? shown[0].model : '',
-          )
-        : []),
+      ...this.list('data', 'Data', data.map(option('data')), chosenData),
+      ...this.list('transform', 'Transformation', transforms.map(option('transform')), transform),
+      ...(all.length > modelsAtOnce ? this.list('model', 'Model', models, shown.length === 1 ? shown[0].model : '') : []),
     );
     const under = transform ? ` under ${labelOf(this.scores, 'transform', transform)}` : '';
     this.part('reading').textContent =
@@ -171,7 +134,7 @@ export class Network {
         text: summary(graph, rows, this.scores),
       }),
       describe: () => [],
-      data: () => sourceOf(title, graph, rows, this.scores),
+      data: () => tableOf(`Data of the network: ${title}`, graph.tensors.map((_, i) => i), fieldsOf(graph, rows, this.scores)),
     });
   }
 }
@@ -351,8 +314,8 @@ class Drawing implements Drawable {
     const w = Math.ceil(Math.max(placed.width + 2 * margin, legendWidth)),
       h = Math.ceil(placed.height + top + 3);
     const svg = node('svg', {
-      width: String(w),
-      height: String(h),
+      width: w,
+      height: h,
       viewBox: `0 0 ${w} ${h}`,
       role: 'tree',
       'aria-orientation': 'horizontal',
@@ -414,18 +377,12 @@ class Drawing implements Drawable {
         ...(value === null && { 'stroke-dasharray': '3 3' }),
       }),
     );
-    const text = node('text', { 'text-anchor': 'middle', fill: textColour });
-    for (const [content, y, size, weight] of lines) {
-      const line = node('tspan', {
-        x: (box.x + box.width / 2).toFixed(1),
-        y: y.toFixed(1),
-        'font-size': size,
-        'font-weight': weight,
-      });
-      line.textContent = content;
-      text.append(line, ' ');
-    }
-    g.append(text);
+    const x = (box.x + box.width / 2).toFixed(1);
+    const text = lines.flatMap(([content, y, size, weight]) => [
+      node('tspan', { x, y: y.toFixed(1), 'font-size': size, 'font-weight': weight }, content),
+      ' ',
+    ]);
+    g.append(node('text', { 'text-anchor': 'middle', fill: textColour }, ...text));
     const tip = tooltip(() =>
       row === undefined
         ? [
@@ -548,17 +505,16 @@ const legendWidth = 190;
 // legend shows the colours of the scale with the values at its ends.
 function legend({ stops, colours }: ColourScale): SVGElement {
   const g = node('g', { 'aria-hidden': 'true', 'font-size': '11', fill: 'var(--muted)' });
-  const write = (text: string, x: number, anchor: string) => {
-    const t = node('text', { x: String(x), y: '14', 'text-anchor': anchor });
-    t.textContent = text;
-    g.append(t);
-  };
+  const write = (text: string, x: number, anchor: string) =>
+    g.append(node('text', { x, y: 14, 'text-anchor': anchor }, text));
   const left = 46, // pixels
     width = 98,
     each = width / colours.length;
   write(brief(stops[0]), left - 5, 'end');
   colours.forEach((c, i) =>
-    g.append(node('rect', { x: (left + i * each).toFixed(1), y: '5', width: (each + 0.4).toFixed(1), height: '10', fill: c })),
+    g.append(
+      node('rect', { x: (left + i * each).toFixed(1), y: 5, width: (each + 0.4).toFixed(1), height: 10, fill: c }),
+    ),
   );
   write(brief(stops[stops.length - 1]), left + width + 5, 'start');
   return g;
@@ -595,35 +551,21 @@ function tail(name: string, length: number): string {
   return name.length <= length ? name : `…${name.slice(name.length - Math.max(1, length - 1))}`;
 }
 
-// sourceOf returns the table of a drawing's operations and their scores.
-function sourceOf(title: string, g: NetworkGraph, rows: Map<string, number>, scores: Scores): Source {
-  const value = (name: string) => (i: number) => {
-    const row = rows.get(g.tensors[i]);
-    return row === undefined ? null : scores.number(name, row);
-  };
-  const columns: [string, boolean, (i: number) => string | number | null][] = [
-    ['operation', true, (i) => i + 1],
-    ['block', false, (i) => g.names[g.groups[i]]],
-    ['operator', false, (i) => opOf(g, i)],
-    ['tensor', false, (i) => labelOf(scores, 'layer', g.tensors[i])],
-    ['reads', false, (i) => g.reads[i].map((r) => r + 1).join(' ')],
-    ['value', true, value('value')],
-    ['low', true, value('low')],
-    ['high', true, value('high')],
-    ['null', true, value('null')],
+// fieldsOf returns the columns of the operations of a network and their scores.
+function fieldsOf(g: NetworkGraph, rows: Map<string, number>, scores: Scores): Field<number>[] {
+  const score = (name: string): Field<number> => [
+    name,
+    (i) => {
+      const row = rows.get(g.tensors[i]);
+      return row === undefined ? null : scores.number(name, row);
+    },
   ];
-  return {
-    title: `Data of the network: ${title}`,
-    rows: g.tensors.map((_, i) => i),
-    columns: columns.map(([name, numeric, get]) => ({
-      title: name,
-      numeric,
-      cell: (i) => {
-        const v = get(i);
-        return typeof v === 'string' ? v : name === 'operation' ? String(v) : number(v);
-      },
-      key: get,
-    })),
-    csv: (all) => [columns.map(([name]) => name), ...all.map((i) => columns.map(([, , get]) => get(i)))],
-  };
+  return [
+    ['operation', (i) => i + 1, true],
+    ['block', (i) => g.names[g.groups[i]]],
+    ['operator', (i) => opOf(g, i)],
+    ['tensor', (i) => labelOf(scores, 'layer', g.tensors[i])],
+    ['reads', (i) => g.reads[i].map((r) => r + 1).join(' ')],
+    ...['value', 'low', 'high', 'null'].map(score),
+  ];
 }

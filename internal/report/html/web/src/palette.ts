@@ -3,6 +3,7 @@
 // each series.
 
 import type { Look } from './data';
+import { node } from './dom';
 
 /** The colour index of all but the highlighted series, where there are more series than colours. */
 export const grey = -1;
@@ -12,26 +13,18 @@ export function colourOf(look: Look): string {
 }
 
 /** A short piece of the series' line with its marker, for a legend. */
-export function swatch(look: Look): SVGSVGElement {
-  const svg = node('svg', {
-    width: '30',
-    height: '12',
-    viewBox: '0 0 30 12',
-    'aria-hidden': 'true',
-  }) as SVGSVGElement;
-  svg.append(
-    node('line', {
-      x1: '1',
-      x2: '29',
-      y1: '6',
-      y2: '6',
-      stroke: colourOf(look),
-      'stroke-width': '2',
-      'stroke-dasharray': look.dashes[1] ? look.dashes.join(' ') : 'none',
-    }),
+export function swatch(look: Look): SVGElement {
+  const line = {
+    stroke: colourOf(look),
+    'stroke-width': 2,
+    'stroke-dasharray': look.dashes[1] ? look.dashes.join(' ') : 'none',
+  };
+  return node(
+    'svg',
+    { width: 30, height: 12, viewBox: '0 0 30 12', 'aria-hidden': 'true' },
+    node('line', { x1: 1, x2: 29, y1: 6, y2: 6, ...line }),
     node('path', { d: outlines[look.marker], transform: 'translate(15 6)', fill: colourOf(look) }),
   );
-  return svg;
 }
 
 // The outlines of the markers, as SVG paths around the origin.
@@ -43,10 +36,3 @@ const outlines: Record<string, string> = {
   'triangle-down': 'M0 4L4 -3.5H-4Z',
   cross: 'M-1.5 -4.5H1.5V-1.5H4.5V1.5H1.5V4.5H-1.5V1.5H-4.5V-1.5H-1.5Z',
 };
-
-/** Creates an SVG element. */
-export function node(tag: string, attributes: Record<string, string>): SVGElement {
-  const e = document.createElementNS('http://www.w3.org/2000/svg', tag);
-  for (const [name, value] of Object.entries(attributes)) e.setAttribute(name, value);
-  return e;
-}

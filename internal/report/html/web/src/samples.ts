@@ -3,17 +3,16 @@
 // (SampleSheet) holds the samples of one data set under one transformation. "As it is" means: not
 // transformed.
 
-import { placeOf, slider } from './chosenvalue';
-import { chooser, segments } from './controls';
+import { conditionOf, placeOf, sheetsShown, slider } from './chosenvalue';
+import { Part } from './controls';
 import type { SampleSheet, Scores, SheetModel } from './data';
-import { element } from './dom';
+import { button, element, node } from './dom';
 import { Figure } from './figure';
 import type { Filter } from './filters';
 import { number, shorten } from './format';
-import { node } from './palette';
 import type { Drawable } from './save';
 import type { State } from './state';
-import type { Source } from './table';
+import { tableOf, type Field } from './table';
 import { hasImages, tile } from './tiles';
 
 // Which samples are shown. The keys are part of page addresses, see State.
@@ -50,48 +49,27 @@ interface Card {
   rightAfter: boolean | null;
 }
 
-export class Samples {
+export class Samples extends Part {
   private readonly sheets: SampleSheet[];
   private figure?: Figure;
   private fill = () => {}; // shows the cards again
 
-  constructor(
-    private readonly root: HTMLElement,
-    private readonly scores: Scores,
-    private readonly state: State,
-    private readonly filter: Filter,
-  ) {
+  constructor(root: HTMLElement, scores: Scores, state: State, filter: Filter) {
+    super(root, scores, state, filter, 'samples');
     this.sheets = scores.packed.sheets ?? [];
   }
 
-  // part is the element of the section with a class name.
-  private part(name: string): HTMLElement {
-    return this.root.querySelector<HTMLElement>(`.${name}`)!;
-  }
-
-  // choose keeps a choice of the reader, and the keyboard focus on the control, which is drawn anew.
-  private choose(name: string, value: string): void {
-    this.state.set(`samples.${name}`, value);
-    this.update();
-    this.part('controls')
-      .querySelector<HTMLElement>(
-        `select[name="samples-${name}"], input[value="${CSS.escape(value)}"]`,
-      )
-      ?.focus();
-  }
-
-  private get shown(): SampleSheet[] {
-    return this.sheets.filter((s) => this.filter.passes({ transform: s.transform, data: s.data }));
-  }
-
   update(): void {
-    const shown = this.shown;
-    const chosenFor = (name: string) => this.state.get(`samples.${name}`);
-    const data = [...new Set(shown.map((s) => s.data))];
-    const ofData = shown.filter((s) => s.data === (data.includes(chosenFor('data')) ? chosenFor('data') : data[0]));
-    const sheet = ofData.find((s) => s.transform === chosenFor('transform')) ?? worst(ofData);
+    const { data, ofData } = sheetsShown(this.sheets, this.filter, this.asked('data'));
+    // A report opens with failures: of the transformation and the model that have most.
+    const failed = (models: SheetModel[]) => Math.max(0, ...models.flatMap((m) => m.views.map((v) => v.failed)));
+    const sheet =
+      ofData.find((s) => s.transform === this.asked('transform')) ??
+      [...ofData].sort((a, b) => failed(b.models) - failed(a.models))[0];
     const models = sheet?.models.filter((m) => this.filter.passes({ model: m.model })) ?? [];
-    const model = models.find((m) => m.model === chosenFor('model')) ?? mostFailing(models);
+    const model =
+      models.find((m) => m.model === this.asked('model')) ??
+      [...models].sort((a, b) => failed([b]) - failed([a]))[0];
     this.root.hidden = this.sheets.length === 0;
     if (!sheet || !model) {
       this.part('controls').replaceChildren();
@@ -101,55 +79,28 @@ export class Samples {
       return;
     }
     const available = this.kinds(sheet, model, models);
-    const kind = available.find((k) => k === chosenFor('show')) ?? available[0];
+    const kind = available.find((k) => k === this.asked('show')) ?? available[0];
     const others = models.filter((m) => m !== model && this.parting(sheet, model, m));
-    const other = others.find((m) => m.model === chosenFor('other')) ?? others[0];
+    const other = others.find((m) => m.model === this.asked('other')) ?? others[0];
     const labels = [...new Set(sheet.samples.map((s) => s.label))].filter((l) => l >= 0);
-    const label = labels.find((l) => sheet.classes![l] === chosenFor('class')) ?? -1;
-    const controls: HTMLElement[] = [];
-    const list = (name: string, title: string, options: string[], chosen: string, first?: string) => {
-      const all = options.map((value) => ({ value, title: shorten(value, 40) }));
-      if (first) all.unshift({ value: '', title: first });
-      if (all.length > 1)
-        controls.push(
-          chooser(title, `samples-${name}`, all, chosen, (v) => this.choose(name, v)),
-        );
-    };
-    if (available.length > 1)
-      controls.push(
-        segments(
-          'Show',
-          available.map((k) => ({ value: k, title: kinds[k] })),
-          kind,
-          (v) => this.choose('show', v),
-        ),
-      );
-    list('data', 'Data', data, sheet.data);
-    list('transform', 'Transformation', ofData.map((s) => s.transform), sheet.transform);
-    list('model', 'Model', models.map((m) => m.model), model.model);
-    if (kind === 'parts') list('other', 'Wrong in', others.map((m) => m.model), other.model);
-    list(
-      'class',
-      'Class',
-      labels.map((l) => sheet.classes![l]).sort(),
-      label < 0 ? '' : sheet.classes![label],
-      'all',
+    const label = labels.find((l) => sheet.classes![l] === this.asked('class')) ?? -1;
+    const classes = labels.map((l) => sheet.classes![l]).sort();
+    const outcome = kind === 'all' && Object.hasOwn(outcomes, this.asked('outcome')) ? this.asked('outcome') : '';
+    const offered = Object.entries(outcomes).filter(
+      ([value]) => labels.length > 0 || value === '' || value === 'changed',
     );
-    const outcome = kind === 'all' && Object.hasOwn(outcomes, chosenFor('outcome')) ? chosenFor('outcome') : '';
-    if (kind === 'all' && model.clean)
-      controls.push(
-        chooser(
-          'Prediction',
-          'samples-outcome',
-          Object.entries(outcomes)
-            .filter(([value]) => labels.length > 0 || value === '' || value === 'changed')
-            .map(([value, [title]]) => ({ value, title })),
-          outcome,
-          (v) => this.choose('outcome', v),
-        ),
-      );
-    controls.push(...slider(this.scores, this.state, sheet, () => this.fill()));
-    this.part('controls').replaceChildren(...controls);
+    this.part('controls').replaceChildren(
+      ...this.buttons('show', 'Show', available.map((k) => [k, kinds[k]]), kind),
+      ...this.list('data', 'Data', data, sheet.data),
+      ...this.list('transform', 'Transformation', ofData.map((s) => s.transform), sheet.transform),
+      ...this.list('model', 'Model', models.map((m) => m.model), model.model),
+      ...(kind === 'parts' ? this.list('other', 'Wrong in', others.map((m) => m.model), other.model) : []),
+      ...this.list('class', 'Class', classes.length > 0 ? [['', 'all'], ...classes] : [], label < 0 ? '' : sheet.classes![label]),
+      ...(kind === 'all' && model.clean
+        ? this.list('outcome', 'Prediction', offered.map(([value, [title]]) => [value, title]), outcome)
+        : []),
+      ...slider(this.scores, this.state, sheet, () => this.fill()),
+    );
     this.draw(sheet, model, kind, other, label, outcome);
   }
 
@@ -178,7 +129,7 @@ export class Samples {
     k: number,
   ): { lines: number[]; text: string } {
     const view = model.views[k];
-    const condition = [sheet.transform, sheet.parameters[k]].filter(Boolean).join(' '); // "rotate 90"
+    const condition = conditionOf(sheet, k);
     const right = (predicted: number[] | undefined, i: number) =>
       sheet.samples[i].label >= 0 && predicted?.[i] === sheet.samples[i].label;
     const all = sheet.samples.map((_, i) => i);
@@ -232,7 +183,7 @@ export class Samples {
         .filter(outcomes[outcome][1]);
       return { k, text, all, cards: all.slice(0, limit) };
     };
-    const condition = () => [sheet.transform, sheet.parameters[current().k]].filter(Boolean).join(' ');
+    const condition = () => conditionOf(sheet, current().k);
     const title = `${kinds[kind]}: ${kind === 'parts' ? `${model.model} and ${other!.model}` : model.model} under ${sheet.transform}`;
     const updateText = () => {
       this.part('reading').textContent = current().text;
@@ -247,15 +198,15 @@ export class Samples {
         text: '',
         show: (into) => {
           const list = element('ul', { class: 'cards', 'aria-label': title });
-          const more = element('button', { type: 'button', class: 'more' });
-          more.addEventListener('click', () => {
+          const showMore = () => {
             const next = limit;
             limit += cardsPerStep;
             this.fill();
             const first = list.children[next] as HTMLElement;
             first.setAttribute('tabindex', '-1');
             first.focus();
-          });
+          };
+          const more = button(showMore, { class: 'more' });
           into.replaceChildren(list, more);
           this.fill = () => {
             updateText();
@@ -272,24 +223,13 @@ export class Samples {
         },
       }),
       describe: () => [],
-      data: () => sourceOf(`Data of the samples: ${title}`, sheet, current().all, condition()),
+      data: () => {
+        const { all } = current();
+        return tableOf(`Data of the samples: ${title}`, all, fieldsOf(sheet, all, condition()));
+      },
     });
     this.part('charts').replaceChildren(this.figure.root);
   }
-}
-
-// worst returns the sheet with the largest number of samples that a model classifies correctly as
-// they are and wrongly transformed, so that a report opens with failures.
-function worst(sheets: SampleSheet[]): SampleSheet | undefined {
-  const failed = (s: SampleSheet) =>
-    Math.max(...s.models.flatMap((m) => m.views.map((v) => v.failed)), 0);
-  return [...sheets].sort((a, b) => failed(b) - failed(a))[0];
-}
-
-// mostFailing returns the model with the largest number of such samples.
-function mostFailing(models: SheetModel[]): SheetModel | undefined {
-  const failed = (m: SheetModel) => Math.max(...m.views.map((v) => v.failed));
-  return [...models].sort((a, b) => failed(b) - failed(a))[0];
 }
 
 function cardOf(sheet: SampleSheet, model: SheetModel, line: number, k: number): Card {
@@ -328,8 +268,8 @@ function cardElement(sheet: SampleSheet, c: Card, k: number, condition: string):
       const { width, height } = sheet.tile!;
       const image = element('img', {
         alt: `${c.name}, ${what}`,
-        width: String(width),
-        height: String(height),
+        width: width,
+        height: height,
       });
       if (Math.max(width, height) <= 48) image.classList.add('pixels'); // enlarged without smoothing
       void tile(sheet, c.line, column).then((url) => {
@@ -389,20 +329,12 @@ function drawable(sheet: SampleSheet, current: () => { cards: Card[]; k: number 
       const columns = Math.min(svgColumns, Math.max(1, cards.length));
       const svg = node('svg', {
         xmlns: 'http://www.w3.org/2000/svg',
-        width: String(columns * cell.w + 16),
-        height: String(Math.ceil(cards.length / columns) * cell.h + 16),
+        width: columns * cell.w + 16,
+        height: Math.ceil(cards.length / columns) * cell.h + 16,
       });
-      const write = (x: number, y: number, content: string, colour: string) => {
-        const t = node('text', {
-          x: String(x),
-          y: String(y),
-          'font-size': '12',
-          'font-family': 'sans-serif',
-          fill: `var(--${colour})`,
-        });
-        t.textContent = content;
-        svg.append(t);
-      };
+      const font = { 'font-size': 12, 'font-family': 'sans-serif' };
+      const write = (x: number, y: number, content: string, colour: string) =>
+        svg.append(node('text', { x, y, ...font, fill: `var(--${colour})` }, content));
       for (const [i, c] of cards.entries()) {
         const x = 8 + (i % columns) * cell.w,
           y = 8 + Math.floor(i / columns) * cell.h;
@@ -414,13 +346,7 @@ function drawable(sheet: SampleSheet, current: () => { cards: Card[]; k: number 
           const left = x + s * (w + 8);
           if (hasImages(sheet))
             svg.append(
-              node('image', {
-                x: String(left),
-                y: String(y),
-                width: String(w),
-                height: String(h),
-                href: await tile(sheet, c.line, column),
-              }),
+              node('image', { x: left, y, width: w, height: h, href: await tile(sheet, c.line, column) }),
             );
           const percent = confidence === null ? '' : ` ${Math.round(100 * confidence)} %`;
           write(left, y + h + 16, `${mark(right)}${shorten(name, 12)}${percent}`, 'text');
@@ -432,11 +358,11 @@ function drawable(sheet: SampleSheet, current: () => { cards: Card[]; k: number 
   };
 }
 
-// sourceOf returns the data of the cards, for their table and CSV file.
-function sourceOf(title: string, sheet: SampleSheet, cards: Card[], condition: string): Source {
-  const columns: [string, (c: Card) => string | number | null][] = [
+// fieldsOf returns the columns of the data of cards that some card has.
+function fieldsOf(sheet: SampleSheet, cards: Card[], condition: string): Field<Card>[] {
+  const all: Field<Card>[] = [
     ['sample', (c) => c.name],
-    ['index', (c) => sheet.samples[c.line].index],
+    ['index', (c) => sheet.samples[c.line].index, true],
     ['class', (c) => c.label],
     ['predicted as it is', (c) => c.before],
     ['confidence', (c) => c.confidenceBefore],
@@ -444,19 +370,5 @@ function sourceOf(title: string, sheet: SampleSheet, cards: Card[], condition: s
     ['its confidence', (c) => c.confidenceAfter],
     [sheet.title, (c) => c.value],
   ];
-  const used = columns.filter(([, get]) => cards.some((c) => get(c) !== '' && get(c) !== null));
-  return {
-    title,
-    rows: cards.map((_, i) => i),
-    columns: used.map(([name, get]) => ({
-      title: name,
-      numeric: cards.some((c) => typeof get(c) === 'number'),
-      cell: (i) => {
-        const v = get(cards[i]);
-        return typeof v === 'number' && name !== 'index' ? number(v) : String(v ?? '');
-      },
-      key: (i) => get(cards[i]),
-    })),
-    csv: (rows) => [used.map(([name]) => name), ...rows.map((i) => used.map(([, get]) => get(cards[i])))],
-  };
+  return all.filter(([, get]) => cards.some((c) => get(c) !== '' && get(c) !== null));
 }

@@ -10,29 +10,40 @@ import type { State } from './state';
 export function sourceOf(t: Rows, rows: number[], title: string): Source {
   const shown = t.table.columns;
   if (!shown)
-    return { title, rows, columns: columnsOf(t, rows), csv: (rows) => csvOf(t, rows) };
-  const value = (name: string, row: number) =>
-    t.has(name) ? t.text(name, row) : t.number(name, row);
+    return { title, rows, columns: columnsOf(t, rows), csv: (rows) => csvOf(t, rows, csvColumns) };
   return {
     title,
     rows,
-    columns: shown.map(({ name, title }) => ({
-      title,
-      numeric: !t.has(name),
-      cell: (row) => textOf(t, name, row),
-      key: (row) => value(name, row),
-    })),
-    csv: (rows) => [
-      shown.map(({ name }) => name),
-      ...rows.map((row) => shown.map(({ name }) => value(name, row))),
-    ],
+    columns: shown.map(({ name, title }) => columnOf(t, title, name)),
+    csv: (rows) => csvOf(t, rows, shown.map(({ name }) => [name, name])),
   };
 }
 
+const integer = (v: number | null) => (v === null || v < 0 ? '' : count(v));
+
+// The formats of numbers other than values. A trial of -1 is the mean over trials.
+const formats: Record<string, (v: number | null) => string> = {
+  trial: (v) => (v === -1 ? 'all' : integer(v)),
+  depth: integer,
+  n: integer,
+  null: (v) => (v === null ? '' : number(v)),
+};
+
 // textOf returns a field of a row as text.
 function textOf(t: Rows, name: string, row: number): string {
-  return t.has(name) ? t.text(name, row) : number(t.number(name, row));
+  return t.has(name) ? t.text(name, row) : (formats[name] ?? number)(t.number(name, row));
 }
+
+function valueOf(t: Rows, name: string, row: number): string | number | null {
+  return t.has(name) ? t.text(name, row) : t.number(name, row);
+}
+
+const columnOf = (t: Rows, title: string, name: string): Column => ({
+  title,
+  numeric: !t.has(name),
+  cell: (row) => textOf(t, name, row),
+  key: (row) => valueOf(t, name, row),
+});
 
 /**
  * The table of a measure: the summarising rows, or every row if the reader ticks a box. detailed is
@@ -100,55 +111,40 @@ export function overview(scores: Scores, rows: number[]): number[] {
 const subject = ['statistic', 'reference', 'compared', 'data', 'transform', 'variant'];
 
 // columnsOf returns the columns of scores: first those whose values vary (varying), then the value,
-// then those that have values (filled). A trial of -1 is the mean over trials.
+// then those that have values (filled).
 function columnsOf(scores: Rows, rows: number[]): Column[] {
-  const text = (title: string, name: string): Column => ({
-    title,
-    numeric: false,
-    cell: (row) => scores.text(name, row),
-    key: (row) => scores.text(name, row),
-  });
-  const numbers = (
-    title: string,
-    name: string,
-    format: (v: number | null) => string,
-  ): Column => ({
-    title,
-    numeric: true,
-    cell: (row) => format(scores.number(name, row)),
-    key: (row) => scores.number(name, row),
-  });
-  const integer = (v: number | null) => (v === null || v < 0 ? '' : count(v));
+  const column = (title: string, name = title) => columnOf(scores, title, name);
   const varying = [
-    text('model', 'model'),
-    text('data', 'data'),
-    text('transform', 'transform'),
-    text('value of parameter', 'parameter'),
-    numbers('trial', 'trial', (v) => (v === -1 ? 'all' : integer(v))),
-    text('variant', 'variant'),
-    text(factorTitle(scores, rows), 'factor'),
-    numbers('depth', 'depth', integer),
-    text('layer', 'layer'),
-    text('other layer', 'other'),
-    text('statistic', 'statistic'),
+    column('model'),
+    column('data'),
+    column('transform'),
+    column('value of parameter', 'parameter'),
+    column('trial'),
+    column('variant'),
+    column(factorTitle(scores, rows), 'factor'),
+    column('depth'),
+    column('layer'),
+    column('other layer', 'other'),
+    column('statistic'),
   ].filter((c) => rows.length > 0 && rows.some((row) => c.key(row) !== c.key(rows[0])));
-  const filled = [
-    {
-      title: '95 % interval',
-      numeric: true,
-      cell: (row: number) => interval(scores.number('low', row), scores.number('high', row)),
-      key: (row: number) => {
-        const low = scores.number('low', row),
-          high = scores.number('high', row);
-        return low === null || high === null ? null : high - low;
-      },
+  const interval: Column = {
+    title: '95 % interval',
+    numeric: true,
+    cell: (row) => intervalOf(scores, row),
+    key: (row) => {
+      const low = scores.number('low', row),
+        high = scores.number('high', row);
+      return low === null || high === null ? null : high - low;
     },
-    numbers('null', 'null', (v) => (v === null ? '' : number(v))),
-    numbers('n', 'n', integer),
-    { ...text('warning', 'warning'), prose: true },
-  ].filter((c) => rows.some((row) => c.cell(row) !== ''));
-  return [...varying, numbers('value', 'value', number), ...filled];
+  };
+  const filled = [interval, column('null'), column('n'), { ...column('warning'), prose: true }].filter((c) =>
+    rows.some((row) => c.cell(row) !== ''),
+  );
+  return [...varying, column('value'), ...filled];
 }
+
+const intervalOf = (scores: Rows, row: number) =>
+  interval(scores.number('low', row), scores.number('high', row));
 
 // factorTitle returns the title of the column of factors: "class" if all of them are classes.
 function factorTitle(scores: Rows, rows: number[]): string {
@@ -164,62 +160,43 @@ const csvColumns: [string, string][] = [
   ['depth', 'depth'],
   ['other_model', 'compared'],
   ['other_layer', 'other'],
-  ['data', 'data'],
-  ['transform', 'transform'],
-  ['parameter', 'parameter'],
-  ['trial', 'trial'],
-  ['measure', 'measure'],
-  ['variant', 'variant'],
-  ['factor', 'factor'],
-  ['statistic', 'statistic'],
-  ['value', 'value'],
-  ['low', 'low'],
-  ['high', 'high'],
-  ['null', 'null'],
-  ['n', 'n'],
-  ['warning', 'warning'],
+  ...['data', 'transform', 'parameter', 'trial', 'measure', 'variant', 'factor', 'statistic', 'value']
+    .concat('low', 'high', 'null', 'n', 'warning')
+    .map((name): [string, string] => [name, name]),
 ];
-const numeric = new Set(['depth', 'trial', 'value', 'low', 'high', 'null', 'n']);
-const emptyIfNegative = new Set(['depth', 'trial']); // no layer; a mean over trials
 
-function csvOf(scores: Rows, rows: number[]): (string | number | null)[][] {
+// csvOf returns the columns of rows. Depths of no layer, and trials of means, are empty.
+function csvOf(t: Rows, rows: number[], columns: [string, string][]): (string | number | null)[][] {
   const field = (name: string, row: number) => {
-    if (!numeric.has(name)) return scores.text(name, row);
-    const v = scores.number(name, row);
-    return v !== null && v < 0 && emptyIfNegative.has(name) ? null : v;
+    const v = valueOf(t, name, row);
+    return (name === 'depth' || name === 'trial') && typeof v === 'number' && v < 0 ? null : v;
   };
   return [
-    csvColumns.map(([title]) => title),
-    ...rows.map((row) => csvColumns.map(([, name]) => field(name, row))),
+    columns.map(([title]) => title),
+    ...rows.map((row) => columns.map(([, name]) => field(name, row))),
   ];
 }
 
 /** The fields of a row, for a tooltip. */
 export function describe(scores: Rows, row: number): [string, string][] {
-  const text = (title: string, name: string): [string, string] => [title, scores.text(name, row)];
   const { columns } = scores.table;
   if (columns) return columns.map(({ name, title }) => [title, textOf(scores, name, row)]);
-  const whole = (v: number | null) => (v === null || v < 0 ? '' : count(v));
-  const trial = scores.number('trial', row);
-  const value = [
-    number(scores.number('value', row)),
-    interval(scores.number('low', row), scores.number('high', row)),
-  ];
-  const nullScore = scores.number('null', row); // the score by chance alone
+  const text = (title: string, name = title): [string, string] => [title, textOf(scores, name, row)];
+  const value = [textOf(scores, 'value', row), intervalOf(scores, row)];
   return [
-    text('model', 'model'),
-    text('layer', 'layer'),
-    ['depth', whole(scores.number('depth', row))],
+    text('model'),
+    text('layer'),
+    text('depth'),
     text('with layer', 'other'),
-    text('data', 'data'),
+    text('data'),
     text('transformation', 'transform'),
-    text('parameter', 'parameter'),
-    text('variant', 'variant'),
-    text('factor', 'factor'),
+    text('parameter'),
+    text('variant'),
+    text('factor'),
     [scores.text('statistic', row), value.filter(Boolean).join(' ')],
-    ['null', nullScore === null ? '' : number(nullScore)],
-    ['n', whole(scores.number('n', row))],
-    ['trial', trial === -1 ? 'all' : trial ? String(trial) : ''],
-    text('warning', 'warning'),
+    text('null'),
+    text('n'),
+    ...(scores.number('trial', row) ? [text('trial')] : []), // not 0, the first
+    text('warning'),
   ];
 }

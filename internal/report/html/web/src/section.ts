@@ -23,9 +23,9 @@ import {
   type Panel,
 } from './chart';
 import { chosenValue, onChosenValue } from './chosenvalue';
-import { chooser, segments, type Option } from './controls';
+import { Part } from './controls';
 import { Shown, type Chart, type Measure, type Scores, type Statistic, type Table } from './data';
-import { element } from './dom';
+import { button, element } from './dom';
 import { Figure } from './figure';
 import type { Filter } from './filters';
 import { count, shorten } from './format';
@@ -38,7 +38,7 @@ import type { State } from './state';
 
 const panelsPerStep = 24; // shown at first, and added by each click on the button
 
-export class Section {
+export class Section extends Part {
   // By table, the rows of the measure that are not single trials of several.
   private readonly summarised: Record<string, number[]> = {};
   private readonly charts: Chart[];
@@ -49,14 +49,15 @@ export class Section {
   private atLayer = false; // whether the charts show one layer, which the reader can choose
 
   constructor(
-    private readonly root: HTMLElement,
-    private readonly scores: Scores,
+    root: HTMLElement,
+    scores: Scores,
     private readonly measure: Measure,
     private readonly rows: number[], // all rows of the measure
-    private readonly state: State,
-    private readonly filter: Filter,
+    state: State,
+    filter: Filter,
     changed: () => void, // called when the legend has set a filter of the whole report
   ) {
+    super(root, scores, state, filter, measure.key, '');
     this.charts = measure.charts ?? [];
     for (const { table } of this.charts) {
       const t = scores.tables[table];
@@ -82,17 +83,9 @@ export class Section {
     });
   }
 
-  // part returns the element of a class of the section.
-  private part(name: string): HTMLElement {
-    return this.root.querySelector<HTMLElement>(`.${name}`)!;
-  }
-
   /** Draws the section again, according to the filters of the report and the choices here. */
   update(): void {
-    const statistics = this.measure.statistics.filter((s) =>
-      this.filter.shows(this.measure.key, s.name),
-    );
-    this.root.hidden = statistics.length === 0;
+    this.root.hidden = this.statistics.length === 0;
     if (this.root.hidden) return;
     this.fill();
     this.redraw();
@@ -106,28 +99,21 @@ export class Section {
     if ((this.part('scores') as HTMLDetailsElement).open) this.table.update(passing);
   }
 
-  // choice returns the reader's choice in a control; '' where none is.
-  private choice(name: string): string {
-    return this.state.get(`${this.measure.key}.${name}`);
+  // statistics returns those that the filters show.
+  private get statistics(): Statistic[] {
+    return this.measure.statistics.filter((s) => this.filter.shows(this.measure.key, s.name));
   }
 
-  // choose stores a choice and draws the section again. The control keeps the focus.
-  private choose(name: string, value: string): void {
-    this.state.set(`${this.measure.key}.${name}`, value);
+  protected choose(name: string, value: string, stored = value): void {
     this.showing = panelsPerStep;
-    const focused = document.activeElement as HTMLInputElement | null;
-    const selector = focused && this.part('controls').contains(focused) ? selectorOf(focused) : '';
-    this.redraw();
-    if (selector) this.part('controls').querySelector<HTMLElement>(selector)?.focus();
+    super.choose(name, value, stored);
   }
 
   // redraw replaces controls, legend and charts according to the reader's choices.
-  private redraw(): void {
-    const statistics = this.measure.statistics.filter((s) =>
-      this.filter.shows(this.measure.key, s.name),
-    );
-    const statistic = statistics.find((s) => s.name === this.choice('statistic')) ?? statistics[0];
-    const chart = this.charts.find((k) => k.name === this.choice('chart')) ?? this.charts[0];
+  protected redraw(): void {
+    const { statistics } = this;
+    const statistic = statistics.find((s) => s.name === this.asked('statistic')) ?? statistics[0];
+    const chart = this.charts.find((k) => k.name === this.asked('chart')) ?? this.charts[0];
     if (!chart) {
       this.part('controls').replaceChildren(...this.choices(statistics, statistic));
       return;
@@ -137,7 +123,7 @@ export class Section {
       (row) => !table.has('statistic') || table.text('statistic', row) === statistic.name,
     );
     const dimensions = this.dimensions(chart, all);
-    const dimension = dimensions.find((d) => d === this.choice('by')) ?? dimensions[0] ?? '';
+    const dimension = dimensions.find((d) => d === this.asked('by')) ?? dimensions[0] ?? '';
     const context: Context = {
       scores: this.scores,
       table,
@@ -151,7 +137,7 @@ export class Section {
         table,
         this.state.get(`highlight.${dimension}`),
       ),
-      choice: (name: string) => this.choice(name),
+      choice: (name: string) => this.asked(name),
       chosenValue: (transform: string) => chosenValue(this.state, transform),
       layer: () => layerOf(this.state),
     };
@@ -178,88 +164,64 @@ export class Section {
 
   // choices returns the controls for the kind of chart and the statistic.
   private choices(statistics: Statistic[], statistic: Statistic, chart?: Chart): HTMLElement[] {
-    const items: HTMLElement[] = [];
-    if (chart && this.charts.length > 1)
-      items.push(
-        segments(
-          'Chart',
-          this.charts.map((k) => ({ value: k.name, title: k.title })),
-          chart.name,
-          (v) => this.choose('chart', v === this.charts[0].name ? '' : v),
-        ),
-      );
-    if (statistics.length > 1)
-      items.push(
-        segments(
-          'Statistic',
-          statistics.map((s) => ({ value: s.name, title: s.name, about: s.about })),
-          statistic.name,
-          (v) => this.choose('statistic', v === this.measure.statistics[0].name ? '' : v),
-        ),
-      );
-    return items;
+    const charts = chart ? this.charts : [];
+    return [
+      ...this.buttons('chart', 'Chart', charts.map((k) => [k.name, k.title]), chart?.name ?? '', charts[0]?.name),
+      ...this.buttons(
+        'statistic',
+        'Statistic',
+        statistics.map((s) => [s.name, s.name, s.about]),
+        statistic.name,
+        this.measure.statistics[0].name,
+      ),
+    ];
   }
 
   // controls returns the controls for the fields of a chart: colour, axes, and the fields that are
   // fixed to one value.
   private controls(c: Context, dimensions: Dimension[]): HTMLElement[] {
-    const items: HTMLElement[] = [];
     const title = (f: string) => dimensionTitle(this.scores, f);
-    const add = (name: string, label: string, options: Option[], chosen: string) => {
-      if (options.length >= 2)
-        items.push(chooser(label, name, options, chosen, (v) => this.choose(name, v)));
-    };
     const { chart } = c;
-    add(
-      'by',
-      'Colour',
-      dimensions.map((d) => ({ value: d, title: title(d) })),
-      c.series.dimension,
-    );
+    const items = this.list('by', 'Colour', dimensions.map((d) => [d, title(d)]), c.series.dimension);
     if (chart.relative)
-      add(
-        'x',
-        'Depth',
-        [
-          { value: 'absolute', title: 'absolute' },
-          { value: 'relative', title: 'relative' },
-        ],
-        isRelative(c) ? 'relative' : 'absolute',
-      );
+      items.push(...this.list('x', 'Depth', ['absolute', 'relative'], isRelative(c) ? 'relative' : 'absolute'));
     const axes = sides(c); // of tiles, or of the lines of bars
     if (axes)
-      add(
-        sidesKey(chart),
-        chart.mark === 'bar' ? 'Lines' : 'Tiles',
-        sidesOffered(c).map((s) => ({
-          value: sidesName(s),
-          title: s.across ? `${title(s.down)} by ${title(s.across)}` : title(s.down),
-        })),
-        sidesName(axes),
+      items.push(
+        ...this.list(
+          sidesKey(chart),
+          chart.mark === 'bar' ? 'Lines' : 'Tiles',
+          sidesOffered(c).map((s) => [
+            sidesName(s),
+            s.across ? `${title(s.down)} by ${title(s.across)}` : title(s.down),
+          ]),
+          sidesName(axes),
+        ),
       );
     const shown = shownBy(c);
     this.atLayer = this.measure.layered && !shown.has('layer');
     for (const name of fixed)
       if (!shown.has(name) && (name !== 'layer' || this.measure.layered))
-        add(
-          name,
-          fixedTitles[name],
-          this.values(c, name, offered(c, name, shown)),
-          settled(c, name, shown),
+        items.push(
+          ...this.list(
+            name,
+            fixedTitles[name],
+            this.values(c, name, offered(c, name, shown)),
+            settled(c, name, shown),
+          ),
         );
     return items;
   }
 
   // values returns the options of the control that fixes a field to one of its values.
-  private values(c: Context, name: Fixed, all: string[]): Option[] {
+  private values(c: Context, name: Fixed, all: string[]): [string, string][] {
     const values = all.filter((v) => v !== '' || name === 'variant' || name === 'data');
     if (name === 'parameter') values.sort(byNumber);
-    const options =
+    const options: [string, string][] =
       name === 'parameter' && listed(c).length > 1
         ? this.valuesOfEach(c)
-        : values.map((value) => ({ value, title: named(c, name, value, 60) }));
-    if (name === 'layer')
-      return [...Object.entries(layerEnds).map(([value, title]) => ({ value, title })), ...options];
+        : values.map((value) => [value, named(c, name, value, 60)]);
+    if (name === 'layer') return [...Object.entries(layerEnds), ...options];
     const each = name === 'factor' && sideBySide(c) && !all.includes('');
     // The title of the option that fixes no value: the mean over them, all, or a panel for each.
     const unfixed =
@@ -272,18 +234,18 @@ export class Section {
           : name === 'factor' && all.includes('')
             ? 'all samples'
             : '';
-    return unfixed && values.length > 0 ? [{ value: '', title: unfixed }, ...options] : options;
+    return unfixed && values.length > 0 ? [['', unfixed], ...options] : options;
   }
 
   // valuesOfEach returns options for the parameters of several transformations: name and value.
-  private valuesOfEach(c: Context): Option[] {
+  private valuesOfEach(c: Context): [string, string][] {
     return listed(c).flatMap((transform) => {
       const of = c.rows.filter((row) => c.table.text('transform', row) === transform);
       return c.table
         .distinct('parameter', of)
         .filter((v) => v !== '')
         .sort(byNumber)
-        .map((v) => ({ value: `${transform}=${v}`, title: `${shorten(transform, 40)} ${v}` }));
+        .map((v): [string, string] => [`${transform}=${v}`, `${shorten(transform, 40)} ${v}`]);
     });
   }
 
@@ -368,16 +330,11 @@ export class Section {
   // more returns a button that shows more panels, if some are left.
   private more(left: number, c: Context, all: number[]): HTMLElement[] {
     if (left <= 0) return [];
-    const button = element(
-      'button',
-      { type: 'button', class: 'more' },
-      `Show ${Math.min(left, panelsPerStep)} of ${left} more`,
-    );
-    button.addEventListener('click', () => {
+    const show = () => {
       this.showing += panelsPerStep;
       this.draw(c, all);
-    });
-    return [button];
+    };
+    return [button(show, { class: 'more' }, `Show ${Math.min(left, panelsPerStep)} of ${left} more`)];
   }
 }
 
@@ -392,9 +349,3 @@ const fixedTitles = {
 
 // layerOfRow returns the layer of a row.
 const layerOfRow = (t: Table, row: number) => ({ model: t.text('model', row), layer: t.text('layer', row) });
-
-// selectorOf returns a CSS selector that finds a control again after it was replaced.
-function selectorOf(control: HTMLInputElement): string {
-  if (control.tagName === 'SELECT') return `select[name="${control.name}"]`;
-  return `input[value="${CSS.escape(control.value)}"]`;
-}

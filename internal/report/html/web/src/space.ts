@@ -2,34 +2,28 @@
 // plane of the first two principal components. A sheet holds the samples of one data set under one
 // transformation; its projections hold their coordinates at a layer of a model.
 
-import { onChosenValue, placeOf, slider } from './chosenvalue';
-import { chooser } from './controls';
+import { conditionOf, onChosenValue, placeOf, sheetsShown, slider, validOrFirst } from './chosenvalue';
+import { Part } from './controls';
 import type { SampleSheet, Scores } from './data';
 import { Figure } from './figure';
 import type { Filter } from './filters';
-import { number, shorten } from './format';
 import { layerOf, onLayer } from './layer';
 import { sized } from './marks';
 import { colourOf } from './palette';
 import { labelOf } from './series';
 import type { State } from './state';
+import { tableOf, textsOf, type Field } from './table';
 
 const maxColours = 8; // points of more classes than this are grey
 
-export class Space {
+export class Space extends Part {
   private readonly sheets: SampleSheet[];
   private figure?: Figure;
 
-  constructor(
-    private readonly root: HTMLElement,
-    private readonly scores: Scores,
-    private readonly state: State,
-    private readonly filter: Filter,
-  ) {
+  constructor(root: HTMLElement, scores: Scores, state: State, filter: Filter) {
+    super(root, scores, state, filter, 'space');
     this.sheets = (scores.packed.sheets ?? []).filter((s) => (s.projections ?? []).length > 0);
-    const folded = root.querySelector('details')!;
-    folded.open = ['data', 'transform', 'model', 'layer'].some((k) => state.get(`space.${k}`) !== '');
-    folded.addEventListener('toggle', () => this.update());
+    this.folds(root.querySelector('details')!, ['data', 'transform', 'model', 'layer']);
     onChosenValue(() => this.draw());
     onLayer(() => {
       const at = layerOf(state);
@@ -40,29 +34,16 @@ export class Space {
     });
   }
 
-  private part(name: string): HTMLElement {
-    return this.root.querySelector<HTMLElement>(`.${name}`)!;
-  }
-
-  private choose(name: string, value: string): void {
-    this.state.set(`space.${name}`, value);
-    this.update();
-    this.part('controls').querySelector<HTMLElement>(`select[name="space-${name}"]`)?.focus();
-  }
-
   // chosen returns what is shown. It is the reader's choice if that passes the filters; otherwise
   // the first data set, transformation and model that do, and the deepest layer.
   private chosen() {
-    const asked = (name: string) => this.state.get(`space.${name}`);
-    const shown = this.sheets.filter((s) => this.filter.passes({ transform: s.transform, data: s.data }));
-    const data = [...new Set(shown.map((s) => s.data))];
-    const ofData = shown.filter((s) => s.data === (data.includes(asked('data')) ? asked('data') : data[0]));
-    const sheet = ofData.find((s) => s.transform === asked('transform')) ?? ofData[0];
+    const { data, ofData } = sheetsShown(this.sheets, this.filter, this.asked('data'));
+    const sheet = ofData.find((s) => s.transform === this.asked('transform')) ?? ofData[0];
     const all = (sheet?.projections ?? []).filter((p) => this.filter.passes({ model: p.model }));
     const models = [...new Set(all.map((p) => p.model))];
-    const model = models.includes(asked('model')) ? asked('model') : models[0];
+    const model = validOrFirst(models, this.asked('model'));
     const layers = all.filter((p) => p.model === model);
-    const at = layers.find((p) => p.layer === asked('layer')) ?? layers[layers.length - 1];
+    const at = layers.find((p) => p.layer === this.asked('layer')) ?? layers[layers.length - 1];
     return { data, ofData, sheet, models, layers, at };
   }
 
@@ -76,24 +57,11 @@ export class Space {
       return;
     }
     if (!this.root.querySelector('details')!.open) return;
-    const list = (name: string, title: string, options: [string, string][], value: string) =>
-      options.length > 1
-        ? [
-            chooser(
-              title,
-              `space-${name}`,
-              options.map(([o, t]) => ({ value: o, title: shorten(t, 48) })),
-              value,
-              (v) => this.choose(name, v),
-            ),
-          ]
-        : [];
-    const same = (v: string): [string, string] => [v, v];
     this.part('controls').replaceChildren(
-      ...list('data', 'Data', data.map(same), sheet.data),
-      ...list('transform', 'Transformation', ofData.map((s) => same(s.transform)), sheet.transform),
-      ...list('model', 'Model', models.map(same), at.model),
-      ...list(
+      ...this.list('data', 'Data', data, sheet.data),
+      ...this.list('transform', 'Transformation', ofData.map((s) => s.transform), sheet.transform),
+      ...this.list('model', 'Model', models, at.model),
+      ...this.list(
         'layer',
         'Layer',
         layers.map((p) => [p.layer, `${p.depth} ${labelOf(this.scores, 'layer', p.layer)}`]),
@@ -109,7 +77,7 @@ export class Space {
     if (!at || !this.root.querySelector('details')!.open) return;
     const k = placeOf(this.state, sheet),
       view = at.views[k],
-      transformed = [sheet.transform, sheet.parameters[k]].filter(Boolean).join(' ');
+      transformed = conditionOf(sheet, k);
     const samples = sheet.projected!;
     const names = samples.map((s) => (s.label < 0 ? 'unknown' : sheet.classes![s.label]));
     const points = samples.flatMap((s, i) =>
@@ -125,14 +93,13 @@ export class Space {
     );
     const layer = labelOf(this.scores, 'layer', at.layer);
     const title = `${at.model}, ${layer}: clean and under ${transformed}`;
-    const columns: [string, (i: number) => string | number][] = [
-      ['sample', (i) => points[i].sample],
-      ['class', (i) => points[i].class],
-      ['input', (i) => points[i].side],
-      ['first component', (i) => points[i].x],
-      ['second component', (i) => points[i].y],
+    const fields: Field<PlanePoint>[] = [
+      ['sample', (p) => p.sample],
+      ['class', (p) => p.class],
+      ['input', (p) => p.side],
+      ['first component', (p) => p.x],
+      ['second component', (p) => p.y],
     ];
-    const cell = (v: string | number) => (typeof v === 'number' ? number(v) : v);
     this.figure?.remove();
     this.figure = new Figure({
       title,
@@ -142,21 +109,8 @@ export class Space {
         spec: plane(points, [...new Set(names)], this.scores),
         text: `A ring is a sample as it is, a dot the same under ${transformed}; a line joins them. Short lines: the layer is invariant. The components are those of these ${samples.length} samples, pooled over positions.`,
       }),
-      describe: (id) => columns.map(([name, get]) => [name, cell(get(id))]),
-      data: () => ({
-        title: `Data of the chart: ${title}`,
-        rows: points.map((_, i) => i),
-        columns: columns.map(([name, get]) => ({
-          title: name,
-          numeric: typeof get(0) === 'number',
-          cell: (i) => cell(get(i)),
-          key: get,
-        })),
-        csv: (rows) => [
-          columns.map(([name]) => name),
-          ...rows.map((i) => columns.map(([, get]) => get(i))),
-        ],
-      }),
+      describe: (id) => textsOf(fields, points[id]),
+      data: () => tableOf(`Data of the chart: ${title}`, points, fields),
     });
     this.part('charts').replaceChildren(this.figure.root);
   }

@@ -45,6 +45,11 @@ export class State {
     this.write();
   }
 
+  /** Whether there is a choice whose key satisfies a condition. */
+  has(condition: (key: string) => boolean): boolean {
+    return [...this.values.keys()].some(condition);
+  }
+
   /** Removes all choices whose key satisfies a condition. */
   clear(condition: (key: string) => boolean): void {
     for (const key of [...this.values.keys()]) if (condition(key)) this.values.delete(key);

@@ -2,8 +2,8 @@
 // time, so that 100,000 rows are shown as fast as ten.
 
 import { csv } from './csv';
-import { element } from './dom';
-import { count } from './format';
+import { button, element } from './dom';
+import { count, number } from './format';
 import { copy, fileName, saveText } from './save';
 
 export interface Column {
@@ -20,6 +20,35 @@ export interface Source {
   rows: number[];
   columns: Column[];
   csv: (rows: number[]) => (string | number | null)[][]; // with a line of headers
+}
+
+/** A column of a table of items: its title and value. whole: the number is shown with all digits. */
+export type Field<T> = [title: string, value: (item: T) => string | number | null, whole?: boolean];
+
+/** The fields of an item as text. */
+export function textsOf<T>(fields: Field<T>[], item: T): [string, string][] {
+  return fields.map(([title, value, whole]) => {
+    const v = value(item);
+    return [title, typeof v === 'number' && !whole ? number(v) : String(v ?? '')];
+  });
+}
+
+/** The table of items. */
+export function tableOf<T>(title: string, items: T[], fields: Field<T>[]): Source {
+  return {
+    title,
+    rows: items.map((_, i) => i),
+    columns: fields.map((field) => ({
+      title: field[0],
+      numeric: items.some((item) => typeof field[1](item) === 'number'),
+      cell: (i) => textsOf([field], items[i])[0][1],
+      key: (i) => field[1](items[i]),
+    })),
+    csv: (rows) => [
+      fields.map(([name]) => name),
+      ...rows.map((i) => fields.map(([, value]) => value(items[i]))),
+    ],
+  };
 }
 
 /** The filter and the order that a reader has chosen for a table. */
@@ -41,8 +70,8 @@ export class Table {
   private readonly head = element('thead');
   private readonly body = element('tbody');
   private readonly position = element('span', { 'aria-live': 'polite' });
-  private readonly previous = element('button', { type: 'button' }, 'Previous');
-  private readonly next = element('button', { type: 'button' }, 'Next');
+  private readonly previous = button(() => this.turn(-1), {}, 'Previous');
+  private readonly next = button(() => this.turn(1), {}, 'Next');
   private readonly filter: HTMLInputElement;
 
   // chosen is called when the reader chooses another filter or order.
@@ -72,8 +101,6 @@ export class Table {
       ),
       element('div', { class: 'pager' }, this.position, this.previous, this.next),
     );
-    this.previous.addEventListener('click', () => this.turn(-1));
-    this.next.addEventListener('click', () => this.turn(1));
     this.select();
   }
 
@@ -86,22 +113,16 @@ export class Table {
   }
 
   private exports(): HTMLElement[] {
-    const copyButton = element('button', { type: 'button', class: 'quiet' }, 'Copy as CSV');
-    copyButton.addEventListener(
-      'click',
-      () =>
-        void copy(this.text()).then(() => {
-          copyButton.textContent = `Copied ${count(this.rows.length)} rows`;
-          setTimeout(() => {
-            copyButton.textContent = 'Copy as CSV';
-          }, 2500);
-        }),
-    );
-    const saveButton = element('button', { type: 'button', class: 'quiet' }, 'Save CSV');
-    saveButton.addEventListener('click', () =>
-      saveText(this.text(), `${fileName(this.source.title)}.csv`),
-    );
-    return [copyButton, saveButton];
+    const copyText = async () => {
+      await copy(this.text());
+      copyButton.textContent = `Copied ${count(this.rows.length)} rows`;
+      setTimeout(() => {
+        copyButton.textContent = 'Copy as CSV';
+      }, 2500);
+    };
+    const copyButton = button(() => void copyText(), { class: 'quiet' }, 'Copy as CSV');
+    const save = () => saveText(this.text(), `${fileName(this.source.title)}.csv`);
+    return [copyButton, button(save, { class: 'quiet' }, 'Save CSV')];
   }
 
   private text(): string {
@@ -178,17 +199,13 @@ export class Table {
   private header(column: Column): HTMLElement {
     const { title, descending } = this.sorted;
     const active = title === column.title;
-    const button = element('button', { type: 'button' }, column.title);
-    button.addEventListener('click', () => {
-      this.choose({
-        ...this.choice,
-        sort: active && !descending ? `-${column.title}` : column.title,
-      });
-      const index = this.source.columns.indexOf(column);
-      this.head.querySelectorAll('button')[index].focus();
-    });
+    const choose = () => {
+      this.choose({ ...this.choice, sort: active && !descending ? `-${column.title}` : column.title });
+      this.head.querySelectorAll('button')[this.source.columns.indexOf(column)].focus();
+    };
     const sort = !active ? 'none' : descending ? 'descending' : 'ascending';
-    return element('th', { scope: 'col', 'aria-sort': sort, ...classOf(column) }, button);
+    const attributes = { scope: 'col', 'aria-sort': sort, ...classOf(column) };
+    return element('th', attributes, button(choose, {}, column.title));
   }
 
   // turn goes forward by a number of pages, or back if it is negative.

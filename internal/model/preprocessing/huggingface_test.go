@@ -1,0 +1,148 @@
+package preprocessing
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/model/logmel"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// TestFromHuggingFace reads configs of preprocessors, as published on the Hugging Face hub. A Frame
+// says how images are resized and cropped, or the rate and length of waveforms. Range has the
+// values for black and white, and Order is the order of the colour channels.
+func TestFromHuggingFace(t *testing.T) {
+	t.Parallel()
+	half := []float32{0.5, 0.5, 0.5}
+	imagenet := presets["imagenet"]
+	cases := []struct {
+		name, config string
+		want         Settings
+	}{
+		{"ViT", `{"do_normalize": true, "do_rescale": true, "do_resize": true, "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5],
+			"image_processor_type": "ViTImageProcessor", "resample": 2, "rescale_factor": 0.00392156862745098, "size": {"height": 224, "width": 224}}`,
+			Settings{Frame: dataset.Frame{Height: 224, Width: 224, Channels: 3, Interpolation: "bilinear"}, Mean: half, Std: half}},
+		{"sizes as plain numbers", `{"do_normalize": true, "do_resize": true, "image_mean": 0.5, "image_std": 0.5, "size": 224}`,
+			Settings{Frame: dataset.Frame{Height: 224, Width: 224, Channels: 3, Interpolation: "bilinear"}, Mean: half[:1], Std: half[:1]}},
+		{"CLIP", `{"crop_size": 224, "do_center_crop": true, "do_normalize": true, "do_resize": true, "feature_extractor_type": "CLIPFeatureExtractor",
+			"image_mean": [0.48145466, 0.4578275, 0.40821073], "image_std": [0.26862954, 0.26130258, 0.27577711], "resample": 3, "size": 224}`,
+			presets["clip"]},
+		{"DINOv2", `{"crop_size": {"height": 224, "width": 224}, "do_center_crop": true, "do_convert_rgb": true, "do_normalize": true, "do_rescale": true,
+			"do_resize": true, "image_mean": [0.485, 0.456, 0.406], "image_processor_type": "BitImageProcessor", "image_std": [0.229, 0.224, 0.225],
+			"resample": 3, "rescale_factor": 0.00392156862745098, "size": {"shortest_edge": 256}}`,
+			Settings{Frame: dataset.Frame{Resize: 256, Height: 224, Width: 224, Channels: 3, Interpolation: "bicubic"}, Mean: imagenet.Mean, Std: imagenet.Std}},
+		{"ConvNeXt's default crop_pct of 0.875", `{"crop_pct": null, "do_normalize": true, "do_resize": true, "feature_extractor_type": "ConvNextFeatureExtractor",
+			"image_mean": [0.485, 0.456, 0.406], "image_std": [0.229, 0.224, 0.225], "resample": 3, "size": 224}`,
+			Settings{Frame: dataset.Frame{Resize: 256, Height: 224, Width: 224, Channels: 3, Interpolation: "bicubic"}, Mean: imagenet.Mean, Std: imagenet.Std}},
+		{"ConvNeXt from 384 pixels on, which is not cropped", `{"crop_pct": 0.875, "image_processor_type": "ConvNextImageProcessor", "resample": 3, "size": {"shortest_edge": 384}}`,
+			Settings{Frame: dataset.Frame{Height: 384, Width: 384, Channels: 3, Interpolation: "bicubic"}}},
+		{"DeiT", `{"crop_size": 224, "do_center_crop": true, "feature_extractor_type": "DeiTFeatureExtractor", "resample": 3, "size": 256}`,
+			Settings{Frame: dataset.Frame{Resize: 256, Square: true, Height: 224, Width: 224, Channels: 3, Interpolation: "bicubic"}}},
+		{"MobileViT", `{"crop_size": 256, "do_center_crop": true, "do_flip_channel_order": true, "feature_extractor_type": "MobileViTFeatureExtractor", "resample": 2, "size": 288}`,
+			Settings{Frame: dataset.Frame{Resize: 288, Height: 256, Width: 256, Channels: 3, Interpolation: "bilinear"}, Order: "bgr"}},
+		{"rescaled to [-1, 1]", `{"do_normalize": false, "image_mean": [0.5], "rescale_factor": 0.00784313725490196, "rescale_offset": true, "size": {"height": 8, "width": 9}}`,
+			Settings{Frame: dataset.Frame{Height: 8, Width: 9, Channels: 3, Interpolation: "bilinear"}, Range: [2]float32{-1, 1}}},
+		{"not rescaled, so 0 to 255", `{"do_rescale": false, "do_resize": false, "size": 4, "resample": 0}`,
+			Settings{Frame: dataset.Frame{Channels: 3, Interpolation: "nearest"}, Range: [2]float32{0, 255}}},
+		{"wav2vec 2.0", `{"do_normalize": true, "feature_extractor_type": "Wav2Vec2FeatureExtractor", "feature_size": 1, "padding_side": "right",
+			"padding_value": 0.0, "return_attention_mask": false, "sampling_rate": 16000}`, Settings{Frame: dataset.Frame{Rate: 16000}, Standardise: true}},
+		{"HuBERT", `{"do_normalize": false, "feature_extractor_type": "Wav2Vec2FeatureExtractor", "sampling_rate": 8000}`, Settings{Frame: dataset.Frame{Rate: 8000}}},
+		{"Whisper", `{"chunk_length": 30, "feature_extractor_type": "WhisperFeatureExtractor", "feature_size": 128, "hop_length": 160, "n_fft": 400,
+			"n_samples": 480000, "nb_max_frames": 3000, "padding_side": "right", "padding_value": 0.0, "sampling_rate": 16000}`,
+			Settings{Frame: dataset.Frame{Rate: 16000, Length: 480000}, Features: &logmel.Settings{Rate: 16000, FFT: 400, Window: 400, Hop: 160, Mels: 128, High: 8000,
+				Scale: "slaney", Area: true, Log: "log10", Offset: 1e-10, Clamp: true, Range: 8, Mean: -4, Std: 4, DropLast: true}}},
+		{"no keys", `{}`, Settings{Frame: dataset.Frame{Channels: 3, Interpolation: "bilinear"}}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "preprocessor_config.json")
+			if err := os.WriteFile(path, []byte(c.config), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			got, err := ReadConfig(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got.Mean, got.Std = []float32(got.Mean), []float32(got.Std)
+			if !reflect.DeepEqual(got, c.want) {
+				t.Errorf("%+v, want %+v", got, c.want)
+			}
+		})
+	}
+}
+
+// TestFromHuggingFaceRefuses reads configs that are invalid, contradict themselves or ask for what
+// Noether cannot do.
+func TestFromHuggingFaceRefuses(t *testing.T) {
+	t.Parallel()
+	for config, want := range map[string]string{
+		`{`:                            "unexpected end",
+		`[]`:                           "cannot unmarshal",
+		`{"size": "large"}`:            "not a number or an object",
+		`{"size": {}}`:                 "size needs shortest_edge",
+		`{"size": -3}`:                 "size -3",
+		`{"size": {"height": 3}}`:      "needs both height and width",
+		`{"size": {"height": 9e9}}`:    "not a number or an object",
+		`{"size": {"height": 999999}}`: "is not 1 to",
+		`{"size": {"shortest_edge": 3, "longest_edge": 9}}`:   "longest_edge is not supported",
+		`{"size": {"shortest_edge": 3, "width": 9}}`:          "both shortest_edge",
+		`{"size": {"height": 3, "width": 4}, "crop_size": 2}`: "only squares",
+		`{"crop_size": 2}`: "without a size",
+		`{"size": 8, "crop_size": {"shortest_edge": 3}}`: "crop_size needs height",
+		`{"size": {"shortest_edge": 8}, "crop_pct": 7}`:  "crop_pct is 7",
+		`{"resample": 1}`:                                   "resample 1 is not supported",
+		`{"rescale_factor": 0}`:                             "rescale_factor 0",
+		`{"do_normalize": true}`:                            "needs image_mean and image_std",
+		`{"image_mean": [0, 0], "image_std": [1, 1]}`:       "mean has 2 values",
+		`{"image_mean": [0, 0, 0], "image_std": [1, 1, 0]}`: "std[2] is 0",
+		`{"do_pad": true}`:                                  "do_pad is not supported",
+		`{"feature_extractor_type": "ASTFeatureExtractor", "num_mel_bins": 128, "sampling_rate": 16000}`: "ASTFeatureExtractor\" is not supported",
+		`{"feature_extractor_type": "Wav2Vec2FeatureExtractor", "feature_size": 80}`:                     "feature_size 80",
+		`{"feature_extractor_type": "Wav2Vec2FeatureExtractor", "padding_value": 1}`:                     "padding with 1",
+		`{"feature_extractor_type": "Wav2Vec2FeatureExtractor", "padding_side": "left"}`:                 `side "left"`,
+		`{"feature_extractor_type": "WhisperFeatureExtractor", "dither": 0.1}`:                           "dither 0.1",
+		`{"feature_extractor_type": "WhisperFeatureExtractor", "do_normalize": true}`:                    "do_normalize of Whisper",
+		`{"feature_extractor_type": "WhisperFeatureExtractor", "chunk_length": -1}`:                      "chunk_length -1",
+		`{"feature_extractor_type": "WhisperFeatureExtractor", "sampling_rate": 8000}`:                   "8000",
+		`{"sampling_rate": 0}`:   "sampling_rate 0",
+		`{"sampling_rate": "x"}`: "sampling_rate",
+	} {
+		if _, err := parseHuggingFace([]byte(config)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want one with %q", config, err, want)
+		}
+	}
+	if _, err := ReadConfig(filepath.Join(t.TempDir(), "none.json")); err == nil {
+		t.Error("no error for a missing file")
+	}
+}
+
+// FuzzHuggingFace checks that a config that is accepted gives valid Settings.
+func FuzzHuggingFace(f *testing.F) {
+	f.Add([]byte(`{"crop_pct": 0.9, "size": {"shortest_edge": 224}, "image_mean": [0.5, 0.5, 0.5], "image_std": 0.5}`))
+	f.Add([]byte(`{"crop_size": 224, "feature_extractor_type": "DeiTFeatureExtractor", "resample": 3, "size": 256}`))
+	f.Add([]byte(`{"feature_extractor_type": "WhisperFeatureExtractor", "feature_size": 80, "n_fft": 400, "hop_length": 160, "chunk_length": 30}`))
+	f.Fuzz(func(t *testing.T, config []byte) {
+		p, err := parseHuggingFace(config)
+		if err != nil {
+			return
+		}
+		if p.Frame.Rate > 0 {
+			if err := p.CheckAudio(); err != nil {
+				t.Errorf("the config was accepted, but CheckAudio says: %v", err)
+			}
+			return
+		}
+		if err := p.Check(3); err != nil {
+			t.Errorf("the config was accepted, but Check says: %v", err)
+		}
+		if f := p.Frame; max(f.Resize, f.Height, f.Width) <= 512 {
+			if _, err := f.Tensor(tensor.New(3, 5, 7)); err != nil {
+				t.Errorf("the config was accepted, but preprocessing an image fails: %v", err)
+			}
+		}
+	})
+}

@@ -1,0 +1,79 @@
+package open
+
+import (
+	"context"
+	"reflect"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/study/spec"
+	"github.com/noether-ml/noether/transform"
+)
+
+// A Source holds the keys of one kind of data in an entry of a study file.
+type Source interface {
+	// Open opens the samples of the entry d.
+	Open(ctx context.Context, f *Files, d spec.Data) (dataset.Source, error)
+}
+
+// Kind returns the kind of data whose keys are the struct K.
+func Kind[K any, P interface {
+	*K
+	Source
+}](name, doc string) spec.DataKind {
+	return spec.DataKind{Name: name, Doc: doc, Keys: reflect.TypeFor[K]()}
+}
+
+// asSource converts a result to a Source. On an error it returns an untyped nil.
+func asSource[S dataset.Source](s S, err error) (dataset.Source, error) {
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Data opens an entry of data: its source, the selection of samples, and their corruption. Errors
+// have the position in the study file.
+func (f *Files) Data(ctx context.Context, d spec.Data) (dataset.Source, error) {
+	src, err := f.source(ctx, d)
+	if err == nil {
+		src, err = chooseSamples(ctx, d, src, f.seed)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if c := d.Corrupt; c != nil { // of one kind and severity: the parser has expanded lists
+		corruption := transform.Corrupt{Kind: c.Kinds[0], Severity: transform.Fixed(float64(c.Severities[0]))}
+		src = dataset.Corrupt(src, corruption, f.seed, d.Name)
+	}
+	if src.Len() == 0 {
+		return nil, d.At().Errorf("the data have no samples")
+	}
+	if print := src.Fingerprint(); d.Fingerprint != "" && d.Fingerprint != print {
+		return nil, d.At("fingerprint").Errorf("the fingerprint of the samples is %s and differs from that of the study: the data changed, or another version reads them; remove \"fingerprint\" to accept the new data", print)
+	}
+	return src, nil
+}
+
+func (f *Files) source(ctx context.Context, d spec.Data) (dataset.Source, error) {
+	if d.Join != nil {
+		return f.join(ctx, d.Join.Parts)
+	}
+	return d.Source.(Source).Open(ctx, f, d)
+}
+
+// join opens the parts of joined data. An error has the name of the part.
+func (f *Files) join(ctx context.Context, entries []spec.Data) (dataset.Source, error) {
+	var names []string
+	var parts []dataset.Source
+	for _, d := range entries {
+		part, err := f.Data(ctx, d)
+		if err != nil {
+			for _, src := range parts {
+				dataset.Close(src)
+			}
+			return nil, spec.Within("part "+d.Name, err)
+		}
+		names, parts = append(names, d.Name), append(parts, part)
+	}
+	return asSource(dataset.Concat(names, parts))
+}

@@ -1,0 +1,85 @@
+package open
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/noether-ml/noether/internal/model"
+	"github.com/noether-ml/noether/internal/model/preprocessing"
+	"github.com/noether-ml/noether/internal/study/spec"
+	"github.com/noether-ml/noether/onnx"
+)
+
+// preprocessorConfig is the file in which Hugging Face's models store their preprocessing.
+const preprocessorConfig = "preprocessor_config.json"
+
+// Preprocessing returns the preprocessing of a model whose ONNX file is at path: that of its entry,
+// else that of preprocessor_config.json beside the model, else that in the metadata of the model,
+// else the zero value. warn gets a sentence on a preprocessing that the entry does not set.
+func (f *Files) Preprocessing(ctx context.Context, m spec.Model, path string, warn func(string)) (preprocessing.Settings, error) {
+	switch {
+	case m.Preprocess.File != nil:
+		file, err := f.local(ctx, *m.Preprocess.File, "")
+		if err != nil {
+			return preprocessing.Settings{}, err
+		}
+		return preprocessing.ReadConfig(file)
+	case m.Preprocess.Given:
+		return m.Preprocess.Settings, nil
+	}
+	if beside := model.ConfigBeside(path, preprocessorConfig); beside != "" {
+		warn(fmt.Sprintf("model %s: using the preprocessing of %s", m.Name, beside))
+		p, err := preprocessing.ReadConfig(beside)
+		if err != nil {
+			err = fmt.Errorf("%w; set preprocess in the study to ignore that file", err)
+		}
+		return p, err
+	}
+	p, text, found, err := RecordedPreprocess(path)
+	if found && text != "none" && err == nil {
+		warn(fmt.Sprintf("model %s: using the preprocessing of its metadata: %s", m.Name, text))
+	}
+	return p, err
+}
+
+// PreprocessFor returns the preprocessing that a text describes: a preset such as imagenet, the path
+// of a preprocessor_config.json, or the mapping that preprocess may be in a study file, in braces.
+// For an empty text it reads preprocessor_config.json beside the model, or else the metadata of the
+// model. The result found is the path of the file that was read, or "" if none was.
+func PreprocessFor(text, modelPath string) (p preprocessing.Settings, found string, err error) {
+	if text == "" {
+		if text = model.ConfigBeside(modelPath, preprocessorConfig); text == "" {
+			p, _, recorded, err := RecordedPreprocess(modelPath)
+			if recorded {
+				found = modelPath
+			}
+			return p, found, err
+		}
+	}
+	switch {
+	case filepath.Ext(text) == ".json":
+		p, err = preprocessing.ReadConfig(text)
+		return p, text, err
+	case strings.HasPrefix(text, "{"):
+		p, err = spec.ParsePreprocess("--preprocess", text)
+		return p, "", err
+	}
+	p, err = preprocessing.Preset(text)
+	return p, "", err
+}
+
+// RecordedPreprocess returns the preprocessing that noether train has recorded in the metadata of
+// the ONNX file at path, and its text. found is false if there is none, or if the file cannot be
+// read. The error is that of a text that is not a preprocessing.
+func RecordedPreprocess(path string) (p preprocessing.Settings, text string, found bool, err error) {
+	text, err = onnx.ReadMetadata(path, spec.PreprocessKey)
+	if err != nil || text == "" {
+		return p, "", false, nil // opening the model reports the error
+	}
+	if p, err = spec.ParsePreprocess(path, text); err != nil {
+		return p, text, false, fmt.Errorf("%s in the metadata of %s is %q: %w; set preprocess to ignore it", spec.PreprocessKey, path, text, err)
+	}
+	return p, text, true, nil
+}
