@@ -49,7 +49,7 @@ release: $(RUNTIME) $(WEB)
 	$(GO) run ./internal/dist -o dist -commit '$(COMMIT)' -archive
 
 # The packages with the longest tests, which start first so that no core waits at the end.
-SLOW := ./internal/study ./internal/report/html ./cmd/noether ./measure/similarity ./measure/seis
+SLOW := ./internal/study ./internal/study/run ./internal/report/html ./cmd/noether ./measure/similarity ./measure/seis
 
 # Runs the tests, and lists those that were skipped, and why, at the end. TESTLOG names a file for
 # the results as JSON.

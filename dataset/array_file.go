@@ -72,7 +72,6 @@ func ArrayKeys(ctx context.Context, path string) ([]string, error) {
 	return file.keys, nil
 }
 
-// Close closes the file.
 func (a *ArrayFile) Close() error { return a.file.Close() }
 
 // Shape returns the array's shape. The first axis counts the rows.

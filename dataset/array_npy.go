@@ -23,9 +23,10 @@ type npyArray struct {
 	fileData
 	offset int64 // of the first value, in bytes
 	shape  []int
-	kind   byte             // NumPy's letter: 'u' unsigned, 'i' signed integer, 'f' float, 'b' boolean
-	bytes  int              // of one value
-	order  binary.ByteOrder // of the bytes of one value
+	// NumPy's letter: 'u' unsigned, 'i' signed integer, 'f' float, 'b' boolean.
+	kind  byte
+	bytes int              // of one value
+	order binary.ByteOrder // of the bytes of one value
 
 	columnMajor bool // column-major: the first axis varies fastest
 }

@@ -55,7 +55,6 @@ func (a *archive) readDirectory() error {
 	return nil
 }
 
-// Close closes the file.
 func (a archive) Close() error { return a.data.Close() }
 
 // open opens the array of a key. An npy file has the key "". An uncompressed array (numpy.savez) is

@@ -214,7 +214,6 @@ func resampledLength(n, from, to int) int {
 	return int((int64(n)*int64(to) + int64(from) - 1) / int64(from))
 }
 
-// Len returns the number of items.
 func (s *Audio) Len() int { return len(s.items) }
 
 // Notes returns sentences on the files left out: the number, some of the names, and the reason.

@@ -12,10 +12,11 @@ import (
 // A Waveform is the whole recording that the Input of a sample is cut from. Apply transforms the
 // whole waveform and then cuts the transformed input out of the result.
 type Waveform struct {
-	Rate    int       // samples per second
-	Seconds float64   // length of Input that the options of the source set; 0: none
-	Data    []float32 // at least as long as Input, padded with zeros; nil in a Sample without values
-	Start   int       // index in Data of the first value of Input
+	Rate    int     // samples per second
+	Seconds float64 // length of Input that the options of the source set; 0: none
+	// At least as long as Input, padded with zeros; nil in a Sample without values.
+	Data  []float32
+	Start int // index in Data of the first value of Input
 }
 
 // Apply returns the sample's image or audio, transformed by op: a transformation whose random

@@ -56,7 +56,8 @@ func TestDeclaredSizeOfNPZ(t *testing.T) {
 	z := zip.NewWriter(f)
 	w, err := z.CreateRaw(&zip.FileHeader{Name: "x.npy", Method: zip.Deflate, CompressedSize64: 4, UncompressedSize64: 1 << 50})
 	if err == nil {
-		_, err = w.Write([]byte{1, 2, 3, 4}) // not a deflate stream: decompressing it gives another error
+		// Not a deflate stream: decompressing it gives another error.
+		_, err = w.Write([]byte{1, 2, 3, 4})
 	}
 	if err := errors.Join(err, z.Close(), f.Close()); err != nil {
 		t.Fatal(err)

@@ -48,15 +48,19 @@ const NoLabel = -1
 
 // A Sample is one input of a model with its label and factors.
 type Sample struct {
-	Index       int                // index in the original source, before any selection or shuffle
-	Name        string             // for messages: a file name, or "test_batch.bin#17"
-	Input       tensor.Tensor      // image, c x h x w in [0, 1]; audio, 1 x n in [-1, 1]; or Arrays' values
-	Waveform    *Waveform          // the whole waveform that Input is cut from; otherwise nil
-	Arrays      []Array            // names and shapes of the ready-made arrays in Input; otherwise nil
-	Transformed *tensor.Tensor     // transformed sample of a ready-made pair (see Pair), or nil
-	Label       int                // index into the source's classes, or NoLabel
-	Factors     map[string]float64 // factors of variation by name, in units that the source documents
-	Truth       *Truth             // labelled boxes, or the class of each pixel; nil if there are none
+	Index int    // index in the original source, before any selection or shuffle
+	Name  string // for messages: a file name, or "test_batch.bin#17"
+	// Image, c x h x w in [0, 1]; audio, 1 x n in [-1, 1]; or Arrays' values.
+	Input    tensor.Tensor
+	Waveform *Waveform // the whole waveform that Input is cut from; otherwise nil
+	// Names and shapes of the ready-made arrays in Input; otherwise nil.
+	Arrays      []Array
+	Transformed *tensor.Tensor // transformed sample of a ready-made pair (see Pair), or nil
+	Label       int            // index into the source's classes, or NoLabel
+	// Factors of variation by name, in units that the source documents.
+	Factors map[string]float64
+	// Labelled boxes, or the class of each pixel; nil if there are none.
+	Truth *Truth
 }
 
 // A Source is a finite, ordered set of samples. Its methods may be called by several goroutines at

@@ -22,7 +22,8 @@ type fileList struct {
 	files      []fileEntry
 	metadata
 	categories map[string][]string // by factor that is text: names of its categories, by value
-	dangling   []string            // symbolic links with a matching extension whose target is missing
+	// Symbolic links with a matching extension whose target is missing.
+	dangling []string
 }
 
 type fileEntry struct {
@@ -34,8 +35,9 @@ type fileEntry struct {
 
 // A labelSource describes where the labels and factors of files come from.
 type labelSource struct {
-	table   string // a CSV file
-	column  string // column of the CSV file, or field of the pattern, that holds the label; "": label
+	table string // a CSV file
+	// column of the CSV file, or field of the pattern, that holds the label; "": label.
+	column  string
 	pattern string // pattern of file names
 	// layout is "classes" (a folder for each class), "synsets" (names start with a WordNet synset,
 	// such as n01440764), "flat" (no labels), or "" to detect which of these it is.
@@ -99,7 +101,6 @@ func (l *fileList) find(ctx context.Context) error {
 	return nil
 }
 
-// Len returns the number of files.
 func (l *fileList) Len() int { return len(l.files) }
 
 // Describe returns sample i without its values. Its name is relative to the folder.

@@ -149,7 +149,8 @@ func Test16BitImagesKeepTheirPrecision(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, want := range []float64{0x8001, 0xffff, 1} {
-		if d := math.Abs(float64(got.Data[i])*0xffff - want); d > 2 { // alpha is divided out, which rounds
+		// Alpha is divided out, which rounds.
+		if d := math.Abs(float64(got.Data[i])*0xffff - want); d > 2 {
 			t.Errorf("channel %d differs by %v / 65535 from the colour without alpha", i, d)
 		}
 	}

@@ -47,10 +47,8 @@ type labelledArrays struct {
 	labels []int // nil: no labels
 }
 
-// Close closes the file.
 func (a *labelledArrays) Close() error { return a.file.Close() }
 
-// Describe returns sample i without its values.
 func (a *labelledArrays) Describe(i int) Sample {
 	s := Sample{Index: i, Name: fmt.Sprintf("%s#%d", a.name, i), Label: NoLabel}
 	if a.labels != nil {
@@ -228,7 +226,6 @@ func numberNames(highest int) []string {
 	return names
 }
 
-// Len returns the number of images.
 func (a *Arrays) Len() int { return a.images.shape[0] }
 
 // At reads image i and brings it to the frame. An image of uint8 with white at 255 is resampled in

@@ -207,7 +207,6 @@ func (f *cifarFile) readLabels(ctx context.Context, kind string, record, label, 
 // record returns the length of a record in bytes.
 func (c *CIFAR) record() int { return c.labelBytes + cifarPixels }
 
-// Close closes the files.
 func (c *CIFAR) Close() error {
 	var err error
 	for _, f := range c.files {
@@ -216,10 +215,8 @@ func (c *CIFAR) Close() error {
 	return err
 }
 
-// Len returns the number of images.
 func (c *CIFAR) Len() int { return c.size }
 
-// Describe returns sample i without its pixels.
 func (c *CIFAR) Describe(i int) Sample {
 	f, at := c.locate(i)
 	return Sample{Index: i, Name: fmt.Sprintf("%s#%d", f.name, at), Label: int(f.labels[at])}

@@ -12,7 +12,8 @@ type regionMask struct {
 	height, width int
 	classes       []float32 // 0: background; -1: none, for overlapping objects and groups
 	inside        []bool    // of the region that is added; false between regions
-	crossings     []bool    // where the polygon that is added starts or ends in a column; false between polygons
+	// Where the polygon that is added starts or ends in a column; false between polygons.
+	crossings []bool
 }
 
 func newRegionMask(h, w int) *regionMask {
@@ -73,7 +74,8 @@ func (m *regionMask) addRuns(runs []int) {
 // pixels are the same.
 func (m *regionMask) addPolygon(points []float64) pixelBox {
 	const parts = 5
-	fine := func(v float64) int { return int(float64(parts*v) + 0.5) } // truncated, so not rounded below 0
+	// Truncated, so not rounded below 0.
+	fine := func(v float64) int { return int(float64(parts*v) + 0.5) }
 	n := len(points) / 2
 	box := pixelBox{left: m.width, top: m.height}
 	for i := range n {

@@ -247,7 +247,8 @@ func TestMasks(t *testing.T) {
 		}
 	}
 	s, err := src.At(ctx, 0, Frame{})
-	if err != nil || s.Truth.Mask.Data[799] != -1 || s.Truth.Mask.Data[798] != 3 { // of 40 * 20 pixels
+	// Of 40 * 20 pixels.
+	if err != nil || s.Truth.Mask.Data[799] != -1 || s.Truth.Mask.Data[798] != 3 {
 		t.Errorf("the last two pixels are not class 3 and -1 (ignored); error %v", err)
 	}
 	writeImage(t, filepath.Join(masks, "a.png"), image.NewGray(image.Rect(0, 0, 41, 20)))

@@ -138,7 +138,8 @@ func TestDecodeEqualsPIL(t *testing.T) {
 			}
 			decoded := img(t, name)
 			check := func(img image.Image) {
-				bound, mostMean := 0.0, 0.0 // largest and mean difference allowed, in units of 1/255
+				// Largest and mean difference allowed, in units of 1/255.
+				bound, mostMean := 0.0, 0.0
 				// A C library or the decoder of PNG gives an RGB image with the pixels of PIL.
 				switch _, exact := img.(*turbojpeg.RGB); {
 				case name == "ycck.jpg": // CMYK as luminance, chrominance and black, which Go rounds down in RGB

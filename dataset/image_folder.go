@@ -62,8 +62,7 @@ func OpenFolder(ctx context.Context, o FolderOptions) (*Folder, error) {
 	return f, nil
 }
 
-// At decodes image i and brings it to the frame. If the image cannot be read, the error is a
-// *BadSample.
+// At decodes image i. If the image cannot be read, the error is a *BadSample.
 func (f *Folder) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "folder "+f.dir, i, len(f.files)); err != nil {
 		return Sample{}, err

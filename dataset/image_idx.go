@@ -247,7 +247,6 @@ func readIDXHeader(b fileData, rank int) (idxHeader, error) {
 	return h, nil
 }
 
-// Close closes the files.
 func (x *IDX) Close() error {
 	var err error
 	for _, p := range x.parts {
@@ -256,10 +255,8 @@ func (x *IDX) Close() error {
 	return err
 }
 
-// Len returns the number of images.
 func (x *IDX) Len() int { return x.size }
 
-// Describe returns sample i without its pixels.
 func (x *IDX) Describe(i int) Sample {
 	p := x.locate(i)
 	s := Sample{Index: i, Name: fmt.Sprintf("%s#%d", p.name, i-p.first), Label: NoLabel}
@@ -269,7 +266,6 @@ func (x *IDX) Describe(i int) Sample {
 	return s
 }
 
-// At reads image i and brings it to the frame.
 func (x *IDX) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "idx", i, x.size); err != nil {
 		return Sample{}, err

@@ -145,7 +145,6 @@ func (p *Parquet) openFile(path string) (*parquet.File, error) {
 	return f, nil
 }
 
-// Len returns the number of rows.
 func (p *Parquet) Len() int { return len(p.labels) }
 
 // Describe returns image i without its pixels. Its name is that of the file and the number of the
@@ -162,8 +161,7 @@ func (p *Parquet) Describe(i int) Sample {
 	return s
 }
 
-// At decodes image i and brings it to the frame. If the image cannot be read, the error is a
-// *BadSample.
+// At decodes image i. If the image cannot be read, the error is a *BadSample.
 func (p *Parquet) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "Parquet files", i, len(p.labels)); err != nil {
 		return Sample{}, err
@@ -176,7 +174,6 @@ func (p *Parquet) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	return sample, asBadSample(ctx, sample.Name, err)
 }
 
-// Close closes the files.
 func (p *Parquet) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

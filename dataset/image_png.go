@@ -69,12 +69,13 @@ type pngReader struct {
 	chunks        *bufio.Reader
 	header        [pngHeader]byte // data of IHDR; 8: bit depth, 9: colour type, 12: interlace
 	width, height int
-	tables        bytes.Buffer  // the chunks with the palette (PLTE) and the transparent colour (tRNS)
-	pixels        io.ReadCloser // decompressed: for each row, its filter and its bytes
-	data          *pngData      // the compressed data that pixels are read from
-	pixelBytes    int           // bytes of a pixel; 1 if it has fewer than 8 bits
-	row, above    []byte        // the filter and the bytes of a row, and of the one before
-	encoded       bytes.Buffer  // the PNG file of one strip
+	// The chunks with the palette (PLTE) and the transparent colour (tRNS).
+	tables     bytes.Buffer
+	pixels     io.ReadCloser // decompressed: for each row, its filter and its bytes
+	data       *pngData      // the compressed data that pixels are read from
+	pixelBytes int           // bytes of a pixel; 1 if it has fewer than 8 bits
+	row, above []byte        // the filter and the bytes of a row, and of the one before
+	encoded    bytes.Buffer  // the PNG file of one strip
 }
 
 // readHeader reads the chunks before the pixels.
@@ -243,7 +244,6 @@ func newPNGData(chunks *bufio.Reader, length uint32) *pngData {
 	return d
 }
 
-// Read implements io.Reader.
 func (d *pngData) Read(p []byte) (int, error) {
 	for d.kind == "IDAT" && d.length == 0 {
 		if err := checkSum(d.chunks, d.sum); err != nil {

@@ -326,7 +326,6 @@ func (s *Shards) hash(ctx context.Context, d digest) error {
 	return nil
 }
 
-// Len returns the number of images.
 func (s *Shards) Len() int { return len(s.samples) }
 
 // Notes returns notes on what was left out and on missing labels.
@@ -337,8 +336,7 @@ func (s *Shards) Describe(i int) Sample {
 	return Sample{Index: i, Name: s.samples[i].name, Label: s.samples[i].label}
 }
 
-// At decodes image i and brings it to the frame. If the image cannot be read, the error is a
-// *BadSample.
+// At decodes image i. If the image cannot be read, the error is a *BadSample.
 func (s *Shards) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "shards", i, len(s.samples)); err != nil {
 		return Sample{}, err

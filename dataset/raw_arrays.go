@@ -142,10 +142,8 @@ func (a *RawArrays) add(key string, one npyArray) error {
 	return nil
 }
 
-// Len returns the number of samples.
 func (a *RawArrays) Len() int { return a.arrays[0].shape[0] }
 
-// Describe returns sample i without its values.
 func (a *RawArrays) Describe(i int) Sample {
 	s := a.labelledArrays.Describe(i)
 	s.Arrays = a.described

@@ -17,9 +17,11 @@ import (
 // The origin is the centre of the image, x points right and y up. The side of the image is pi, so
 // an image shows Frequency / 2 cycles. Both b and a are 1/2, so values fill [0, 1].
 type Grating struct {
-	Frequency   float64 // omega: radians per unit of length; 2 is one cycle over the side, pi
-	Orientation float64 // theta: direction of the wave, degrees counter-clockwise; 0: vertical stripes
-	Phase       float64 // phi: shift in the direction of the wave, in units of length; pi is the side
+	Frequency float64 // omega: radians per unit of length; 2 is one cycle over the side, pi
+	// theta: direction of the wave, degrees counter-clockwise; 0: vertical stripes.
+	Orientation float64
+	// phi: shift in the direction of the wave, in units of length; pi is the side.
+	Phase float64
 }
 
 // Draw draws the grating on dst, c x h x w, the same in every channel. The unit of length refers to
@@ -146,7 +148,6 @@ func (o GratingsOptions) check() error {
 // product of three, fits an int32.
 const maxGrid = 1024
 
-// Len returns the number of combinations.
 func (s *Gratings) Len() int {
 	return len(s.options.Frequencies) * len(s.options.Orientations) * len(s.options.Phases)
 }
@@ -161,7 +162,6 @@ func (s *Gratings) Grating(i int) Grating {
 	}
 }
 
-// At draws sample i and brings it to the frame.
 func (s *Gratings) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "gratings", i, s.Len()); err != nil {
 		return Sample{}, err

@@ -150,7 +150,8 @@ func TestGratingsErrors(t *testing.T) {
 		}
 	}
 	s := must(OpenGratings(GratingsOptions{}))
-	if _, err := s.At(context.Background(), 1764, Frame{}); err == nil || !strings.Contains(err.Error(), "0 to 1763") { // of 1,764
+	// Of 1,764.
+	if _, err := s.At(context.Background(), 1764, Frame{}); err == nil || !strings.Contains(err.Error(), "0 to 1763") {
 		t.Errorf("beyond the end: %v", err)
 	}
 	if err := (Grating{}).Draw(tensor.New(8, 8)); err == nil {

@@ -110,7 +110,6 @@ func (w *GratingTrajectories) Len() int { return len(w.gratings) }
 // Grating returns the grating of sample i.
 func (w *GratingTrajectories) Grating(i int) Grating { return w.gratings[i] }
 
-// At draws sample i and brings it to the frame.
 func (w *GratingTrajectories) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "gratings", i, w.Len()); err != nil {
 		return Sample{}, err

@@ -18,7 +18,8 @@ func TestGratingTrajectoriesOfThePaper(t *testing.T) {
 	for _, c := range []struct {
 		name         string
 		trajectories *GratingTrajectories
-		steps, total int                     // length of a trajectory; number of gratings, those of base included
+		// Length of a trajectory; number of gratings, those of base included.
+		steps, total int
 		vary         func(*Grating, float64) // changes a grating by an amount
 	}{
 		{"phase", phase, 41, 1764, func(g *Grating, by float64) { g.Phase += by }},

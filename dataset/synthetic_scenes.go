@@ -70,9 +70,7 @@ func OpenScenes(o ScenesOptions) (*Scenes, error) {
 
 // single reports whether every image has exactly one figure.
 func (s *Scenes) single() bool { return slices.Equal(s.options.Figures, []int{1, 1}) }
-
-// Len returns the number of samples.
-func (s *Scenes) Len() int { return s.options.N }
+func (s *Scenes) Len() int     { return s.options.N }
 
 // truthClasses returns nil: the pixels of a mask are classes, not identifiers of an annotation
 // file.
@@ -103,7 +101,6 @@ func (s *Scenes) figures(i int) (figures []Figure, kinds []int) {
 	return figures, kinds
 }
 
-// At draws sample i and brings it to the frame.
 func (s *Scenes) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	o := s.options
 	if err := checkAccess(ctx, "shapes", i, o.N); err != nil {
@@ -162,7 +159,8 @@ func drawTexture(image tensor.Tensor, r *rand.Rand) {
 	type grating struct{ x, y, phase float64 }
 	var gratings [2]grating
 	for k := range gratings {
-		frequency, angle := 2*math.Pi*(2+6*r.Float64()), math.Pi*r.Float64() // 2 to 8 cycles in the image
+		// 2 to 8 cycles in the image.
+		frequency, angle := 2*math.Pi*(2+6*r.Float64()), math.Pi*r.Float64()
 		gratings[k] = grating{frequency * math.Cos(angle), frequency * math.Sin(angle), 2 * math.Pi * r.Float64()}
 	}
 	for i := range h {

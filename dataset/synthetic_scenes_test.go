@@ -85,7 +85,8 @@ func TestScenes(t *testing.T) {
 		figures, kinds := src.figures(i)
 		want := tensor.New(1, 32, 32)
 		for k, f := range figures {
-			image := drawn(t, Figure{f.Kind, f.Scale, f.Rotation, f.X, f.Y, 0}, 1, 32) // the coverage of each pixel
+			// The coverage of each pixel.
+			image := drawn(t, Figure{f.Kind, f.Scale, f.Rotation, f.X, f.Y, 0}, 1, 32)
 			for at, v := range image.Data {
 				if v >= 0.5 {
 					want.Data[at] = float32(kinds[k] + 1)

@@ -110,7 +110,6 @@ func (o ShapesOptions) check() error {
 		factorRange{"x", o.X, -1, 1}, factorRange{"y", o.Y, -1, 1}, factorRange{"hue", o.Hue, -360, 360})
 }
 
-// Len returns the number of samples.
 func (s *Shapes) Len() int { return s.options.N }
 
 // Figure returns the figure of sample i and its label.
@@ -126,7 +125,6 @@ func (o ShapesOptions) draw(r *rand.Rand) (f Figure, label int) {
 		X: uniform(r, o.X), Y: uniform(r, o.Y), Hue: uniform(r, o.Hue)}, label
 }
 
-// At draws sample i and brings it to the frame.
 func (s *Shapes) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "shapes", i, s.options.N); err != nil {
 		return Sample{}, err

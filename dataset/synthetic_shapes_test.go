@@ -65,13 +65,15 @@ func shapeArea(kind string) float64 {
 func TestShapeAreas(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[string]float64{
-		"bar":      16.0 / 17, // sides 4 : 1, the diagonal is 2
-		"cross":    2,         // five squares of side 2 / sqrt(10)
-		"disc":     math.Pi,
-		"ring":     math.Pi * (1 - 0.36),
-		"square":   2,
-		"star":     10 * math.Tan(math.Pi/10) / (3 - math.Pow(math.Tan(math.Pi/10), 2)), // pentagram of circumradius 1
-		"stripes":  1.2,                                                                 // three fifths of the square
+		"bar":    16.0 / 17, // sides 4 : 1, the diagonal is 2
+		"cross":  2,         // five squares of side 2 / sqrt(10)
+		"disc":   math.Pi,
+		"ring":   math.Pi * (1 - 0.36),
+		"square": 2,
+		// Pentagram of circumradius 1.
+		"star": 10 * math.Tan(math.Pi/10) / (3 - math.Pow(math.Tan(math.Pi/10), 2)),
+		// Three fifths of the square.
+		"stripes":  1.2,
 		"triangle": 3 * math.Sqrt(3) / 4,
 		"blob":     0, // unknown
 	} {
@@ -290,7 +292,8 @@ func TestFactorsAreUniformAndIndependent(t *testing.T) {
 	}
 	for a, u := range units {
 		for b, v := range units {
-			if r := correlation(u, v); a < b && math.Abs(r) > 3.3/math.Sqrt(n) { // two-sided, level 0.1 %
+			// two-sided, level 0.1 %.
+			if r := correlation(u, v); a < b && math.Abs(r) > 3.3/math.Sqrt(n) {
 				t.Errorf("%s and %s correlate: %.3f", a, b, r)
 			}
 		}

@@ -91,7 +91,6 @@ func (o TonesOptions) check() error {
 	return nil
 }
 
-// Len returns the number of samples.
 func (s *Tones) Len() int { return s.options.N }
 
 // Tone returns the factors of sample i.

@@ -122,7 +122,6 @@ func mergeNames(all *[]string, names []string) []int {
 	return out
 }
 
-// Len returns the number of samples of all parts.
 func (j *Concatenation) Len() int { return j.starts[len(j.parts)] }
 
 // Notes returns the notes of the parts, and one if labels are left out.
@@ -132,7 +131,6 @@ func (j *Concatenation) factorCategories(factor string) []string {
 	return slices.Clone(j.categories[factor])
 }
 
-// Close closes the files of all parts.
 func (j *Concatenation) Close() error {
 	var errs []error
 	for _, src := range j.parts {

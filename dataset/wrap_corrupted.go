@@ -25,7 +25,8 @@ type corrupted struct {
 func Corrupt(src Source, corruption transform.Corrupt, seed uint64, name string) Source {
 	d := newDigest("corrupted")
 	d.add(src.Fingerprint(), corruptionKey(corruption), seed, name)
-	if v := transform.Version(corruption); v > 1 { // older fingerprints, of version 1, have no version
+	// Older fingerprints, of version 1, have no version.
+	if v := transform.Version(corruption); v > 1 {
 		d.add(v)
 	}
 	return corrupted{wrapped{src, d.String()}, corruption, seed, name}

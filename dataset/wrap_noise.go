@@ -29,7 +29,6 @@ func LabelNoise(src Source, probability float64, seed uint64) (Source, error) {
 	return noisy{wrapped{src, d.String()}, probability, seed}, nil
 }
 
-// At reads sample i.
 func (s noisy) At(ctx context.Context, i int, f Frame) (Sample, error) {
 	sample, err := s.Source.At(ctx, i, f)
 	return s.relabel(sample), err

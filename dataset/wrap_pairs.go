@@ -114,13 +114,9 @@ func stems(ctx context.Context, src Source) ([]string, error) {
 
 // Fingerprint returns a hash of the fingerprints of both sources and of the matching.
 func (p *Pairs) Fingerprint() string { return p.fingerprint }
+func (p *Pairs) unwrap() Source      { return p.Source }
+func (p *Pairs) Close() error        { return errors.Join(Close(p.Source), Close(p.transformed)) }
 
-func (p *Pairs) unwrap() Source { return p.Source }
-
-// Close closes the files of both sources.
-func (p *Pairs) Close() error { return errors.Join(Close(p.Source), Close(p.transformed)) }
-
-// At reads both samples of pair i.
 func (p *Pairs) At(ctx context.Context, i int, f Frame) (Sample, error) {
 	s, err := p.Source.At(ctx, i, f)
 	if err != nil {

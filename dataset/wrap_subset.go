@@ -36,7 +36,6 @@ func newSubset(src Source, indices []int) Source {
 
 func (s subset) Len() int { return len(s.indices) }
 
-// At returns sample i of the subset.
 func (s subset) At(ctx context.Context, i int, f Frame) (Sample, error) {
 	if err := checkAccess(ctx, "subset", i, len(s.indices)); err != nil {
 		return Sample{}, err

@@ -98,6 +98,7 @@ var order = strings.Fields(`
 	tensor
 	engine engine/enginetest
 	internal/seed internal/filesys internal/filelock internal/tempfolder internal/unsaved internal/atomicfile internal/powerloss internal/state internal/plainjson internal/spelling internal/machine internal/chroma internal/dynlib internal/turbojpeg internal/webp internal/gpu internal/gpu/gputest
+	internal/study/store
 	internal/quickselect internal/plural internal/webguard internal/browse internal/mlflow internal/testdata
 	internal/checksum internal/config internal/hubtest internal/fetch/uri internal/fetch internal/contactsheet internal/checkpoint
 	internal/linalg
@@ -144,6 +145,7 @@ var order = strings.Fields(`
 	internal/study/rundir
 	internal/study/run
 	internal/study
+	internal/study/studytest
 	internal/train/recipe
 
 	internal/report

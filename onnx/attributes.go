@@ -86,55 +86,42 @@ func attribute(name string, value any) (*pb.AttributeProto, error) {
 
 // AttrInt returns an integer attribute of a node, or fallback if it is absent.
 func AttrInt(n *pb.NodeProto, name string, fallback int) int {
-	if a := find(n, name); a != nil {
-		return int(a.GetI())
-	}
-	return fallback
+	return attr(n, name, fallback, func(a *pb.AttributeProto) int { return int(a.GetI()) })
 }
 
 // AttrFloat returns a float attribute of a node, or fallback if it is absent.
 func AttrFloat(n *pb.NodeProto, name string, fallback float32) float32 {
-	if a := find(n, name); a != nil {
-		return a.GetF()
-	}
-	return fallback
+	return attr(n, name, fallback, (*pb.AttributeProto).GetF)
 }
 
 // AttrString returns a string attribute of a node, or fallback if it is absent.
 func AttrString(n *pb.NodeProto, name, fallback string) string {
-	if a := find(n, name); a != nil {
-		return string(a.GetS())
-	}
-	return fallback
+	return attr(n, name, fallback, func(a *pb.AttributeProto) string { return string(a.GetS()) })
 }
 
 // AttrInts returns an attribute of a node that is a list of integers, or nil if it is absent.
 func AttrInts(n *pb.NodeProto, name string) []int {
-	if a := find(n, name); a != nil {
-		return pbutil.Ints(a.Ints)
-	}
-	return nil
+	return attr(n, name, nil, func(a *pb.AttributeProto) []int { return pbutil.Ints(a.Ints) })
 }
 
 // AttrFloats returns an attribute of a node that is a list of floats, or nil if it is absent.
-func AttrFloats(n *pb.NodeProto, name string) []float32 {
-	if a := find(n, name); a != nil {
-		return a.Floats
-	}
-	return nil
-}
+func AttrFloats(n *pb.NodeProto, name string) []float32 { return find(n, name).GetFloats() }
 
 // AttrStrings returns an attribute of a node that is a list of strings, or nil if it is absent.
 func AttrStrings(n *pb.NodeProto, name string) []string {
-	a := find(n, name)
-	if a == nil {
-		return nil
-	}
-	list := make([]string, len(a.Strings))
-	for i, s := range a.Strings {
-		list[i] = string(s)
+	var list []string
+	for _, s := range find(n, name).GetStrings() {
+		list = append(list, string(s))
 	}
 	return list
+}
+
+// attr returns what read returns for an attribute of a node, or fallback if it is absent.
+func attr[T any](n *pb.NodeProto, name string, fallback T, read func(*pb.AttributeProto) T) T {
+	if a := find(n, name); a != nil {
+		return read(a)
+	}
+	return fallback
 }
 
 // AttrTensor returns a tensor attribute of a node, nil if it is absent.

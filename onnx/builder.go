@@ -30,16 +30,19 @@ type Builder struct {
 
 // build is the state that a builder shares with those that its methods Scope and Sharing return.
 type build struct {
-	model       *Model
-	opset       int                // version of the standard operator set
-	tensors     map[string]bool    // names of tensors in use
-	nodes       map[string]bool    // names of nodes in use
-	local       map[string]bool    // tensors that nodes of this builder compute
-	constants   map[string]Value   // constants that are added only once, by a string of their type and values
-	renamed     map[Value]Value    // new names of tensors that Output or Replace has renamed, possibly several times
-	outputs     map[string]bool    // names of the outputs
-	lastNumber  map[string]int     // number of the last name with a number appended, by name
-	sharedNodes map[string][]Value // outputs of nodes that sharing builders have added, by signature
+	model   *Model
+	opset   int             // version of the standard operator set
+	tensors map[string]bool // names of tensors in use
+	nodes   map[string]bool // names of nodes in use
+	local   map[string]bool // tensors that nodes of this builder compute
+	// constants that are added only once, by a string of their type and values.
+	constants map[string]Value
+	// New names of tensors that Output or Replace has renamed, possibly several times.
+	renamed    map[Value]Value
+	outputs    map[string]bool // names of the outputs
+	lastNumber map[string]int  // number of the last name with a number appended, by name
+	// Outputs of nodes that sharing builders have added, by signature.
+	sharedNodes map[string][]Value
 	err         error
 }
 

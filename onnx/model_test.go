@@ -146,7 +146,8 @@ func TestExternalData(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	weights := make([]byte, 30)
-	copy(weights[6:], []byte{0, 0, 0x80, 0x3f, 0, 0, 0, 0x40}) // 1 and 2, after an offset of six bytes
+	// 1 and 2, after an offset of six bytes.
+	copy(weights[6:], []byte{0, 0, 0x80, 0x3f, 0, 0, 0, 0x40})
 	file := filepath.Join(dir, "sub", "weights")
 	if err := os.Mkdir(filepath.Dir(file), 0o700); err != nil {
 		t.Fatal(err)

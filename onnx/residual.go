@@ -5,36 +5,22 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/noether-ml/noether/onnx/pb"
 	"github.com/noether-ml/noether/tensor"
 )
 
-// residual returns the names of those of the layers that are sums at the end of residual blocks. It
-// serves the pattern "residual" in a choice of layers. Each term of such a sum depends on layers
-// with weights (matrix products and convolutions), and the nearest of these are not the same for
-// all terms. This excludes the sum with a bias, and x + 0.0447 x³ in the tanh approximation of
-// GELU. It is an error if there is no such sum.
+// residual returns the names of those of the layers that are sums at the end of residual blocks, for
+// the pattern "residual" in a choice of layers. It is an error if there is no such sum.
 func (m *Model) residual(layers []tensor.Layer) ([]string, error) {
 	depth := m.depths() // has the tensors that depend on an input of the model
-	// For each tensor, sources has the nearest layers with weights or residual sums on which the
-	// tensor depends.
-	sources := map[string]map[string]bool{}
+	nodes := m.proto.Graph.Node
+	reads := func(i int) []string {
+		return slices.DeleteFunc(slices.Clone(nodes[i].Input), func(in string) bool { _, ok := depth[in]; return !ok })
+	}
 	sums := map[string]bool{}
-	for _, n := range m.proto.Graph.Node {
-		var branches []map[string]bool
-		before := map[string]bool{}
-		for _, in := range n.Input {
-			if _, ok := depth[in]; ok {
-				branches = append(branches, sources[in])
-				maps.Copy(before, sources[in])
-			}
-		}
-		op := n.GetOpType()
-		sum := (op == "Add" || op == "Sum") && fromDifferentLayers(branches)
-		for _, out := range n.Output {
-			if sources[out] = before; sum || weighted(n) {
-				sources[out] = map[string]bool{out: true}
-			}
-			sums[out] = sum
+	for _, i := range Joins(nodes, reads, weighted, "Add", "Sum") {
+		for _, out := range nodes[i].Output {
+			sums[out] = true
 		}
 	}
 	names := slices.DeleteFunc(Names(layers), func(name string) bool { return !sums[name] })
@@ -44,15 +30,37 @@ func (m *Model) residual(layers []tensor.Layer) ([]string, error) {
 	return names, nil
 }
 
-// fromDifferentLayers reports whether there are several branches, none of which is empty, that are
-// not all equal. A branch holds the sources of one term of a sum.
-func fromDifferentLayers(branches []map[string]bool) bool {
-	differ := false
-	for _, b := range branches {
-		if len(b) == 0 {
-			return false
+// Joins returns the indices of the nodes with one of the given operators in which branches with
+// weights come together: each of several tensors that the node reads depends on layers with weights
+// or other such nodes, and the nearest of these are not the same for all of them. This excludes the
+// sum with a bias, and x + 0.0447 x³ in the tanh approximation of GELU. reads returns the tensors of node i that
+// count, and weighted reports whether a node is a layer with weights.
+func Joins(nodes []*pb.NodeProto, reads func(i int) []string, weighted func(n *pb.NodeProto) bool, ops ...string) []int {
+	origins := map[string]map[string]bool{} // for a tensor, the nearest layers and joins before it
+	var joins []int
+	for i, n := range nodes {
+		before := map[string]bool{}
+		var branches []map[string]bool
+		for _, in := range reads(i) {
+			branches = append(branches, origins[in])
+			maps.Copy(before, origins[in])
 		}
-		differ = differ || !maps.Equal(b, branches[0])
+		joined := slices.Contains(ops, n.GetOpType()) && fromDifferentLayers(branches)
+		for _, out := range n.Output {
+			if origins[out] = before; joined || weighted(n) {
+				origins[out] = map[string]bool{out: true}
+			}
+		}
+		if joined {
+			joins = append(joins, i)
+		}
 	}
-	return differ
+	return joins
+}
+
+// fromDifferentLayers reports whether there are several branches, none of which is empty, that are
+// not all equal. A branch holds the origins of one tensor.
+func fromDifferentLayers(branches []map[string]bool) bool {
+	return !slices.ContainsFunc(branches, func(b map[string]bool) bool { return len(b) == 0 }) &&
+		slices.ContainsFunc(branches, func(b map[string]bool) bool { return !maps.Equal(b, branches[0]) })
 }

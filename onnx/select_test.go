@@ -54,7 +54,8 @@ func TestResidual(t *testing.T) {
 	linear := func(s *Builder, x Value) Value { return s.MatMul(x, s.Full(0.1, 3, 3)) }
 	bias := func(s *Builder, x Value) Value { return s.Add(x, s.Full(1, 3)) }
 	input := b.Input("x", Float, -1, 3)
-	x := b.Scope("raw").Add(input, linear(b.Scope("raw"), input)) // no layer with weights precedes input
+	// No layer with weights precedes input.
+	x := b.Scope("raw").Add(input, linear(b.Scope("raw"), input))
 	x = bias(b.Scope("stem"), linear(b.Scope("stem"), x))
 	for _, name := range []string{"block1", "block2"} {
 		s := b.Scope(name)

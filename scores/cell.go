@@ -9,8 +9,7 @@ import (
 )
 
 // A Cell holds the scores of one measure for one model (or pair of models), data set, value of a
-// transformation's parameter, and trial (a repetition of all random draws). A study stores each
-// cell in its own file (see WriteCell). Rows, and means over values and trials (see Table), are
+// transformation's parameter, and trial (a repetition of all random draws). Rows, and means over values and trials (see Table), are
 // computed from cells, because only cells have the replicates that the interval of a mean needs:
 // the values of a statistic without one group of the samples.
 type Cell struct {
@@ -30,9 +29,6 @@ type Cell struct {
 	// PeakMemory is the peak memory of the process, in bytes, while it computed the cell and the
 	// other cells of the same pass (one reading of the samples for many cells); 0 if unknown.
 	PeakMemory int64
-	// Files has the checksums of the cell's other files, by the end of their names, such as
-	// ".samples.json". Records of earlier versions have none.
-	Files map[string]FileSum
 }
 
 // MeanOverTrials is the Trial of a mean over trials.

@@ -23,8 +23,7 @@ func TestMarshalCell(t *testing.T) {
 		text := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "a<b", "x\"y", "\x7f", "\xff"}))
 		c := Cell{Model: text.Draw(t, "model"), OtherModel: text.Draw(t, "other"), Data: text.Draw(t, "data"), Transform: text.Draw(t, "transform"),
 			Parameter: text.Draw(t, "parameter"), Drawn: text.Draw(t, "drawn"), Trial: rapid.IntRange(-1, 3).Draw(t, "trial"), Measure: text.Draw(t, "measure"),
-			PeakMemory: rapid.Int64Range(0, 2).Draw(t, "memory"),
-			Files:      rapid.MapOfN(text, rapid.Just(FileSum{3, "0123abcd"}), 0, 3).Draw(t, "files")}
+			PeakMemory: rapid.Int64Range(0, 2).Draw(t, "memory")}
 		for range rapid.IntRange(0, 2).Draw(t, "layers") {
 			l := Layer{Name: text.Draw(t, "layer"), Depth: rapid.IntRange(-1, 9).Draw(t, "depth"), Other: text.Draw(t, "layer")}
 			for range rapid.IntRange(0, 2).Draw(t, "scores") {
@@ -48,9 +47,9 @@ func TestMarshalCell(t *testing.T) {
 	})
 }
 
-// encodeCell returns the struct for encoding/json of a cell, without a checksum (the last field).
+// encodeCell returns the struct for encoding/json of a cell.
 func encodeCell(c Cell) cellJSON {
-	out := cellJSON{cellFormat, c.Measure, c.Model, c.OtherModel, c.Data, c.Transform, c.Parameter, c.Drawn, c.Trial, []layerJSON{}, c.PeakMemory, c.Files, ""}
+	out := cellJSON{cellFormat, c.Measure, c.Model, c.OtherModel, c.Data, c.Transform, c.Parameter, c.Drawn, c.Trial, []layerJSON{}, c.PeakMemory}
 	for _, l := range c.Layers {
 		layer := layerJSON{l.Name, l.Depth, l.Other, []scoreJSON{}}
 		for _, s := range l.Scores {

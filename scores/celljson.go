@@ -10,79 +10,19 @@ import (
 	"hash/crc32"
 	"math"
 
-	"github.com/noether-ml/noether/internal/atomicfile"
-	"github.com/noether-ml/noether/internal/filesys"
 	"github.com/noether-ml/noether/measure"
 )
 
-// cellFormat is the format version of the files that WriteCell writes.
+// cellFormat is the version of the JSON of a cell.
 const cellFormat = 1
 
-// WriteCell writes a cell (the scores of one measure for one model, data set, parameter value and
-// trial) to a file atomically.
-func WriteCell(path string, c Cell) error {
-	data, _, err := FormatCell(c)
-	if err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
+// ParseCell decodes the JSON of a cell. A text that is truncated or of another format is an error.
+func ParseCell(data []byte) (c Cell, err error) {
+	if c, ok := scanCell(data); ok { // faster than encoding/json, for the layout of MarshalJSON
+		return c, nil
 	}
-	return atomicfile.Write(path, data)
-}
-
-// FormatCell returns the content of the file that WriteCell writes, and the checksum of the cell,
-// which ReadCellSum returns.
-func FormatCell(c Cell) (data []byte, sum uint32, err error) {
-	object, err := c.MarshalJSON()
-	if err != nil {
-		return nil, 0, err
-	}
-	data = appendChecksum(object)
-	sum, _ = sumOfObject(data)
-	return data, sum, nil
-}
-
-// ReadCell reads a cell that WriteCell wrote. A file that is truncated, altered or of another
-// format is an error.
-func ReadCell(path string) (Cell, error) {
-	c, _, err := ReadCellSum(path)
+	err = decodeStrict(data, &c)
 	return c, err
-}
-
-// ReadCellSum does what ReadCell does. It also returns the CRC-32C of the cell, which is equal for
-// files with the same cell, and nearly always different for files with different cells.
-func ReadCellSum(path string) (c Cell, sum uint32, err error) {
-	readErr := filesys.WithFile(path, func(data []byte) error {
-		c, sum, err = parseCell(data)
-		return nil
-	})
-	if readErr != nil {
-		return Cell{}, 0, readErr // the error names the path
-	}
-	if err != nil {
-		return Cell{}, 0, fmt.Errorf("reading %s: %w", path, err)
-	}
-	return c, sum, nil
-}
-
-// ParseCell decodes the contents of a file that WriteCell wrote.
-func ParseCell(data []byte) (Cell, error) {
-	c, _, err := parseCell(data)
-	return c, err
-}
-
-// parseCell returns the cell in the contents of a file, and its checksum.
-func parseCell(data []byte) (Cell, uint32, error) {
-	c, scanned := scanCell(data) // faster than encoding/json, for the layout that WriteCell writes
-	if !scanned {
-		c = Cell{}
-		if err := decodeStrict(data, &c); err != nil {
-			return Cell{}, 0, err
-		}
-	}
-	sum, valid := sumOfObject(data)
-	if !valid {
-		return Cell{}, 0, errAltered
-	}
-	return c, sum, nil
 }
 
 // appendChecksum appends to a JSON object its CRC-32C as the last field, crc32c, so that corruption
@@ -102,21 +42,13 @@ var errAltered = errors.New("the file was altered: its checksum does not match")
 // validChecksum reports whether the checksum of an object is correct. An object without a checksum,
 // written by an earlier version, is accepted.
 func validChecksum(data []byte) bool {
-	_, valid := sumOfObject(data)
-	return valid
-}
-
-// sumOfObject returns the checksum of an object, and whether it is the one that the object states,
-// if it states one.
-func sumOfObject(data []byte) (sum uint32, valid bool) {
 	end := bytes.LastIndex(data, []byte(checksumField))
 	if end < 0 {
-		return crc32.Checksum(data, castagnoli), true
+		return true
 	}
-	sum = crc32.Checksum(data[:end], castagnoli)
 	var stated [12]byte
-	want := append(appendHex(append(stated[:0], '"'), sum), '"', '}')
-	return sum, bytes.Equal(bytes.TrimSpace(data[end+len(checksumField):]), want)
+	want := append(appendHex(append(stated[:0], '"'), crc32.Checksum(data[:end], castagnoli)), '"', '}')
+	return bytes.Equal(bytes.TrimSpace(data[end+len(checksumField):]), want)
 }
 
 // appendHex appends the eight hexadecimal digits of a checksum.
@@ -160,19 +92,17 @@ func (n *number) UnmarshalJSON(data []byte) error {
 
 // A cellJSON is a Cell in JSON, with layerJSON for a Layer and scoreJSON for a measure.Score.
 type cellJSON struct {
-	Format     int                `json:"format"`
-	Measure    string             `json:"measure"`
-	Model      string             `json:"model"`
-	OtherModel string             `json:"other_model,omitempty"`
-	Data       string             `json:"data"`
-	Transform  string             `json:"transform,omitempty"`
-	Parameter  string             `json:"parameter,omitempty"`
-	Drawn      string             `json:"drawn,omitempty"` // parameter values drawn once for all samples
-	Trial      int                `json:"trial"`           // of the random draws; or MeanOverTrials
-	Layers     []layerJSON        `json:"layers"`
-	PeakMemory int64              `json:"peak_memory,omitempty"` // in bytes
-	Files      map[string]FileSum `json:"files,omitempty"`       // checksums of the cell's other files
-	Checksum   string             `json:"crc32c,omitempty"`      // see appendChecksum
+	Format     int         `json:"format"`
+	Measure    string      `json:"measure"`
+	Model      string      `json:"model"`
+	OtherModel string      `json:"other_model,omitempty"`
+	Data       string      `json:"data"`
+	Transform  string      `json:"transform,omitempty"`
+	Parameter  string      `json:"parameter,omitempty"`
+	Drawn      string      `json:"drawn,omitempty"` // parameter values drawn once for all samples
+	Trial      int         `json:"trial"`           // of the random draws; or MeanOverTrials
+	Layers     []layerJSON `json:"layers"`
+	PeakMemory int64       `json:"peak_memory,omitempty"` // in bytes
 }
 
 type layerJSON struct {
@@ -211,7 +141,7 @@ func (c *Cell) UnmarshalJSON(data []byte) error {
 	case in.Measure == "" || in.Model == "" || in.Data == "" || in.Layers == nil || in.Trial < MeanOverTrials:
 		return errors.New("incomplete cell: its measure, model, data, trial or layers are missing")
 	}
-	out := Cell{in.Model, in.OtherModel, in.Data, in.Transform, in.Parameter, in.Drawn, in.Trial, in.Measure, nil, in.PeakMemory, in.Files}
+	out := Cell{in.Model, in.OtherModel, in.Data, in.Transform, in.Parameter, in.Drawn, in.Trial, in.Measure, nil, in.PeakMemory}
 	for _, l := range in.Layers {
 		layer := Layer{Name: l.Name, Depth: l.Depth, Other: l.Other}
 		for _, s := range l.Scores {

@@ -48,7 +48,8 @@ func whiteNoiseKind() Kind {
 func reverbKind() Kind {
 	k := audioKind("reverb", "Adds the reverberation of a room of 5.6 x 3.9 x 3 m, with the source 35 cm from the microphone.",
 		Param{Name: "rt60", Doc: "time of a decay by 60 dB; values below 0.105, which the room cannot have, are drawn again", Unit: "seconds", Min: 0, Max: 10}, nil)
-	k.build = func(v values) (Transform, error) { // unlike the function that audioKind makes, it can return errors
+	// Unlike the function that audioKind makes, it can return errors.
+	k.build = func(v values) (Transform, error) {
 		rt60 := v.dist("rt60")
 		if shortest := audio.MeetingRoom().ShortestTime(); rt60.High < shortest || rt60.Fixed() && rt60.Low < shortest {
 			return nil, fmt.Errorf("rt60 %v: the room has %.3f seconds or more", rt60, shortest)

@@ -54,7 +54,8 @@ func TestAudioKindsAreFinite(t *testing.T) {
 			}
 			for _, v := range []float64{p.Min, p.Max, (p.Min + p.Max) / 2, 1} {
 				if k.Name == "reverb" {
-					v = max(v, 0.11) // reverberation times of the simulated room are 0.105 s or more
+					// Reverberation times of the simulated room are 0.105 s or more.
+					v = max(v, 0.11)
 				}
 				if p.Above && v == p.Min { // the range excludes its lower end
 					v = 1e-3

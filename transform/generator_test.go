@@ -52,12 +52,15 @@ func TestGenerators(t *testing.T) {
 		names = append(names, g.Name)
 		family := families[g.Name]
 		if family == nil {
-			continue // stretch-x or stretch-y: scaling along one axis, which is no transformation of its own
+			// stretch-x or stretch-y: scaling along one axis, which is no transformation of its
+			// own.
+			continue
 		}
 		moved := tensor.New(3, h, w)
 		family.Draw(nil).Apply(moved, x)
 		for c := range 3 {
-			for i := 3; i < h-3; i++ { // not at the border, where T_t reads values from outside of the image
+			// Not at the border, where T_t reads values from outside of the image.
+			for i := 3; i < h-3; i++ {
 				for j := 3; j < w-3; j++ {
 					value := float64(x.Data[(c*h+i)*w+j])
 					want := (float64(moved.Data[(c*h+i)*w+j]) - value) / step

@@ -144,7 +144,8 @@ func TestTrivialAugmentAgreesWithTorchvision(t *testing.T) {
 			}
 		}
 		allowed := 0
-		if c.Change == "rotate" { // at 135 degrees, the strongest, positions lie halfway between two pixels, up to rounding
+		// At 135 degrees, the strongest, positions lie halfway between two pixels, up to rounding.
+		if c.Change == "rotate" {
 			allowed = len(dst.Data) / 50
 		}
 		if wrong > allowed {

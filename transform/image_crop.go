@@ -13,10 +13,11 @@ import (
 // is the fraction of the sides. It is at the centre, as by center_crop, or at a uniformly random
 // position within the image.
 type Crop struct {
-	Size           Distribution // fraction of the image's area, or of its sides with Side; in (0, 1]
-	Side           bool         // Size is a fraction of the sides
-	RandomPosition bool         // the position is drawn
-	Nearest        bool         // nearest-neighbour instead of bilinear interpolation
+	// Fraction of the image's area, or of its sides with Side; in (0, 1].
+	Size           Distribution
+	Side           bool // Size is a fraction of the sides
+	RandomPosition bool // the position is drawn
+	Nearest        bool // nearest-neighbour instead of bilinear interpolation
 }
 
 func (t Crop) Draw(r *rand.Rand) Op {

@@ -128,7 +128,8 @@ type pixelShift struct{ right, down int }
 func (o pixelShift) Apply(dst, src tensor.Tensor) {
 	c, h, w := dims(dst, src)
 	clear(dst.Data)
-	from, to := max(0, -o.right), min(w, w-o.right) // columns of the result that lie within the image
+	// Columns of the result that lie within the image.
+	from, to := max(0, -o.right), min(w, w-o.right)
 	for plane := range c {
 		for i := max(0, -o.down); i < min(h, h-o.down); i++ {
 			if from < to {

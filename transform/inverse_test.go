@@ -85,7 +85,8 @@ func TestInverseOfQuarterTurnsIsExact(t *testing.T) {
 
 func TestNoInverse(t *testing.T) {
 	t.Parallel()
-	for _, tr := range []Transform{Grayscale{}, GaussianBlur{Sigma: Fixed(1)}, Replace{}, Sequence{Flip{}, Grayscale{}}, Scale{}} { // Scale{}: by 0
+	// Scale{}: by 0.
+	for _, tr := range []Transform{Grayscale{}, GaussianBlur{Sigma: Fixed(1)}, Replace{}, Sequence{Flip{}, Grayscale{}}, Scale{}} {
 		if _, ok := Inverse(tr.Draw(seed.Rand(1))); ok {
 			t.Errorf("%T has an inverse", tr)
 		}

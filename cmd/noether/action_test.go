@@ -12,9 +12,9 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// TestAction runs the step of .github/actions/noether/action.yml, the GitHub action, that compares two runs. As GitHub's
-// runner does, it writes the script of the step into a file and sets the environment variables of
-// the step to the values of the inputs.
+// TestAction runs the step of .github/actions/noether/action.yml, the GitHub action, that compares
+// two runs. As GitHub's runner does, it writes the script of the step into a file and sets the
+// environment variables of the step to the values of the inputs.
 func TestAction(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("../../.github/actions/noether/action.yml")

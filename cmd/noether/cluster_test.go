@@ -10,9 +10,8 @@ import (
 	"github.com/noether-ml/noether/internal/testmodel"
 )
 
-// TestCluster checks the exit codes (2 for wrong usage, 1 for other errors) and messages of the
-// subcommands of noether cluster. No cluster is needed: a submission (a study divided into tasks)
-// to Kubernetes only writes a manifest, and the tasks run in this process.
+// TestCluster checks the exit codes and messages of the subcommands of noether cluster. No cluster
+// is needed: a submission to Kubernetes only writes a manifest, and the tasks run in this process.
 func TestCluster(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	dir := t.TempDir()
@@ -24,8 +23,6 @@ transforms: [{rotate: 90}]
 measures: [distance]
 `))
 	run := filepath.Join(dir, "run")
-	// A profile holds the settings of a cluster: here the image, and the PersistentVolumeClaim
-	// "shared" that is mounted at dir.
 	profile := write(t, dir, "k8s.yaml", []byte("kubernetes: {image: noether, claim: shared, mount: "+dir+"}\n"))
 	submit := []string{"cluster", "submit", study, "-o", run, "--calibrate", "0s", "--tasks", "2"} // 0s: do not measure the cost of models
 	for _, c := range []struct {
@@ -60,9 +57,7 @@ measures: [distance]
 	if _, err := os.Stat(cluster.ManifestPath(run, 1)); err != nil {
 		t.Error(err)
 	}
-	// In this order: the tasks are first queued, then finished, then merged (their results
-	// combined). A cell is one measure of one model on one data set under one value of a
-	// transformation.
+	// In this order: the tasks are first queued, then finished, then merged.
 	for _, c := range []struct {
 		args []string
 		code int

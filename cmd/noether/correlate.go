@@ -263,17 +263,16 @@ func writeCorrelations(path string, results []correlationResult) error {
 
 // resultOf returns the fit of a set of points as JSON.
 func resultOf(r correlation.Relation, set correlation.Set, fit *correlation.Fit, o correlation.Options) correlationResult {
-	newInterval := func(v, low, high float64) interval { return interval{number(v), number(low), number(high)} }
 	out := correlationResult{
 		By: string(r.By), Of: set.Name, X: nameOf(r), Y: r.Y.String(), N: len(set.Points), Units: fit.Units, Warnings: fit.Warnings,
-		Pearson:   newInterval(fit.Pearson.Value, fit.Pearson.Low, fit.Pearson.High),
-		Spearman:  newInterval(fit.Spearman.Value, fit.Spearman.Low, fit.Spearman.High),
+		Pearson:   interval{number(fit.Pearson.Value), number(fit.Pearson.Low), number(fit.Pearson.High)},
+		Spearman:  interval{number(fit.Spearman.Value), number(fit.Spearman.Low), number(fit.Spearman.High)},
 		Intercept: fit.Line.Intercept, Slope: fit.Line.Slope, Logit: o.Logit,
 		MeanAbsoluteError: number(fit.MeanAbsoluteError()), Points: set.Points,
 	}
 	for _, p := range set.Unlabelled {
 		y := fit.Predict(p.X)
-		out.Predicted = append(out.Predicted, predicted{p.Label, p.X, newInterval(y.Value, y.Low, y.High)})
+		out.Predicted = append(out.Predicted, predicted{p.Label, p.X, interval{number(y.Value), number(y.Low), number(y.High)}})
 	}
 	return out
 }
@@ -373,6 +372,10 @@ func pointsTitle(r correlationResult) string {
 		return "data sets"
 	}
 	return "models"
+}
+
+func intervalOf(r scores.Row) interval {
+	return interval{number(r.Value), number(r.Low), number(r.High)}
 }
 
 // bounds returns the ends of the interval as text, or "" if there are none.

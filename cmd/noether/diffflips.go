@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"slices"
 
@@ -17,25 +18,39 @@ const noCommonPredictions = "the runs have no predictions of the same samples to
 func printFlips(rows []scores.Row) {
 	fmt.Println("Predictions, sample by sample: negative flips are right in A and wrong in B")
 	t := textTable{header: []string{"of", "n", "disagreement", "negative flips", "", "positive flips", "", "error consistency", ""}}
-	for _, row := range rows {
-		if row.Statistic != "disagreement" {
-			continue
-		}
+	printPairs(rows, "disagreement", sameView, t, func(row scores.Row, other func(string) scores.Row) []string {
 		line := []string{row.Describe(), fmt.Sprint(row.N), fourDigits(row.Value)}
 		for _, statistic := range []string{"negative-flips", "positive-flips", "error-consistency"} {
-			value, bounds := "", ""
-			if i := slices.IndexFunc(rows, func(o scores.Row) bool { return o.Statistic == statistic && sameView(o, row) }); i >= 0 {
-				o := rows[i]
-				value, bounds = fourDigits(o.Value), interval{number(o.Value), number(o.Low), number(o.High)}.bounds()
-			}
-			line = append(line, value, bounds)
+			o := other(statistic)
+			line = append(line, fourDigits(o.Value), intervalOf(o).bounds())
 		}
-		t.rows = append(t.rows, line)
+		return line
+	}, 1, 2, 3, 5, 7)
+}
+
+// printPairs prints a table with a row for each score of one statistic, and warnings below it. line
+// returns the cells of a row; other returns another statistic of the same comparison, or NaN.
+func printPairs(rows []scores.Row, statistic string, same func(a, b scores.Row) bool, t textTable,
+	line func(row scores.Row, other func(statistic string) scores.Row) []string, numbers ...int) {
+	for _, row := range rows {
+		if row.Statistic != statistic {
+			continue
+		}
+		t.rows = append(t.rows, line(row, func(statistic string) scores.Row {
+			if i := slices.IndexFunc(rows, func(o scores.Row) bool { return o.Statistic == statistic && same(o, row) }); i >= 0 {
+				return rows[i]
+			}
+			return scores.Row{Value: math.NaN(), Low: math.NaN(), High: math.NaN()}
+		}))
 	}
-	t.align(1, 2, 3, 5, 7)
+	t.align(numbers...)
 	fmt.Print(t.write(terminalWidth(os.Stdout), 0))
-	for _, w := range warningsOf(rows) {
-		fmt.Println("warning: " + w)
+	var warnings []string
+	for _, r := range rows {
+		if w := r.Model + " → " + r.OtherModel + ": " + r.Warning; r.Warning != "" && !slices.Contains(warnings, w) {
+			warnings = append(warnings, w)
+			fmt.Println("warning: " + w)
+		}
 	}
 }
 

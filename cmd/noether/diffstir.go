@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -102,29 +100,14 @@ func (s *stirFlags) study(dirs []string, models [][2]string) (*study.Study, erro
 // set, and the warnings below it.
 func printShared(r *study.Result) {
 	fmt.Println("STIR: the similarity, in the second model, of images that are the same in the first")
-	columns := []string{"stir", "cka", "agreement", "representation-distance"}
 	t := textTable{header: []string{"of", "STIR", "", "null", "CKA", "agreement", "distance"}}
-	for _, row := range r.Rows {
-		if row.Statistic != "stir" {
-			continue
+	printPairs(r.Rows, "stir", sameComparison, t, func(row scores.Row, other func(string) scores.Row) []string {
+		line := []string{comparisonTitle(row), fourDigits(row.Value), intervalOf(row).bounds(), fourDigits(row.Null)}
+		for _, statistic := range []string{"cka", "agreement", "representation-distance"} {
+			line = append(line, fourDigits(other(statistic).Value))
 		}
-		cells := []string{}
-		for _, c := range columns {
-			i := slices.IndexFunc(r.Rows, func(o scores.Row) bool { return o.Statistic == c && sameComparison(o, row) })
-			if i < 0 {
-				cells = append(cells, "")
-				continue
-			}
-			cells = append(cells, fourDigits(r.Rows[i].Value))
-		}
-		bounds := interval{number(row.Value), number(row.Low), number(row.High)}.bounds()
-		t.rows = append(t.rows, append([]string{comparisonTitle(row), cells[0], bounds, fourDigits(row.Null)}, cells[1:]...))
-	}
-	t.align(1, 3, 4, 5, 6)
-	fmt.Print(t.write(terminalWidth(os.Stdout), 0))
-	for _, w := range warningsOf(r.Rows) {
-		fmt.Println("warning: " + w)
-	}
+		return line
+	}, 1, 3, 4, 5, 6)
 }
 
 // fourDigits returns v with four significant digits, or "" if it is NaN.
@@ -149,18 +132,4 @@ func comparisonTitle(r scores.Row) string {
 		}
 	}
 	return strings.Join(parts, ", ")
-}
-
-// warningsOf returns the warnings of rows, each after its pair of models, without repetitions.
-func warningsOf(rows []scores.Row) []string {
-	var out []string
-	for _, r := range rows {
-		if r.Warning == "" {
-			continue
-		}
-		if w := r.Model + " → " + r.OtherModel + ": " + r.Warning; !slices.Contains(out, w) {
-			out = append(out, w)
-		}
-	}
-	return out
 }

@@ -187,7 +187,7 @@ func inspect(ctx context.Context, engine *engineFlags, address string, patterns 
 	if err != nil {
 		return nil, err
 	}
-	go graph.SHA256() // beside the loading; OpenGraph waits for it and returns its error
+	go graph.SHA256() // beside the loading; model.Open waits for it and returns its error
 	out := &inspection{Path: address, Opset: graph.Opset(), Parameters: graph.Parameters(),
 		Inputs: ports(graph.Inputs()), Outputs: ports(graph.Outputs())}
 	if half := rewrite.HalfPrecision(graph); half != onnx.Undefined {

@@ -99,10 +99,10 @@ func TestInitMeasuresBoxes(t *testing.T) {
 	}
 }
 
-// TestInspectOfTextEncoder checks that inspect asks for --length, the number of tokens, and lists the
-// layers with it. NTC is the order of axes batch, tokens, channels.
+// TestInspectOfTextEncoder checks that inspect asks for --length, the number of tokens, and lists
+// the layers with it. NTC is the order of axes batch, tokens, channels.
 func TestInspectOfTextEncoder(t *testing.T) {
-	path := filepath.Join("..", "..", "internal", "study", "testdata", "text", "encoder.onnx")
+	path := filepath.Join("..", "..", "internal", "study", "run", "testdata", "text", "encoder.onnx")
 	text, err := output(t, "inspect", path)
 	if want := `input "input_ids" (int64[batch tokens]) has an axis of free size: set --length`; err != nil || !strings.Contains(text, want) {
 		t.Errorf("%v: no %q in\n%s", err, want, text)

@@ -127,8 +127,7 @@ samples: true
 
 // runWithTimeout checks that the cells of a model that never ends, and of one with an operator that
 // takes hours, fail with --timeout, and that those of models that need terabytes of memory fail
-// with the memory limit. A cell is one measure for a model, a data set, a value of a transformation
-// and a trial. The cells of the other model have scores.
+// with the memory limit. The cells of the other model have scores.
 func runWithTimeout(t *testing.T, program, dir string) {
 	t.Helper()
 	// Each needs 12 bytes x 4,000,000^2, which are the GiB of the error below. In the first the

@@ -29,13 +29,13 @@ import (
 
 // invertFlags are the flags of the command invert; invertCommand describes them.
 type invertFlags struct {
-	data, out, layer, preprocess, start, optimiser string
-	limit, steps, size                             int
-	stepSize, radius, beta                         float64
-	norm                                           string
-	seed                                           uint64
-	against, againstLayer, againstPreprocess       string
-	controversial, normalised, json                bool
+	data, out, layer, preprocess, start      string
+	limit, size                              int
+	options                                  invert.Options
+	beta                                     float64
+	seed                                     uint64
+	against, againstLayer, againstPreprocess string
+	controversial, normalised, json          bool
 }
 
 func invertCommand(engine *engineFlags) *cobra.Command {
@@ -73,11 +73,11 @@ A stopped search resumes when the command is run again.`,
 	p.IntVar(&f.limit, "limit", 16, "number of images, selected at random")
 	p.Uint64Var(&f.seed, "seed", 1, "seed of all random numbers")
 	p.StringVar(&f.start, "start", string(invert.Noise), "noise (integers 0 to 255), normal (N(0, 1)), white, black, one (the same noise for all), shuffled (the images in another order), near (x with little noise)")
-	p.StringVar(&f.optimiser, "optimiser", string(invert.Adam), "adam, or paper: steps of fixed length along the gradient")
-	p.IntVar(&f.steps, "steps", 0, "number of steps (default: 150; 1000 with --optimiser paper)")
-	p.Float64Var(&f.stepSize, "step-size", 0, "step size (default: 0.01 per pixel; a length of 0.5 with --optimiser paper)")
-	p.StringVar(&f.norm, "norm", "", "l2 or linf: keep x' in a ball around x")
-	p.Float64Var(&f.radius, "radius", 0, "radius of the ball; images have values from 0 to 1")
+	p.StringVar((*string)(&f.options.Optimiser), "optimiser", string(invert.Adam), "adam, or paper: steps of fixed length along the gradient")
+	p.IntVar(&f.options.Steps, "steps", 0, "number of steps (default: 150; 1000 with --optimiser paper)")
+	p.Float64Var(&f.options.StepSize, "step-size", 0, "step size (default: 0.01 per pixel; a length of 0.5 with --optimiser paper)")
+	p.StringVar((*string)(&f.options.Ball.Norm), "norm", "", "l2 or linf: keep x' in a ball around x")
+	p.Float64Var(&f.options.Ball.Radius, "radius", 0, "radius of the ball; images have values from 0 to 1")
 	p.StringVar(&f.against, "against", "", "second model, in which the distance is maximised")
 	p.StringVar(&f.againstLayer, "against-layer", "penultimate", "layer of the second model")
 	p.StringVar(&f.againstPreprocess, "against-preprocess", "", "preprocessing of the second model (default: --preprocess, else found as for the first model)")
@@ -96,7 +96,7 @@ func (f *invertFlags) check() error {
 		}
 		f.start = string(invert.Near)
 	}
-	_, err := f.options().WithDefaults()
+	_, err := f.options.WithDefaults()
 	switch {
 	case f.data == "":
 		return errors.New("--data is missing")
@@ -129,20 +129,15 @@ func (f *invertFlags) checkUnused(given func(flag string) bool) error {
 		}
 	}
 	switch {
-	case given("steps") && f.steps == 0:
+	case given("steps") && f.options.Steps == 0:
 		return errors.New("--steps is 0; it must be at least 1")
-	case given("step-size") && f.stepSize == 0:
+	case given("step-size") && f.options.StepSize == 0:
 		return errors.New("--step-size is 0; it must be above 0")
 	}
 	if f.controversial && given("start") && f.start != string(invert.Near) {
 		return errors.New("--controversial starts near x: leave out --start")
 	}
 	return nil
-}
-
-func (f *invertFlags) options() invert.Options {
-	return invert.Options{Optimiser: invert.Optimiser(f.optimiser), Steps: f.steps, StepSize: f.stepSize,
-		Ball: invert.Ball{Norm: invert.Norm(f.norm), Radius: f.radius}}
 }
 
 // run runs the inversion and writes the results into the folder.
@@ -269,7 +264,7 @@ func (f *invertFlags) search(ctx context.Context, objective invert.Distances, sa
 	if err != nil {
 		return nil, err
 	}
-	s, err := invert.New(objective, f.options())
+	s, err := invert.New(objective, f.options)
 	if err != nil {
 		return nil, err
 	}
@@ -301,11 +296,7 @@ func (f *invertFlags) write(s *inversionSummary, x, found tensor.Tensor) error {
 		"x.npy":         func(w io.Writer) error { return dataset.WriteNPY(w, x) },
 		"inverted.npy":  func(w io.Writer) error { return dataset.WriteNPY(w, found) },
 		"distances.npy": func(w io.Writer) error { return dataset.WriteNPY(w, distances) },
-		"summary.json": func(w io.Writer) error {
-			e := json.NewEncoder(w)
-			e.SetIndent("", " ")
-			return e.Encode(s)
-		},
+		"summary.json":  func(w io.Writer) error { return writeJSON(w, s) },
 	}
 	for name, write := range files {
 		if err := atomicfile.WriteFunc(filepath.Join(f.out, name), write); err != nil {

@@ -57,12 +57,12 @@ func (s *inversionSummary) caption() report.ImageText {
 
 // summarise computes the distances of the found images from x.
 func (f *invertFlags) summarise(ctx context.Context, path string, objective invert.Distances, samples []dataset.Sample, x tensor.Tensor, found *invert.Result) (*inversionSummary, error) {
-	o, err := f.options().WithDefaults()
+	o, err := f.options.WithDefaults()
 	if err != nil {
 		return nil, err
 	}
 	s := &inversionSummary{Model: path, SHA256: objective[0].Model.SHA256(), Layer: objective[0].Layer.Name, Data: f.data, Start: f.start,
-		Optimiser: string(o.Optimiser), Steps: o.Steps, StepSize: o.StepSize, Norm: f.norm, Radius: f.radius, Seed: f.seed}
+		Optimiser: string(o.Optimiser), Steps: o.Steps, StepSize: o.StepSize, Norm: string(o.Ball.Norm), Radius: o.Ball.Radius, Seed: f.seed}
 	if len(objective) > 1 {
 		s.Against, s.Other = f.against, objective[1].Layer.Name
 	}

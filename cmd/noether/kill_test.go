@@ -7,12 +7,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
+	"slices"
 	"testing"
 	"time"
 
-	"github.com/noether-ml/noether/internal/atomicfile"
 	"github.com/noether-ml/noether/internal/study/rundir"
+	"github.com/noether-ml/noether/internal/study/store"
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/scores"
 )
@@ -33,8 +33,7 @@ func readScores(t *testing.T, dir string) []scores.Row {
 
 // TestKilledRunEndsWithTheSameScores checks that a run that is killed by SIGKILL several times ends
 // with the scores of an undisturbed run, and that no kill leaves a half-written file. Half of the
-// kills are aimed at moments when the run writes a state, a file states/*.bin from which a later
-// run continues. The others happen at random moments.
+// kills are aimed at moments when the run writes states, from which a later run continues. The others happen at random moments.
 func TestKilledRunEndsWithTheSameScores(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -62,8 +61,9 @@ batch: 4
 	completed := 0     // runs that ended before they were killed
 	for kills := 0; kills < minKills || killedWriting < minKills/2; {
 		if completed == 25 || kills == 5*minKills {
-			t.Fatalf("%d of %d kills hit a run that was writing a state, and %d runs ended before they were killed: states are written without a temporary file, or too fast", killedWriting, kills, completed)
+			t.Fatalf("%d of %d kills hit a run that was writing a state, and %d runs ended before they were killed: states are written too fast", killedWriting, kills, completed)
 		}
+		since := time.Now()
 		cmd := run(got, "--save-every", "5ms")
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
@@ -72,7 +72,7 @@ batch: 4
 		go func() { ended <- cmd.Wait() }()
 		condition := afterSaves(1+rand.IntN(3), rand.N(30*time.Millisecond))
 		if kills%2 == 0 || kills >= minKills {
-			condition = whileWriting(1 + rand.IntN(5))
+			condition = whileWriting(1+rand.IntN(5), since)
 		}
 		finished, err := killWhen(cmd, ended, filepath.Join(got, "states"), condition)
 		if err != nil {
@@ -87,19 +87,16 @@ batch: 4
 			continue
 		}
 		kills++
-		if len(temporary(filepath.Join(got, "states"))) > 0 {
+		if torn(filepath.Join(got, "states"), since) {
 			killedWriting++
 		}
 		checkFilesComplete(t, program, got)
-		for _, file := range temporary(filepath.Join(got, "states")) {
-			os.Remove(filepath.Join(got, "states", file))
-		}
 	}
 	if err := run(got).Run(); err != nil {
 		t.Fatal(err)
 	}
 	sameRows(t, want, got)
-	if left, _ := filepath.Glob(filepath.Join(got, "states", "*.bin")); len(left) > 0 {
+	if left, _ := filepath.Glob(filepath.Join(got, "states", "*")); len(left) > 0 {
 		t.Errorf("the finished run has left the states %v", left)
 	}
 	sizeOfSamples := func(dir string) int64 {
@@ -130,8 +127,8 @@ func checkFilesComplete(t *testing.T, program, run string) {
 	}
 }
 
-// sameRows checks that the scores of two run folders are equal to the bit: values, intervals,
-// nulls (the values for shuffled pairs) and numbers of samples.
+// sameRows checks that the scores of two run folders are equal to the bit: values, intervals, nulls
+// and numbers of samples.
 func sameRows(t *testing.T, want, got string) {
 	t.Helper()
 	a, b := readScores(t, want), readScores(t, got)
@@ -191,29 +188,29 @@ func afterSaves(saves int, delay time.Duration) func(states string) bool {
 	}
 }
 
-// whileWriting returns a condition that holds while a state is written, from the n-th temporary
-// file on.
-func whileWriting(n int) func(states string) bool {
-	seen := map[string]bool{}
+// whileWriting returns a condition that holds while states are written, from the n-th time on that it
+// is so. since is the start of the run.
+func whileWriting(n int, since time.Time) func(states string) bool {
 	return func(states string) bool {
-		for _, file := range temporary(states) {
-			seen[file] = true
+		if torn(states, since) {
+			n--
 		}
-		return len(seen) >= n && len(temporary(states)) > 0
+		return n <= 0
 	}
 }
 
-// temporary returns the names of the temporary files in a folder of states. A state is written to a
-// temporary file first, which is then renamed.
-func temporary(dir string) []string {
-	var out []string
-	entries, _ := os.ReadDir(dir)
-	for _, e := range entries {
-		if atomicfile.IsTemporary(e.Name()) && strings.Contains(e.Name(), ".bin.") {
-			out = append(out, e.Name())
-		}
+// torn reports whether a log in a folder of states that was written after a time ends in an
+// incomplete record.
+func torn(states string, since time.Time) bool {
+	s := store.New(states, store.Options{})
+	defer s.Close()
+	if s.Refresh() != nil {
+		return false
 	}
-	return out
+	return slices.ContainsFunc(s.Logs(), func(l store.Log) bool {
+		info, err := os.Stat(filepath.Join(states, l.Name))
+		return err == nil && l.Tail > 0 && info.ModTime().After(since)
+	})
 }
 
 // newest returns the latest modification time in a folder.

@@ -82,10 +82,9 @@ func brokenFolder(t *testing.T) string {
 }
 
 // TestEachMistakeIsOneClearLine checks that each mistake in a study gives an error of one line that
-// contains some texts, such as the position in the file (FILE:LINE:). A cell is one measure of one
-// model on one data set, under one value of a transformation, in one trial, a repetition of the
-// random draws. The key classes lists the model's output for each class of the data, which here has
-// eight. The measure seis needs layers with spatial positions.
+// contains some texts, such as the position in the file (FILE:LINE:). The key classes lists the
+// model's output for each class of the data, which here has eight. The measure seis needs layers
+// with spatial positions.
 func TestEachMistakeIsOneClearLine(t *testing.T) {
 	dir := brokenFolder(t)
 	for name, c := range map[string]struct {

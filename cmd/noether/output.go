@@ -23,8 +23,10 @@ func show(asJSON bool, v any, text func() error) error {
 }
 
 // printJSON prints the output of --json.
-func printJSON(v any) error {
-	e := json.NewEncoder(os.Stdout)
+func printJSON(v any) error { return writeJSON(os.Stdout, v) }
+
+func writeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
 	e.SetIndent("", " ")
 	return e.Encode(v)
 }

@@ -8,9 +8,9 @@ import (
 )
 
 // TestProgressLine checks that the line has the number of samples of the data, and the percentage
-// of forward passes, of which a sample needs several (Done and Total count them). A pass is one
-// reading of all samples. The rate is that of the forward passes of this process, the second
-// argument, here in 12 s. It is left out until there are 2 % of them.
+// of forward passes, of which a sample needs several (Done and Total count them). The rate is that
+// of the forward passes of this process, the second argument, here in 12 s. It is left out until
+// there are 2 % of them.
 func TestProgressLine(t *testing.T) {
 	t.Parallel()
 	for want, p := range map[string]study.Progress{

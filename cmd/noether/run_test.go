@@ -55,23 +55,17 @@ func TestReportOfUnfinishedRun(t *testing.T) {
 	}
 	// Make it an unfinished run, of which one cell is done. There were six cells, one for each of
 	// two measures and three angles.
-	cells, err := filepath.Glob(filepath.Join(run, "cells", "*.json"))
-	cells = slices.DeleteFunc(cells, func(path string) bool { return strings.HasSuffix(path, ".samples.json") })
-	if err != nil || len(cells) != 6 {
-		t.Fatalf("%d cells, want 6; error %v", len(cells), err)
+	cells := cellKeys(t, run)
+	if len(cells) != 6 {
+		t.Fatalf("%d cells, want 6", len(cells))
 	}
-	for _, c := range cells[1:] {
-		os.Remove(c)
-	}
+	removeCells(t, run, cells[1:]...)
 	os.Remove(filepath.Join(run, "scores.csv"))
 	record, err := scores.ReadRecord(filepath.Join(run, "run.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	record.Finished, record.Done, record.Keys = nil, 1, nil
-	for _, c := range cells {
-		record.Keys = append(record.Keys, strings.TrimSuffix(filepath.Base(c), ".json"))
-	}
+	record.Finished, record.Done, record.Keys = nil, 1, cells
 	if err := scores.WriteRecord(filepath.Join(run, "run.json"), record); err != nil {
 		t.Fatal(err)
 	}
@@ -190,8 +184,7 @@ func TestFailuresAreListedAndTheRestIsDone(t *testing.T) {
 	}
 }
 
-// With --log json each line of standard error is a JSON object, the errors included. A pass is one
-// reading of the samples, a cell one measure of one model under one transformation value.
+// With --log json each line of standard error is a JSON object, the errors included.
 func TestLogIsJSONToItsLastLine(t *testing.T) {
 	dir := brokenFolder(t)
 	text := strings.Replace(smallStudy{}.text(), "models: [", "models: [{name: nan, onnx: nan.onnx, layers: conv}, ", 1)

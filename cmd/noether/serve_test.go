@@ -55,7 +55,7 @@ func TestServe(t *testing.T) {
 
 // TestServeNeedsTokenForOtherHosts checks that the address contains the token if there is one, that
 // a token (NOETHER_TOKEN) of less than 16 characters is an error, and other errors of serve. call
-// returns the exit code of the command (2: wrong usage, 1: other errors) and its message.
+// returns the exit code of the command and its message.
 func TestServeNeedsTokenForOtherHosts(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

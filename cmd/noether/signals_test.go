@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/noether-ml/noether/internal/study/store"
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/scores"
 )
@@ -95,18 +96,21 @@ batch: 8
 	t.Logf("%d runs were stopped, %d finished before", stopped, finished)
 }
 
-// noPartialFiles checks that the files of a run folder can be read: the cells (records of one
-// measure under one transformation), run.json and scores.csv, if they exist.
+// noPartialFiles checks that the files of a run folder can be read: the cells, run.json and
+// scores.csv, if they exist.
 func noPartialFiles(t *testing.T, dir string) {
 	t.Helper()
-	cells, _ := filepath.Glob(filepath.Join(dir, "cells", "*.json"))
-	for _, c := range cells {
-		if strings.HasSuffix(c, ".samples.json") { // values of single samples, not a cell
-			continue
+	for _, sub := range []string{"cells", "states"} {
+		s := store.New(filepath.Join(dir, sub), store.Options{Verify: true})
+		if err := s.Refresh(); err != nil {
+			t.Fatal(err)
 		}
-		if _, err := scores.ReadCell(c); err != nil {
-			t.Error(err)
+		for _, l := range s.Logs() {
+			if l.Damaged > 0 || l.Tail > 0 {
+				t.Errorf("a log of %s is incomplete: %+v", sub, l)
+			}
 		}
+		s.Close()
 	}
 	if record := filepath.Join(dir, "run.json"); exists(record) {
 		if _, err := scores.ReadRecord(record); err != nil {

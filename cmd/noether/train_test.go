@@ -48,8 +48,7 @@ func TestTrain(t *testing.T) {
 	}
 }
 
-// TestTrainErrors checks exit codes (2: wrong usage, 1: other errors) and messages, which call
-// returns.
+// TestTrainErrors checks exit codes and messages, which call returns.
 func TestTrainErrors(t *testing.T) {
 	dir := t.TempDir()
 	file := write(t, dir, "t.yaml", []byte(trainingText))
@@ -108,8 +107,8 @@ func TestTrainVary(t *testing.T) {
 }
 
 // TestTrainSegmenter trains a segmentation network on images of one or two figures, and measures it
-// in a study (a list of measurements). Its mean IoU on the test data of the training is the same in
-// the summary of the training and in the study.
+// in a study. Its mean IoU on the test data of the training is the same in the summary of the
+// training and in the study.
 func TestTrainSegmenter(t *testing.T) {
 	dir := t.TempDir()
 	// Without the closing braces: a seed may follow.

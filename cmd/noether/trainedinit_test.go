@@ -13,9 +13,8 @@ import (
 )
 
 // TestInitUsesTheRecordedPreprocessing trains a network on CIFAR-10 for a few steps and runs the
-// study (a list of measurements) that the command init writes for it. The preprocessing (resize,
-// crop, mean and standard deviation) comes from the model's metadata, so the accuracy is that of
-// the test after training.
+// study that the command init writes for it. The preprocessing (resize, crop, mean and standard
+// deviation) comes from the model's metadata, so the accuracy is that of the test after training.
 func TestInitUsesTheRecordedPreprocessing(t *testing.T) {
 	t.Parallel()
 	const record = 1 + 3*32*32 // bytes of an image in a CIFAR-10 file: the label, then the pixels

@@ -9,7 +9,7 @@ import (
 
 // TestVaryCommand checks that vary writes a model whose weights are pruned, noisy and quantised,
 // and its errors. brokenFolder has a valid model, good.onnx, and its first half, cut.onnx. call
-// returns the exit code (2: wrong usage, 1: other errors) and the message.
+// returns the exit code and the message.
 func TestVaryCommand(t *testing.T) {
 	dir := brokenFolder(t)
 	good, out := filepath.Join(dir, "good.onnx"), filepath.Join(dir, "varied.onnx")

@@ -19,8 +19,7 @@ type clip struct {
 	frames func(ctx context.Context) iter.Seq2[tensor.Tensor, error]
 }
 
-// A builder reads frames and writes patches, small squares cut out of them. A scene is a sequence
-// of frames without a cut. A place is the position of one patch in all frames of a scene.
+// A builder reads frames and writes patches.
 type builder struct {
 	Patches
 	cuts      float64   // a change of the grey histogram (0 to 1) above it is a cut
@@ -31,7 +30,7 @@ type builder struct {
 	previous  histogram // of the last frame
 }
 
-// build returns the patches of the clips, in order. Its parameters are the fields of builder.
+// build returns the patches of the clips, in order.
 func build(ctx context.Context, p Patches, cuts float64, maxFrames int, clips []clip) (*Source, error) {
 	spool, err := newSpool(p.Channels * p.Size * p.Size)
 	if err != nil {
@@ -103,8 +102,7 @@ func (b *builder) addFrame(name string, clip, n int, full tensor.Tensor) error {
 	return b.put(sc, frame)
 }
 
-// whiten filters the planes of a frame and returns its extent, a high quantile of the absolute
-// values (see contrast.go).
+// whiten filters the planes of a frame and returns its extent (see contrast.go).
 func (b *builder) whiten(frame tensor.Tensor) float64 {
 	h, w := frame.Shape[1], frame.Shape[2]
 	if b.filter == nil || b.filter.h != h || b.filter.w != w {
@@ -168,8 +166,8 @@ func (s *Source) longestScene() int {
 	return longest
 }
 
-// checkWindow returns an error if a trajectory (the patches at one place from gamma = -p.Reach to
-// p.Reach frames later) does not fit into the longest scene, of the given number of frames.
+// checkWindow returns an error if a trajectory does not fit into the longest scene, of the given
+// number of frames.
 func (p Patches) checkWindow(longest int) error {
 	switch want := 2*p.Reach + 1; {
 	case longest == 1:

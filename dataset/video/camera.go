@@ -17,7 +17,7 @@ import (
 
 // CameraOptions are the options of OpenCamera.
 type CameraOptions struct {
-	// Images are the still images. Each becomes a scene, a sequence of frames without a cut.
+	// Images are the still images. Each becomes a scene.
 	Images dataset.Source `json:"-"`
 	// Motion is one of:
 	//
@@ -36,9 +36,9 @@ type CameraOptions struct {
 	// for turn and 3 degrees for orbit. Its sign is drawn at random for each image.
 	Speed float64
 	// Patches are the options of the frames, such as Width and Height in pixels, and of the
-	// patches, squares of side Size cut out of them. Crop is the side of the central square that
-	// contains the patches. For turn and orbit, a Crop of 0 means twice the side of a patch,
-	// because patches farther from the centre mostly translate.
+	// patches. Crop is the side of the central square that contains the patches. For turn and
+	// orbit, a Crop of 0 means twice the side of a patch, because patches farther from the centre
+	// mostly translate.
 	Patches
 }
 
@@ -78,7 +78,8 @@ func openCamera(ctx context.Context, o CameraOptions) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	farthest := math.Abs(o.Speed) * float64(o.Frames-1) / 2 // pixels or degrees from the middle frame
+	// Pixels or degrees from the middle frame.
+	farthest := math.Abs(o.Speed) * float64(o.Frames-1) / 2
 	switch {
 	case o.Images == nil || o.Images.Len() == 0:
 		return nil, fmt.Errorf("no images")

@@ -25,7 +25,8 @@ func TestOrbitInvertsTheProjection(t *testing.T) {
 				// Rodrigues' formula rotates (p, 0) about the axis (dx, dy, 0). The result is moved
 				// away from the camera by f.
 				dot := p[0]*dx + p[1]*dy
-				cross := dx*p[1] - dy*p[0] // the third component of the cross product of the axis and the point
+				// The third component of the cross product of the axis and the point.
+				cross := dx*p[1] - dy*p[0]
 				x := p[0]*cos + dx*dot*(1-cos)
 				y := p[1]*cos + dy*dot*(1-cos)
 				z := f + cross*sin
@@ -62,7 +63,8 @@ func TestFramesShowTheView(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		view := o.motion(3, 0.7) // after a pan by 3 pixels in the direction 0.7 radians, or a turn by 3 degrees
+		// After a pan by 3 pixels in the direction 0.7 radians, or a turn by 3 degrees.
+		view := o.motion(3, 0.7)
 		frame := o.render(ramp(120), view)
 		for i, v := range frame.Data {
 			x, y := view(float64(i%24)+0.5-12, float64(i/24)+0.5-8)
@@ -150,7 +152,8 @@ func TestOpenCameraErrors(t *testing.T) {
 		{CameraOptions{Images: shapes, Motion: "zoom"}, "pan, turn, orbit or still"},
 		{CameraOptions{Motion: "pan"}, "no images"},
 		{CameraOptions{Images: shapes, Motion: "pan", Frames: 1}, "there is only one frame"},
-		{CameraOptions{Images: shapes, Motion: "orbit", Frames: 200}, "for at most 50"}, // degrees from the middle frame
+		// Degrees from the middle frame.
+		{CameraOptions{Images: shapes, Motion: "orbit", Frames: 200}, "for at most 50"},
 		{CameraOptions{Images: shapes, Motion: "pan", Patches: Patches{Size: 200}}, "patches of 200 pixels do not fit"},
 		{CameraOptions{Images: shapes, Motion: "turn", Speed: math.NaN()}, "at a speed of NaN"},
 	} {

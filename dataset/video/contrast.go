@@ -6,10 +6,9 @@ import (
 	"github.com/noether-ml/noether/internal/quickselect"
 )
 
-// The contrast of whitened frames, whose frequencies a filter has given about the same power. The
-// extent of a frame is the 0.99 quantile of its absolute values. The scale of a frame is the mean
-// extent of the frames of its scene (a sequence without a cut), weighted by a Gaussian over time. A
-// value w becomes
+// The contrast of whitened frames. The extent of a frame is the 0.99 quantile of its absolute
+// values. The scale of a frame is the mean extent of the frames of its scene, weighted by a
+// Gaussian over time. A value w becomes
 //
 //	1/2 + w / (2 scale),  cut off at 0 and 1,
 //

@@ -27,7 +27,7 @@ func grey(frame tensor.Tensor, i, n int) float32 {
 }
 
 // change returns the total variation distance of two histograms, half the l1 distance: 0 to 1. It
-// is small for motion within a scene and large at a cut, where a new scene starts.
+// is small for motion within a scene and large at a cut.
 func change(a, b histogram) float64 {
 	var sum float64
 	for i, v := range a {

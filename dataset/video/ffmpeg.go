@@ -31,8 +31,8 @@ func findFFmpeg(explicit string) (string, error) {
 	return path, nil
 }
 
-// videoClip returns a clip, the sequence of frames of a video file, which ffmpeg decodes into a
-// pipe of PPM images. ffmpeg is the path of the program; "": see findFFmpeg.
+// videoClip returns a clip of a video file, which ffmpeg decodes into a pipe of PPM images. ffmpeg
+// is the path of the program; "": see findFFmpeg.
 func videoClip(path, ffmpeg string) (clip, error) {
 	program, err := findFFmpeg(ffmpeg)
 	if err != nil {
@@ -158,7 +158,8 @@ var logPrefix = regexp.MustCompile(`^(\[[^\]]* @ 0x[0-9a-f]+\] )+`)
 // lastLine returns the last line without its prefix and without the path of the video, whose name
 // callers put before the error.
 func (t *tail) lastLine(path string) string {
-	if strings.Contains(string(t.text), "matches no streams") { // the rest is advice on calling ffmpeg
+	// The rest is advice on calling ffmpeg.
+	if strings.Contains(string(t.text), "matches no streams") {
 		return "it has only audio or subtitles and no images"
 	}
 	lines := strings.Split(strings.TrimSpace(string(t.text)), "\n")

@@ -101,7 +101,7 @@ func leadingDigits(s string) int {
 	return n
 }
 
-// folderClip returns the clip (a sequence of frames) whose frames are the images in a folder.
+// folderClip returns the clip whose frames are the images in a folder.
 func folderClip(ctx context.Context, dir string) (clip, error) {
 	files, err := frameFiles(dir)
 	if err != nil {

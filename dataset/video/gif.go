@@ -25,7 +25,7 @@ const (
 	gifHeader = 13
 )
 
-// gifClip returns an animated GIF as a clip, a named sequence of frames, composed as in a browser.
+// gifClip returns an animated GIF as a clip, composed as in a browser.
 func gifClip(path string) clip {
 	return clip{name: filepath.Base(path), frames: func(ctx context.Context) iter.Seq2[tensor.Tensor, error] {
 		return func(yield func(tensor.Tensor, error) bool) {

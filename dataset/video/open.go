@@ -14,8 +14,7 @@ import (
 	"strings"
 )
 
-// version changes when the same files and options give different samples: patches, small squares
-// cut from the frames.
+// version changes when the same files and options give different samples.
 const version = 1
 
 // Options are the options of Open.
@@ -25,9 +24,9 @@ type Options struct {
 	Paths []string
 	// Frames is the largest number of frames that are read from each file; 0: all.
 	Frames int
-	// Cuts is a threshold, 0 to 1: a new scene (frames without a cut) starts where the histograms
-	// of grey values of successive frames differ by more, in total variation distance; 0: 0.2. At 1
-	// every file is one scene.
+	// Cuts is a threshold, 0 to 1: a new scene starts where the histograms of grey values of
+	// successive frames differ by more, in total variation distance; 0: 0.2. At 1 every file is one
+	// scene.
 	Cuts float64
 	// FFmpeg is the path of the ffmpeg program, which decodes videos; "": the value of the
 	// environment variable NOETHER_FFMPEG, else the one in the search path.
@@ -36,7 +35,7 @@ type Options struct {
 }
 
 // Open reads videos and returns their patches. The caller closes the Source. It is an error if no
-// scene is long enough for a trajectory: the patches at one position in successive frames.
+// scene is long enough for a trajectory.
 func Open(ctx context.Context, o Options) (*Source, error) {
 	src, err := open(ctx, o)
 	if err != nil {
@@ -92,7 +91,7 @@ func open(ctx context.Context, o Options) (*Source, error) {
 // An entry is a video file or a folder of frames.
 type entry struct {
 	path   string
-	frames bool // a folder of frames
+	frames bool
 }
 
 // videoExtensions are the extensions of video files within a folder. A file in Paths may have any
@@ -154,7 +153,7 @@ func entries(ctx context.Context, path string, depth int) ([]entry, error) {
 
 func hidden(name string) bool { return strings.HasPrefix(name, ".") }
 
-// clip returns the clip of an entry: its sequence of frames.
+// clip returns the clip of an entry.
 func (e entry) clip(ctx context.Context, ffmpeg string) (clip, error) {
 	switch {
 	case e.frames:

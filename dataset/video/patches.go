@@ -8,9 +8,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Patches are the options of the patches, small squares that are cut from frames. A scene is a
-// sequence of frames without a cut. A place is the position of one patch in all frames of a scene.
-// The trajectory of a patch is the patches at its place in the frames before and after it.
+// Patches are the options of the patches.
 type Patches struct {
 	// Width and Height are the size of reduced frames in pixels; 0: 320 x 180. Frames of another
 	// aspect ratio are cropped at the centre. Smaller frames are not enlarged.

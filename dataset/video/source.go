@@ -37,8 +37,6 @@ func (s *Source) Len() int { return s.spool.n }
 
 // Classes returns nil: patches have no labels.
 func (s *Source) Classes() []string { return nil }
-
-// Factors returns the names of the factors of a Source.
 func (s *Source) Factors() []string { return []string{"frame", "scene", "x", "y"} }
 
 // Fingerprint returns a hash of the options and of the files' names and bytes or, for images under
@@ -83,7 +81,6 @@ func (s *Source) locate(i int) (sc *scene, frame int, at place) {
 	return sc, (i - sc.first) / len(sc.places), sc.places[(i-sc.first)%len(sc.places)]
 }
 
-// Describe returns sample i without its patch.
 func (s *Source) Describe(i int) dataset.Sample {
 	sc, frame, at := s.locate(i)
 	k := slices.IndexFunc(s.scenes, func(o scene) bool { return o.first == sc.first })

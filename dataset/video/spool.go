@@ -4,11 +4,10 @@ import (
 	"bufio"
 	"encoding/binary"
 	"fmt"
-	"math"
 	"os"
 )
 
-// A spool stores patches (squares cut from frames) of one size in a temporary file, in the order of
+// A spool stores patches of one size in a temporary file, in the order of
 // writing.
 type spool struct {
 	file   *os.File
@@ -31,12 +30,8 @@ func newSpool(values int) (*spool, error) {
 
 // put writes a patch.
 func (s *spool) put(patch []float32) error {
-	var b [4]byte
-	for _, v := range patch {
-		binary.LittleEndian.PutUint32(b[:], math.Float32bits(v))
-		if _, err := s.out.Write(b[:]); err != nil {
-			return fmt.Errorf("writing the temporary file of patches: %w", err)
-		}
+	if err := binary.Write(s.out, binary.LittleEndian, patch); err != nil {
+		return fmt.Errorf("writing the temporary file of patches: %w", err)
 	}
 	s.n++
 	return nil
@@ -49,10 +44,8 @@ func (s *spool) read(i int, patch []float32) error {
 	if _, err := s.file.ReadAt(raw, int64(i)*int64(len(raw))); err != nil {
 		return fmt.Errorf("reading the temporary file of patches: %w", err)
 	}
-	for j := range patch {
-		patch[j] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*j:]))
-	}
-	return nil
+	_, err := binary.Decode(raw, binary.LittleEndian, patch)
+	return err
 }
 
 func (s *spool) close() error {

@@ -20,9 +20,10 @@ const cutoff = 0.4
 type whitener struct {
 	h, w          int
 	rows, columns *fourier.QuarterWaveFFT
-	gain          []float64 // h x w: R, over the factor by which a transform and its inverse scale values
-	row, column   []float64 // buffers
-	plane         []float64 // a buffer of h x w
+	// h x w: R, over the factor by which a transform and its inverse scale values.
+	gain        []float64
+	row, column []float64 // buffers
+	plane       []float64 // a buffer of h x w
 }
 
 func newWhitener(h, w int) *whitener {

@@ -13,7 +13,8 @@ func TestWhitenerGain(t *testing.T) {
 	t.Parallel()
 	const h, w = 36, 50
 	f := newWhitener(h, w)
-	for _, k := range [][2]int{{0, 0}, {0, 1}, {3, 0}, {7, 20}, {35, 49}} { // vertical and horizontal index
+	// Vertical and horizontal index.
+	for _, k := range [][2]int{{0, 0}, {0, 1}, {3, 0}, {7, 20}, {35, 49}} {
 		plane := make([]float32, h*w)
 		for i := range plane {
 			plane[i] = float32(cosine(k[0], i/w, h) * cosine(k[1], i%w, w))

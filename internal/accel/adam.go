@@ -19,8 +19,7 @@ type adamUpdate struct {
 	nextP, nextM, nextV string // names of p', m' and v'
 }
 
-// rewriteAdam replaces the updates of Adam by native operators, written in C for this project. It
-// reports whether there are any.
+// rewriteAdam replaces the updates of Adam by native operators. It reports whether there are any.
 func rewriteAdam(b *onnx.Builder) bool {
 	g := newGraph(b)
 	updates := map[string]adamUpdate{} // by the name of m' or v', whichever is computed first
@@ -70,9 +69,8 @@ func (g *graph) available(index int, tensors ...string) bool {
 	return true
 }
 
-// adamUpdateOf returns the update whose last node is n, and whether n is such a node. g.static
-// holds what is known of tensors without a run: types, shapes and constants. k is an input of the
-// graph, so if p is a product with a constant, that constant is not k.
+// adamUpdateOf returns the update whose last node is n, and whether n is such a node. k is an input
+// of the graph, so if p is a product with a constant, that constant is not k.
 func (g *graph) adamUpdateOf(n *pb.NodeProto) (adamUpdate, bool) {
 	var u adamUpdate
 	if !isOp(n, "Sub") || g.static.Type(n.Output[0]) != onnx.Float {

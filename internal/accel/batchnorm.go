@@ -10,22 +10,21 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// batchNorms is the state of rewriteBatchNorm. A native operator is one of this project, in C, that
-// replaces standard ones. The embedded graph holds what is known about the nodes before they are
-// rewritten: types, shapes and constants (static), and for each tensor the node that computes it
-// (producers) and the index of that node (index).
+// batchNorms is the state of rewriteBatchNorm.
 type batchNorms struct {
 	*graph
-	opset   int                   // version of the standard operators, see gradientPattern
-	readers map[string]int        // number of nodes that read a tensor, plus 1 for an output
-	merged  map[string]string     // outputs of sums and ReLUs, to the output of the native operator that includes them
-	native  map[string]nativeNode // nodes with native operators, by the first tensor that they replace
-	masked  map[string]bool       // tensors: gradients of ReLUs that a native operator includes
+	opset   int            // version of the standard operators, see gradientPattern
+	readers map[string]int // number of nodes that read a tensor, plus 1 for an output
+	// Outputs of sums and ReLUs, to the output of the native operator that includes them.
+	merged map[string]string
+	// Nodes with native operators, by the first tensor that they replace.
+	native map[string]nativeNode
+	masked map[string]bool // tensors: gradients of ReLUs that a native operator includes
 }
 
 // rewriteBatchNorm replaces BatchNormalization in training mode as package train writes it, with
-// the sum and the ReLU that follow, and the gradients that package grad (onnx/grad) writes for
-// these, by native operators. It reports whether it has replaced any.
+// the sum and the ReLU that follow, and the gradients that package grad writes for these, by native
+// operators. It reports whether it has replaced any.
 func rewriteBatchNorm(b *onnx.Builder, outputs []string) bool {
 	nodes := b.Nodes()
 	r := &batchNorms{newGraph(b), b.Opset(), countReaders(nodes, outputs), map[string]string{}, map[string]nativeNode{}, map[string]bool{}}
@@ -176,7 +175,8 @@ func gradientPattern(norm *pb.NodeProto, opset int, shape []int) (*graph, batchN
 		return nil, batchNormTensors{}, err
 	}
 	p := newGraph(b)
-	along := p.producers[string(d[1])].Input[0] // the gradient with respect to scale is along / sqrt(variance + epsilon)
+	// The gradient with respect to scale is along / sqrt(variance + epsilon).
+	along := p.producers[string(d[1])].Input[0]
 	return p, batchNormTensors{string(x), string(v[0]), string(y[1]), string(y[2]), string(dy), string(d[0]), string(d[2]), along}, nil
 }
 

@@ -1,5 +1,5 @@
-// Package accel rewrites graphs to use native operators, which are written in C for this project,
-// where these are faster on the CPU than the standard ones.
+// Package accel rewrites graphs to use native operators, written in C, where these are faster on
+// the CPU than the standard ones.
 //
 // Package ort calls Rewrite when it makes a session for the CPU. Rewrite recognises subgraphs of
 // standard operators:
@@ -11,9 +11,6 @@
 //   - BatchNormalization in training mode, and its gradient, become one operator each, with the
 //     ReLUs and sums around them;
 //   - the update of Adam, as package train writes it, becomes one operator.
-//
-// In comments, package grad is onnx/grad, which writes gradients, package train trains ONNX models,
-// and the engine is ONNX Runtime.
 //
 // Results are the same up to rounding. The operators exist for amd64 processors with AVX2. The
 // build tag noaccel leaves them out of the program, and ort.Options.NoAcceleration leaves graphs as

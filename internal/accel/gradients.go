@@ -8,13 +8,11 @@ import (
 )
 
 // minOutputChannels is the smallest number of output channels for which the native convolution with
-// variable weights (not constant: the graph computes them or has them as an input) is faster than
-// that of ONNX Runtime.
+// variable weights is faster than that of ONNX Runtime.
 const minOutputChannels = 4
 
 // rewriteGradients replaces convolutions with variable weights, and the gradients that package
-// onnx/grad writes for convolutions, by native operators: those that this project implements in C.
-// It reports whether it has replaced any.
+// onnx/grad writes for convolutions, by native operators. It reports whether it has replaced any.
 func rewriteGradients(b *onnx.Builder) bool {
 	g, found := newGraph(b), false
 	b.Rewrite(func(n *pb.NodeProto) []onnx.Value {
@@ -47,10 +45,9 @@ func (c nativeNode) write(b *onnx.Builder) []onnx.Value {
 }
 
 // native returns a native operator for a convolution with the strides, dilations and padding of w.
-// g.static holds what is known before the graph runs: types, shapes and constants. tiled is the
-// feature map that Winograd's algorithm divides into tiles: the result of the operator or, in the
-// gradient of a convolution with respect to its weights, the gradient with respect to the result of
-// the convolution.
+// tiled is the feature map that Winograd's algorithm divides into tiles: the result of the operator
+// or, in the gradient of a convolution with respect to its weights, the gradient with respect to
+// the result of the convolution.
 func (g *graph) native(op string, w window, tiled string, weights []int, inputs ...string) nativeNode {
 	attrs := w.attrs()
 	attrs["side"] = tileSide(g.static.Shape(tiled), weights)

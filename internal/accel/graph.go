@@ -8,10 +8,9 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// A graph holds facts about the nodes of a model before they are rewritten: this package replaces
-// groups of standard operators by faster ones of its own. A builder edits the nodes of a model.
+// A graph holds facts about the nodes of a model before they are rewritten.
 type graph struct {
-	static    *infer.Info              // types, shapes and constants, known without a run
+	static    *infer.Info
 	producers map[string]*pb.NodeProto // the node that produces a tensor
 	index     map[string]int           // the index of that node
 }
@@ -68,7 +67,8 @@ func (g *graph) scalarValue(tensor string) (float64, bool) {
 // isScalar reports whether a tensor is known to have one element.
 func (g *graph) isScalar(tensor string) bool {
 	shape := g.static.Shape(tensor)
-	return shape != nil && !slices.ContainsFunc(shape, func(d int) bool { return d != 1 }) // free dimensions are negative
+	// Free dimensions are negative.
+	return shape != nil && !slices.ContainsFunc(shape, func(d int) bool { return d != 1 })
 }
 
 // product returns the factors of a product of a tensor and a scalar.

@@ -12,16 +12,16 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// A costModel decides which groups of nodes are computed in NHWC, by native operators of Noether,
-// instead of in NCHW by the engine (ONNX Runtime). A group gains by its convolutions that use
-// Winograd's algorithm. The unit of gain and costs is what one multiplication of these convolutions
-// gains. Multiplications are counted as in direct convolution. In counts, a dimension that is not
-// fixed, such as the batch, counts as 1.
+// A costModel decides which groups of nodes are computed in NHWC, by native operators, instead of
+// in NCHW by ONNX Runtime. A group gains by its convolutions that use Winograd's algorithm. The
+// unit of gain and costs is what one multiplication of these convolutions gains. Multiplications
+// are counted as in direct convolution. In counts, a dimension that is not fixed, such as the
+// batch, counts as 1.
 type costModel struct {
 	// layoutChange is the cost of changing the layout of one element at the border of a group.
 	layoutChange int
 	// other is the cost of a multiplication in a convolution that does not use Winograd's
-	// algorithm, since the engine may compute it faster.
+	// algorithm, since ONNX Runtime may compute it faster.
 	other float64
 	// maxWeights bounds the number of transformed weights of all groups: those that Winograd's
 	// algorithm multiplies, computed from the convolutions' kernels. They exist as long as the
@@ -49,9 +49,10 @@ type group struct {
 // A grouping is the groups of a graph: a disjoint-set forest of the outputs of nodes.
 type grouping struct {
 	*graph
-	excluded map[string]bool   // outputs of nodes that belong to no group
-	parent   map[string]string // parent of each output of a node in a group; a root is its own parent
-	groups   map[string]*group // by root
+	excluded map[string]bool // outputs of nodes that belong to no group
+	// parent of each output of a node in a group; a root is its own parent.
+	parent map[string]string
+	groups map[string]*group // by root
 }
 
 // selectGroups returns the outputs of the nodes in groups that are faster in NHWC. Groups with more
@@ -151,7 +152,7 @@ func (g *grouping) faster(gr *group, costs costModel) bool {
 }
 
 // count adds the multiplications of a node, if that is a convolution that is not grouped (ONNX's
-// attribute group). static holds what is known of shapes and values before the graph runs.
+// attribute group).
 func (gr *group) count(static *infer.Info, n *pb.NodeProto) {
 	if n.GetOpType() != "Conv" || onnx.AttrInt(n, "group", 1) != 1 {
 		return
@@ -258,7 +259,7 @@ func countReaders(nodes []*pb.NodeProto, outputs []string) map[string]int {
 	return readers
 }
 
-// readByNormalisation returns the tensors that only a BatchNormalization reads. The engine merges
+// readByNormalisation returns the tensors that only a BatchNormalization reads. ONNX Runtime merges
 // this operator with the convolution before it. readers is what countReaders returns.
 func readByNormalisation(nodes []*pb.NodeProto, readers map[string]int) map[string]bool {
 	set := map[string]bool{}

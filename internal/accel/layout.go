@@ -8,11 +8,10 @@ import (
 )
 
 // rewriteGroups rewrites the groups of connected nodes that are faster in NHWC (see selectGroups)
-// with native operators, which replace those of ONNX Runtime (their domain is domain), and reports
-// whether there are any. For every tensor of a group it adds a node that converts the tensor to
-// NCHW, under the name that it had. rewrite.Prune removes those of these nodes whose output nothing
-// reads. outputs are the outputs of the graph. A graph that computes the gradient of a ReLU has
-// other costs.
+// with native operators, and reports whether there are any. For every tensor of a group it adds a
+// node that converts the tensor to NCHW, under the name that it had. rewrite.Prune removes those of
+// these nodes whose output nothing reads. outputs are the outputs of the graph. A graph that
+// computes the gradient of a ReLU has other costs.
 func rewriteGroups(b *onnx.Builder, outputs []string) bool {
 	g, nodes := newGraph(b), b.Nodes()
 	costs := forwardCosts
@@ -41,11 +40,13 @@ func rewriteGroups(b *onnx.Builder, outputs []string) bool {
 
 // A layout holds the state of rewriteGroups.
 type layout struct {
-	*graph       // its field static has the shapes that are known before a run
-	b            *onnx.Builder
-	nhwc         map[string]onnx.Value  // tensors in NHWC, by name in NCHW
-	convolutions map[string]convolution // the native convolutions whose results these tensors are, by name in NCHW
-	readers      map[string]int         // nodes and outputs of the graph that read a tensor, counted
+	*graph
+	b    *onnx.Builder
+	nhwc map[string]onnx.Value // tensors in NHWC, by name in NCHW
+	// The native convolutions whose results these tensors are, by name in NCHW.
+	convolutions map[string]convolution
+	// Nodes and outputs of the graph that read a tensor, counted.
+	readers map[string]int
 }
 
 // A convolution is a native convolution with its epilogue: the sum with an addend, ReLU, then a
@@ -87,7 +88,8 @@ func (l *layout) write(n *pb.NodeProto) onnx.Value {
 			}
 		}
 	case "Mul":
-		dy, m, _ := l.reluGradient(n) // the gradient by the ReLU's output, times the mask m of 0 and 1
+		// The gradient by the ReLU's output, times the mask m of 0 and 1.
+		dy, m, _ := l.reluGradient(n)
 		if c, ok := l.fusible(dy, mask); ok && slices.Equal(l.static.Shape(dy), l.static.Shape(m)) {
 			c.inputs[mask] = l.toNHWC(l.maskSource(m)) // the tensor that is positive where m is 1
 			return l.convolve(n, c)

@@ -84,7 +84,7 @@ func TestResNet(t *testing.T) {
 // those of standard operators. Engine holds the options of ONNX Runtime.
 func TestTraining(t *testing.T) {
 	skipWithoutOperators(t)
-	batch := train.Batch{Inputs: []tensor.Tensor{normal(1, 1, 4, 3, 9, 12)}, Classes: []int{0, 1, 2, 1}}
+	batch := train.Batch{Inputs: []tensor.Tensor{normal(1, 1, 4, 3, 9, 12)}, Targets: train.Targets{Classes: []int{0, 1, 2, 1}}}
 	for _, o := range []train.Optimiser{train.SGD{Rate: 0.1, Momentum: 0.9, WeightDecay: 1e-3}, train.Adam{Rate: 1e-3, WeightDecay: 1e-3}, train.AdamW{Rate: 1e-3, WeightDecay: 1e-3}} {
 		t.Run(fmt.Sprintf("%T", o), func(t *testing.T) {
 			var weights []map[string]tensor.Tensor

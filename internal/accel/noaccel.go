@@ -7,16 +7,15 @@ package accel
 
 import "unsafe"
 
-// Included reports whether the native operators, which this project writes in C for processors with
-// AVX2, are part of this program.
+// Included reports whether the native operators are part of this program.
 const Included = false
 
 // Width returns the number of float32 in a vector of the operators: 16, 8, or 0 if the operators
 // are not part of this program or the processor lacks AVX2.
 func Width() int { return 0 }
 
-// Load prepares the operators for an ONNX Runtime library, given its OrtApi (the table of its C
-// functions) of version 24 or later. It is called once.
+// Load prepares the operators for an ONNX Runtime library, given its OrtApi of version 24 or later.
+// It is called once.
 func Load(unsafe.Pointer) error { return nil }
 
 // Register adds the operators to the options of a session (OrtSessionOptions).

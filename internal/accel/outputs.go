@@ -7,8 +7,8 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// Outputs of ConvChannelsLast, the native convolution (an operator of Noether, in NHWC): its result
-// in NHWC, then in NCHW the result, the sum before ReLU, and the convolution without the addend.
+// Outputs of ConvChannelsLast: its result in NHWC, then in NCHW the result, the sum before ReLU,
+// and the convolution without the addend.
 const (
 	resultNHWC = iota
 	resultNCHW
@@ -29,7 +29,7 @@ type fusion struct {
 
 // fuseOutputs lets native convolutions write NCHW tensors. It merges ReLUs and sums with them even
 // if the tensor before them is an output of the graph too. It changes the nodes that rewriteGroups
-// (which moves groups of nodes to NHWC) has added, which no other model shares.
+// has added, which no other model shares.
 func fuseOutputs(m *onnx.Model) {
 	nodes := m.Nodes()
 	f := &fusion{countReaders(nodes, nil), map[string]*pb.NodeProto{}, map[string]*pb.NodeProto{}}
@@ -72,8 +72,8 @@ func (f *fusion) fuse(n *pb.NodeProto) {
 }
 
 // fusible reports whether only one node reads a convolution, not counting outputs of the graph, and
-// its epilogue (the sum with an addend, then ReLU, then the product with a mask) can be extended.
-// With ReLU or a mask it cannot. addend and mask are indices of its inputs.
+// its epilogue can be extended. With ReLU or a mask it cannot. addend and mask are indices of its
+// inputs.
 func (f *fusion) fusible(c *pb.NodeProto) bool {
 	others := f.readers[c.Output[resultNHWC]] - 1
 	if toNCHW := f.toNCHW[c.Output[resultNHWC]]; toNCHW != nil {
@@ -128,6 +128,7 @@ func (f *fusion) takeNCHW(tensor string, name *string) bool {
 		return false
 	}
 	*name = toNCHW.Output[0]
-	toNCHW.Output[0] = "unread " + tensor // a name that no node reads, so that Prune removes the node
+	// a name that no node reads, so that Prune removes the node.
+	toNCHW.Output[0] = "unread " + tensor
 	return true
 }

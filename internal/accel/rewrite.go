@@ -8,7 +8,7 @@ import (
 	"github.com/noether-ml/noether/onnx/rewrite"
 )
 
-// The domain and the names of the native operators, which this project implements in C.
+// The domain and the names of the native operators.
 const (
 	domain                    = "noether"
 	adam                      = "Adam"
@@ -25,8 +25,7 @@ const (
 
 // Rewrite returns a model that computes what m computes, with native operators. It returns m itself
 // if it finds no nodes that a native operator computes faster, if a node lacks inputs or outputs,
-// or if Width, the number of float32 values in a SIMD vector, is 0: then native operators do not
-// run. Sessions of the result run on the CPU only.
+// or if Width is 0: then native operators do not run. Sessions of the result run on the CPU only.
 func Rewrite(m *onnx.Model) (*onnx.Model, error) {
 	if Width() == 0 || !slices.ContainsFunc(m.Nodes(), func(n *pb.NodeProto) bool {
 		return isOp(n, "Conv") || isOp(n, "ConvTranspose") || isOp(n, "Sqrt") // Sqrt: of Adam
@@ -41,7 +40,7 @@ func Rewrite(m *onnx.Model) (*onnx.Model, error) {
 	rewritten := rewriteGradients(b)
 	rewritten = rewriteAdam(b) || rewritten
 	rewritten = rewriteBatchNorm(b, outputs) || rewritten
-	grouped := rewriteGroups(b, outputs) // groups of nodes that compute with channels last (NHWC)
+	grouped := rewriteGroups(b, outputs) // groups of nodes that compute with channels last
 	if err := b.Err(); err != nil || !rewritten && !grouped {
 		return m, err
 	}

@@ -13,12 +13,12 @@ import (
 type window struct {
 	strides, dilations, pads []int
 	outputPadding            []int // of a ConvTranspose
-	kernel                   []int // sizes of the kernels, for the operator that computes their gradient
+	// Sizes of the kernels, for the operator that computes their gradient.
+	kernel []int
 }
 
 // windowOf returns the window of a Conv or ConvTranspose, and reports whether the native operators
-// (those that this project implements in C) support it: one or two spatial axes, no groups, and
-// weights of known shape. static has the types and shapes that are known before a run.
+// support it: one or two spatial axes, no groups, and weights of known shape.
 func windowOf(static *infer.Info, n *pb.NodeProto) (window, bool) {
 	shape := static.Shape(n.Input[1])
 	if len(shape) < 3 || len(shape) > 4 || slices.Min(shape) < 1 || static.Type(n.Input[1]) != onnx.Float {

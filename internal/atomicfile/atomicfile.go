@@ -14,7 +14,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"sync"
 
 	"github.com/noether-ml/noether/internal/filesys"
 )
@@ -33,51 +32,6 @@ func Write(path string, data []byte) error {
 // as cp does. The first call of a process for a folder also removes the temporary files that killed
 // processes left in the folder more than StaleAfter (an hour) ago.
 func WriteFunc(path string, f func(io.Writer) error) error {
-	path, err := write(path, f)
-	if err == nil {
-		filesys.SyncDir(filepath.Dir(path))
-	}
-	return err
-}
-
-// WriteEntry writes data to one of many files of a folder. It does what Write does, with two
-// differences that save time. It does not sync the folder: after a loss of power the old file may be
-// there, or none. The caller calls filesys.SyncDir once for many files of a folder. And it does not
-// look at what is there before it replaces it, so that a symbolic link, a device or a FIFO is
-// replaced by the file.
-func WriteEntry(path string, data []byte) error {
-	return replace(path, writing(data))
-}
-
-// WriteUnread does what WriteEntry does, for a file that nobody reads before another file refers to
-// it. If nothing is at path, it makes no temporary file: a writer that fails or is killed leaves a
-// part of the data at path, and the next one replaces it.
-func WriteUnread(path string, data []byte) error {
-	file, err := filesys.Create(path, 0o666)
-	if err != nil {
-		return WriteEntry(path, data)
-	}
-	// After an error the file stays: another process may have replaced it by a complete one.
-	if err := errors.Join(writing(data)(file), file.Close()); err != nil {
-		return fmt.Errorf("writing %s: %w", path, cause(err, path))
-	}
-	sweepOnce(path)
-	return nil
-}
-
-// writing returns a function that writes data to a file and syncs it.
-func writing(data []byte) func(*filesys.File) error {
-	return func(file *filesys.File) error {
-		if _, err := file.Write(data); err != nil {
-			return err
-		}
-		return file.Sync()
-	}
-}
-
-// write writes a file without syncing its folder, and returns the path of the file, which differs
-// if the given path is a symbolic link.
-func write(path string, f func(io.Writer) error) (string, error) {
 	info, failed := os.Lstat(path)
 	if failed == nil && info.Mode()&fs.ModeSymlink != 0 {
 		if target, err := filepath.EvalSymlinks(path); err == nil {
@@ -86,16 +40,16 @@ func write(path string, f func(io.Writer) error) (string, error) {
 		info, failed = os.Stat(path)
 	}
 	if failed == nil && info.IsDir() {
-		return path, fmt.Errorf("writing %s: it is a folder", path)
+		return fmt.Errorf("writing %s: it is a folder", path)
 	}
 	if failed == nil && !info.Mode().IsRegular() {
-		return path, writeDirectly(path, f)
+		return writeDirectly(path, f)
 	}
-	return path, replace(path, func(file *filesys.File) error { return fill(file, f) })
+	return replace(path, f)
 }
 
-// replace writes a temporary file by fill, and renames it to path.
-func replace(path string, fill func(*filesys.File) error) (err error) {
+// replace writes what f writes to a temporary file, and renames it to path.
+func replace(path string, f func(io.Writer) error) (err error) {
 	dir, name := filepath.Split(path)
 	// os.CreateTemp would create a file that only the user can read.
 	temp := filepath.Join(dir, fmt.Sprintf(".%s.%016x.tmp", name, rand.Uint64()))
@@ -108,18 +62,19 @@ func replace(path string, fill func(*filesys.File) error) (err error) {
 	if err != nil {
 		return err
 	}
-	defer file.Close() // if fill panics
-	err = fill(file)
+	defer file.Close() // if f panics
+	err = fill(file, f)
 	if closed := file.Close(); err == nil {
 		err = closed
 	}
 	if err == nil {
-		err = filesys.Replace(temp, path)
+		err = filesys.Rename(temp, path)
 	}
 	if err != nil {
 		filesys.Remove(temp)
 		return err
 	}
+	filesys.SyncDir(filepath.Dir(path))
 	sweepOnce(path)
 	return nil
 }
@@ -131,8 +86,7 @@ func writeDirectly(path string, f func(io.Writer) error) error {
 		return err
 	}
 	defer file.Close()
-	buffered := borrowBuffer(file)
-	defer returnBuffer(buffered)
+	buffered := bufio.NewWriter(file)
 	if err := f(buffered); err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
@@ -140,23 +94,6 @@ func writeDirectly(path string, f func(io.Writer) error) error {
 		return err
 	}
 	return file.Close()
-}
-
-// buffers holds buffers of finished files for reuse. A run writes tens of thousands of small files,
-// and the garbage collector would run again and again for a buffer of each.
-var buffers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, 1<<16) }}
-
-// borrowBuffer returns an empty buffer that writes to w.
-func borrowBuffer(w io.Writer) *bufio.Writer {
-	b := buffers.Get().(*bufio.Writer)
-	b.Reset(w)
-	return b
-}
-
-// returnBuffer makes a buffer available to other files.
-func returnBuffer(b *bufio.Writer) {
-	b.Reset(nil)
-	buffers.Put(b)
 }
 
 // cause returns the error without the name of the temporary file temp.
@@ -192,8 +129,7 @@ func (s *syncing) Write(p []byte) (int, error) {
 
 // fill writes what f writes, and syncs the file.
 func fill(file *filesys.File, f func(io.Writer) error) error {
-	buffered := borrowBuffer(&syncing{file: file})
-	defer returnBuffer(buffered)
+	buffered := bufio.NewWriterSize(&syncing{file: file}, 1<<16)
 	if err := f(buffered); err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -112,9 +111,7 @@ func TestPathIsAFolder(t *testing.T) {
 }
 
 // TestSyncs checks that a file is synced to disk before it is renamed to its path, and its folder
-// after that. WriteEntry and WriteUnread leave syncing the folder to their caller, and WriteUnread
-// writes to the path itself if no file is there. Observe calls the function before each change in a
-// folder, and do makes the change.
+// after that.
 func TestSyncs(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -127,55 +124,8 @@ func TestSyncs(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer stop()
-	writeOne := func(path string) error {
-		return WriteFunc(path, func(w io.Writer) error { _, err := w.Write([]byte("1")); return err })
-	}
-	writeEntry := func(path string) error { return WriteEntry(path, []byte("1")) }
-	writeUnread := func(path string) error { return WriteUnread(path, []byte("1")) }
-	again := func(path string) error { // the file is there, so its creation fails first
-		return errors.Join(os.WriteFile(path, nil, 0o666), writeUnread(path))
-	}
-	withoutFolder := []filesys.Op{filesys.OpCreate, filesys.OpWrite, filesys.OpSync, filesys.OpRename}
-	for name, c := range map[string]struct {
-		write func(string) error
-		want  []filesys.Op
-	}{"WriteFunc": {writeOne, append(slices.Clip(withoutFolder), filesys.OpSync)}, "WriteEntry": {writeEntry, withoutFolder},
-		"WriteUnread": {writeUnread, withoutFolder[:3]}, "WriteUnread of a file that is there": {again, append([]filesys.Op{filesys.OpCreate}, withoutFolder...)}} {
-		ops = nil
-		if err := c.write(filepath.Join(dir, name)); err != nil || !slices.Equal(ops, c.want) {
-			t.Errorf("%s: %v (%v), want %v", name, ops, err, c.want)
-		}
-	}
-}
-
-// TestWriteEntryReplaces checks that WriteEntry and WriteUnread replace a file and a symbolic link,
-// and that a folder at the path is an error that leaves no temporary file.
-func TestWriteEntryReplaces(t *testing.T) {
-	t.Parallel()
-	for name, write := range map[string]func(string, []byte) error{"WriteEntry": WriteEntry, "WriteUnread": WriteUnread} {
-		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			file, link, folder := filepath.Join(dir, "file"), filepath.Join(dir, "link"), filepath.Join(dir, "folder")
-			if err := errors.Join(write(file, []byte("old")), os.Mkdir(folder, 0o777)); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Symlink("elsewhere", link); err != nil && runtime.GOOS != "windows" {
-				t.Fatal(err)
-			}
-			for _, path := range []string{file, link} {
-				if err := write(path, []byte("new")); err != nil {
-					t.Fatal(err)
-				}
-				if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() || info.Size() != 3 {
-					t.Errorf("%s is %v (%v), want a file of 3 bytes", path, info, err)
-				}
-			}
-			if err := write(folder, []byte("new")); err == nil {
-				t.Error("a folder is replaced")
-			}
-			if left, _ := os.ReadDir(dir); len(left) != 3 {
-				t.Errorf("left behind: %v", left)
-			}
-		})
+	want := []filesys.Op{filesys.OpCreate, filesys.OpWrite, filesys.OpSync, filesys.OpRename, filesys.OpSync}
+	if err := Write(filepath.Join(dir, "file"), []byte("1")); err != nil || !slices.Equal(ops, want) {
+		t.Errorf("%v (%v), want %v", ops, err, want)
 	}
 }

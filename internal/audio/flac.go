@@ -54,7 +54,8 @@ func decodeFLAC(data []byte) (clip Clip, err error) {
 	if err != nil {
 		return Clip{}, err
 	}
-	scale := 1 / float64(int64(info.Channels)<<(stream.Info.BitsPerSample-1)) // from a sum of channels to a mean in [-1, 1]
+	// From a sum of channels to a mean in [-1, 1].
+	scale := 1 / float64(int64(info.Channels)<<(stream.Info.BitsPerSample-1))
 	var wave []float32
 	for {
 		frame, err := stream.ParseNext()

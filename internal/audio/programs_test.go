@@ -141,7 +141,8 @@ func TestChirps(t *testing.T) {
 			out := apply(in, c.kind, c.by, rate)
 			for _, fraction := range []float64{0.2, 0.4, 0.6, 0.8} {
 				middle, half := int(fraction*float64(len(out))), rate/25 // half: 40 ms
-				got := pitch(out[middle-2*half:middle+2*half], rate)     // pitch uses the middle half: 80 ms
+				// pitch uses the middle half: 80 ms.
+				got := pitch(out[middle-2*half:middle+2*half], rate)
 				want := c.higher * (low + (high-low)*float64(middle)/float64(rate)*c.faster/seconds)
 				if math.Abs(got/want-1) > 0.01 {
 					t.Errorf("%d Hz, %s by %v: the pitch at %.1f of the length is %.1f Hz, want %.1f", rate, c.kind, c.by, fraction, got, want)

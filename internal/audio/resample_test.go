@@ -34,8 +34,8 @@ func TestResampleAgreesWithSciPy(t *testing.T) {
 		if len(got) != len(c.Y) {
 			t.Fatalf("%d to %d: %d values, want %d", c.From, c.To, len(got), len(c.Y))
 		}
-		// Resample uses resampleBy only for rates with a small common divisor. Here it is tested for
-		// all.
+		// Resample uses resampleBy only for rates with a small common divisor. Here it is tested
+		// for all.
 		direct := resampleBy(c.X, float64(c.From)/float64(c.To), len(c.Y))
 		for i := range got {
 			if math.Abs(float64(got[i]-c.Y[i])) > 2e-5 || math.Abs(float64(direct[i]-c.Y[i])) > 2e-5 {

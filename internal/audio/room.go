@@ -30,9 +30,9 @@ const (
 	early        = 0.03 // seconds that are computed by the image-source method
 )
 
-// ShortestTime returns the shortest reverberation time (the time in which the sound decays by 60
-// dB) of the room by Sabine's formula, 24 ln 10 V / (c S), in seconds: the time with fully
-// absorbing walls. V is the volume, S the area of all walls and c the speed of sound.
+// ShortestTime returns the shortest reverberation time of the room by Sabine's formula, 24 ln 10 V
+// / (c S), in seconds: the time with fully absorbing walls. V is the volume, S the area of all
+// walls and c the speed of sound.
 func (r Room) ShortestTime() float64 {
 	x, y, z := r.Size[0], r.Size[1], r.Size[2]
 	return 24 * math.Ln10 * x * y * z / (speedOfSound * 2 * (x*y + x*z + y*z))
@@ -43,11 +43,11 @@ func (r Room) ShortestTime() float64 {
 // random numbers.
 //
 // Up to 30 ms it is computed by the image-source method (Allen and Berkley 1979): each reflection
-// is the sound of an image, a copy of the source mirrored at the walls. With the reflection
-// coefficient beta, an image at distance d after k reflections arrives at (d - d0) / c with
-// amplitude beta^k d0 / d, where d0 is the distance from source to microphone and c the speed of
-// sound. After that it is Gaussian noise with the mean power of the images over directions u
-// (Lehmann and Johansson 2010), in a room of volume V and sides L_i:
+// is the sound of an image. With the reflection coefficient beta, an image at distance d after k
+// reflections arrives at (d - d0) / c with amplitude beta^k d0 / d, where d0 is the distance from
+// source to microphone and c the speed of sound. After that it is Gaussian noise with the mean
+// power of the images over directions u (Lehmann and Johansson 2010), in a room of volume V and
+// sides L_i:
 //
 //	P(t)  = 4 pi c d0^2 / V mean_u exp(-kappa t g(u))
 //	g(u)  = sum_i |u_i| / L_i
@@ -56,9 +56,8 @@ func (r Room) ShortestTime() float64 {
 // Here t is the time since the source emitted the sound; sample 0 is at t = d0 / c.
 //
 // beta is chosen so that P and the direct sound decay by 60 dB within rt60, by a line through
-// Schroeder's backward integral (the energy from each time on) between -5 and -35 dB. Single early
-// reflections differ from P, so below 0.2 s the reverberation time of a response is 8 % too short
-// in the mean, and at most 16 %.
+// Schroeder's backward integral between -5 and -35 dB. Single early reflections differ from P, so
+// below 0.2 s the reverberation time of a response is 8 % too short in the mean, and at most 16 %.
 func (r Room) Response(rt60 float64, rate, n int, noise *rand.Rand) ([]float32, error) {
 	if shortest := r.ShortestTime(); !(rt60 >= shortest) {
 		return nil, fmt.Errorf("a reverberation time of %v s: it must be at least %.3f s for this room", rt60, shortest)

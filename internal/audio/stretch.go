@@ -20,9 +20,9 @@ import (
 //	Y[k, b] = X[b] exp(j arg(Y[k-1, p] conj(X'[p])))
 //
 // where j is the imaginary unit and p the spectral peak whose region contains b. No frequency is
-// estimated, and rate 1 returns the input up to rounding. At an attack (the onset of a sound),
-// where more than three quarters of the energy of a frame is new since X', the phases are those of
-// the input, so that the attack stays sharp.
+// estimated, and rate 1 returns the input up to rounding. At an attack, where more than three
+// quarters of the energy of a frame is new since X', the phases are those of the input, so that the
+// attack stays sharp.
 func Stretch(wave []float32, rate float64, perSecond int) []float32 {
 	n := int(math.Round(float64(len(wave)) / rate))
 	if len(wave) == 0 || n == 0 {
@@ -68,7 +68,8 @@ type vocoder struct {
 	current, previous []complex128 // spectra of the input at the frame, and a hop before
 	out               []complex128 // spectrum of the last output frame
 	magnitude         []float64    // |current|
-	peaks, ends       []int        // bins of the peaks, and the end of the region of each, exclusive
+	// Bins of the peaks, and the end of the region of each, exclusive.
+	peaks, ends []int
 }
 
 func newVocoder(wave []float32, n int) *vocoder {

@@ -56,7 +56,8 @@ func wavOf(format, channels, bits, rate int, extensible bool, values ...float64)
 		}
 		return out
 	}
-	body := append(chunk("fmt ", head), chunk("LIST", []byte("odd"))...) // a chunk of odd length, to be skipped
+	// a chunk of odd length, to be skipped.
+	body := append(chunk("fmt ", head), chunk("LIST", []byte("odd"))...)
 	body = append(body, chunk("data", data)...)
 	out := le.AppendUint32([]byte("RIFF"), uint32(4+len(body)))
 	return append(append(out, "WAVE"...), body...)

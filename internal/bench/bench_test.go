@@ -21,22 +21,23 @@ func TestParseBenchmark(t *testing.T) {
 	}
 }
 
-// fake returns a source, a function that runs a benchmark and returns its metrics. It returns the
-// given values as the metric v, one for each call, and ten times that as the metric peak.
-func fake(values ...float64) source {
-	return func(context.Context, *runner) (metrics, error) {
+// fake returns a source with the given values as the metric v, one for each run, and ten times that
+// as the metric peak.
+func fake(values ...float64) *source {
+	return &source{func(context.Context, *runner) (metrics, error) {
 		v := values[0]
 		values = values[1:]
 		return metrics{"v": v, "peak": 10 * v}, nil
-	}
+	}}
 }
 
-// A row of a table compares the medians over three rounds of a peer (another program) and of
-// Noether. Each is a cell. A peer may be measured once only, or not at all: errSkip reports that it
-// cannot run on this machine.
+// A row of a table compares the medians over three rounds of a peer and of Noether. Each is a cell.
+// A peer may be measured once only, or not at all: errSkip reports that it cannot run on this
+// machine.
 func TestMeasure(t *testing.T) {
 	t.Parallel()
-	skipped := func(context.Context, *runner) (metrics, error) { return nil, errSkip }
+	skipped := &source{func(context.Context, *runner) (metrics, error) { return nil, errSkip }}
+	shared := fake(1, 2, 3)
 	tab := table{columns: []string{"work"}, rows: []row{
 		{text: map[string]string{"work": "rates"}, ratios: []string{"ratio"}, cells: []cell{
 			{column: "peer", from: fake(2, 4, 3), metric: "v", unit: "images/s"},
@@ -47,6 +48,9 @@ func TestMeasure(t *testing.T) {
 		{text: map[string]string{"work": "alone"}, ratios: []string{"ratio"}, cells: []cell{
 			{column: "peer", from: skipped, metric: "v", unit: "s"},
 			{column: noether, from: fake(1, 1, 1), metric: "v", unit: "s"}}},
+		{text: map[string]string{"work": "one source"}, cells: []cell{
+			{column: "time", from: shared, metric: "v", unit: "s"},
+			{column: "peak", from: shared, metric: "peak", unit: "s"}}},
 	}}
 	got, err := tab.measure(t.Context(), nil, 3)
 	if err != nil {
@@ -59,6 +63,8 @@ func TestMeasure(t *testing.T) {
 		{"work": {Text: "times"}, "rounds": {Value: "3"}, "ratio": {Value: "3.00"},
 			"peer": {Value: "30.0", Unit: "s"}, noether: {Value: "10.0", Unit: "s"}},
 		{"work": {Text: "alone"}, "rounds": {Value: "3"}, noether: {Value: "1.00", Unit: "s"}},
+		{"work": {Text: "one source"}, "rounds": {Value: "3"}, "time": {Value: "2.00", Unit: "s", Low: "1.00", High: "3.00"},
+			"peak": {Value: "20.0", Unit: "s", Low: "10.0", High: "30.0"}},
 	} {
 		if !maps.Equal(got.Rows[i], want) {
 			t.Errorf("row %d: %v, want %v", i, got.Rows[i], want)

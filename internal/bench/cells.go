@@ -3,24 +3,18 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"time"
 )
 
 const cellsColumn = "100,000 cells"
 
-// manyCells returns rows of the table of results for a study of 100,000 cells. A cell of a study is
-// the scores of one model under one of 1,000 values of a transformation in one of 100 trials
-// (repetitions of random draws). The study has four samples. It was run in two shards: each is one
-// process that measures a part of the samples, here one block of two (consecutive samples; see
-// measure.Layout), and saves its running sums for each cell. Merging adds up those of the shards.
-// The model is so small that most of the time is spent on the cells.
+// manyCells returns rows on a study of 100,000 cells: a model under 1,000 values of a
+// transformation in 100 trials, on four samples. It was run in two shards, each of one block of two
+// samples. The model is so small that most of the time is spent on the cells.
 func manyCells() []row {
 	var rows []row
 	for _, c := range []struct {
@@ -33,41 +27,33 @@ func manyCells() []row {
 		{"a finished folder merged: `merge`", "finished", []string{"merge", "copy"}},
 		{"reported: `report`", "finished", []string{"report", "copy"}},
 	} {
-		// first runs the command; again returns the metrics of the same run.
-		first, again := lastOf(cellsCommand(c.folder, c.args))
+		from := cellsCommand(c.folder, c.args)
 		rows = append(rows, row{text: map[string]string{cellsColumn: c.text}, cells: []cell{
-			{column: "time", from: first, metric: "s", unit: "s", memory: "MiB-peak"},
-			{column: "processor time", from: again, metric: "cpu-s", unit: "s"},
+			{column: "time", from: from, metric: "s", unit: "s", memory: "MiB-peak"},
+			{column: "processor time", from: from, metric: "cpu-s", unit: "s"},
 		}})
 	}
 	return rows
 }
 
-// cellsCommand runs a command of noether with a copy of one of the folders of buildCells. Its
-// metrics are the time ("s"), the processor time ("cpu-s") and the peak of the memory ("MiB-peak").
-func cellsCommand(folder string, args []string) source {
-	return func(ctx context.Context, r *runner) (metrics, error) {
+// cellsCommand runs a command of noether with a copy of one of the folders of buildCells.
+func cellsCommand(folder string, args []string) *source {
+	return &source{func(ctx context.Context, r *runner) (metrics, error) {
 		dir, program, err := buildCells(ctx, r)
 		if err != nil {
 			return nil, err
 		}
-		copied := filepath.Join(dir, "copy")
-		defer os.RemoveAll(copied)
-		if out, err := exec.CommandContext(ctx, "cp", "-a", filepath.Join(dir, folder), copied).CombinedOutput(); err != nil {
-			return nil, fmt.Errorf("copying the folder: %w: %s", err, bytes.TrimSpace(out))
-		}
-		start := time.Now()
-		state, err := runIn(ctx, dir, program, args...)
-		if err != nil {
+		defer os.RemoveAll(filepath.Join(dir, "copy"))
+		if _, _, err := call(ctx, dir, nil, "cp", "-a", folder, "copy"); err != nil {
 			return nil, err
 		}
-		return metrics{"s": time.Since(start).Seconds(), "cpu-s": (state.UserTime() + state.SystemTime()).Seconds(), "MiB-peak": peakMiB(state)}, nil
-	}
+		_, used, err := call(ctx, dir, nil, append([]string{program}, args...)...)
+		return used, err
+	}}
 }
 
-// buildCells writes study.yaml and two run folders (folders of results) of it: shards, whose shards
-// have not been merged, and finished. It returns the folder that holds these three, and the path of
-// the program noether.
+// buildCells writes study.yaml and two run folders of it: shards, which is not merged, and
+// finished. It returns the folder that holds these three, and the path of the program noether.
 func buildCells(ctx context.Context, r *runner) (dir, program string, err error) {
 	dir = filepath.Join(r.work, "cells")
 	if program, err = r.program(ctx); err != nil || r.built["cells"] {
@@ -96,30 +82,16 @@ measures: [distance]
 			return dir, program, err
 		}
 	}
-	for _, args := range [][]string{
-		{"run", "study.yaml", "-o", "shards", "--shard", "1/2"},
-		{"run", "study.yaml", "-o", "shards", "--shard", "2/2"},
+	for _, command := range [][]string{
+		{program, "run", "study.yaml", "-o", "shards", "--shard", "1/2"},
+		{program, "run", "study.yaml", "-o", "shards", "--shard", "2/2"},
+		{"cp", "-a", "shards", "finished"},
+		{program, "merge", "finished"},
 	} {
-		if _, err := runIn(ctx, dir, program, args...); err != nil {
+		if _, _, err := call(ctx, dir, nil, command...); err != nil {
 			return dir, program, err
 		}
 	}
-	if out, err := exec.CommandContext(ctx, "cp", "-a", filepath.Join(dir, "shards"), filepath.Join(dir, "finished")).CombinedOutput(); err != nil {
-		return dir, program, fmt.Errorf("copying the folder: %w: %s", err, bytes.TrimSpace(out))
-	}
-	if _, err := runIn(ctx, dir, program, "merge", "finished"); err != nil {
-		return dir, program, err
-	}
 	r.built["cells"] = true
 	return dir, program, nil
-}
-
-// runIn runs a command of noether in a folder.
-func runIn(ctx context.Context, dir, program string, args ...string) (*os.ProcessState, error) {
-	c := exec.CommandContext(ctx, program, args...)
-	c.Dir = dir
-	if out, err := c.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("noether %s: %w: %s", strings.Join(args, " "), err, bytes.TrimSpace(out))
-	}
-	return c.ProcessState, nil
 }

@@ -22,21 +22,21 @@ const (
 // on it. Photographs are read, decoded, resized and cropped in the measured time. The two scores of
 // SEIS are invariance and equivariance.
 func gpus() []row {
-	compare := func(work, metric string, ofPeer source, noether func(device string) source, unit string) row {
+	compare := func(work, metric string, ofPeer *source, noether func(device string) *source, unit string) row {
 		return row{text: map[string]string{gpuWork: work}, ratios: []string{"ratio"}, cells: []cell{
 			{column: gpuPeer, from: ofPeer, metric: "per_second", unit: unit},
 			{column: gpuNoether, from: noether("webgpu"), metric: metric, unit: unit},
 			{column: gpuCPU, from: noether("cpu"), metric: metric, unit: unit, once: true},
 		}}
 	}
-	photos := func(n int, layers, measures string) func(device string) source {
-		return func(device string) source { return copied(n, photoStudy(n, layers, measures, device)) }
+	photos := func(n int, layers, measures string) func(device string) *source {
+		return func(device string) *source { return copied(n, photoStudy(n, layers, measures, device)) }
 	}
-	photoPeer := func(n int, measure string) source {
+	photoPeer := func(n int, measure string) *source {
 		return copied(n, peer("internal/bench/gpu.py", "$PEERS", "photos", "$WORK/"+copiedPhotos(n), measure))
 	}
-	benchmark := func(pkg, name string, iterations int, settings ...string) func(device string) source {
-		return func(device string) source {
+	benchmark := func(pkg, name string, iterations int, settings ...string) func(device string) *source {
+		return func(device string) *source {
 			return golang(pkg, name, iterations, append([]string{"NOETHER_BENCH_DEVICE=" + device}, settings...)...)
 		}
 	}
@@ -47,7 +47,7 @@ func gpus() []row {
 		compare("and distances at its 16 residual sums, 200 photographs", "images/s",
 			photoPeer(200, "distance"), photos(200, "op:Add", "effective-invariance, distance"), "images/s"),
 		compare("SEIS at the 19 convolutions of a ResNet-20, 2,000 CIFAR-10 pairs, the two scores", "images/s",
-			peer("internal/bench/gpu.py", "$PEERS", "seis", "$DATA/cifar10/test_batch.bin", "2000"), benchmark("internal/study", "SEIS/scores$", 1), "pairs/s"),
+			peer("internal/bench/gpu.py", "$PEERS", "seis", "$DATA/cifar10/test_batch.bin", "2000"), benchmark("internal/study/run", "SEIS/scores$", 1), "pairs/s"),
 		compare("one step of an inversion, ResNet-18 at 224, batch 32", "images/s",
 			peer("internal/bench/gpu.py", "$PEERS", "invert", "resnet18", "224", "32"), benchmark("internal/invert", "Step$", 10, net...), "images/s"),
 		compare("one step of SGD, CIFAR ResNet-18, batch 128", "images/s",
@@ -63,21 +63,16 @@ func copiedPhotos(n int) string { return fmt.Sprintf("photos-%d", n) }
 
 // copied links n photographs of the test data into one folder, each as often as necessary under
 // different names, then runs a source on them.
-func copied(n int, then source) source {
-	return func(ctx context.Context, r *runner) (metrics, error) {
-		if _, err := r.once(ctx, copiedPhotos(n), "", python(), "internal/bench/photos.py", filepath.Join(r.data, "imagenet-samples"),
-			"--copies", strconv.Itoa(n), filepath.Join(r.work, copiedPhotos(n))); err != nil {
-			return nil, err
-		}
-		return then(ctx, r)
-	}
+func copied(n int, then *source) *source {
+	name := copiedPhotos(n)
+	return prepared(name, then, "photos.py", "$DATA/imagenet-samples", "--copies", strconv.Itoa(n), "$WORK/"+name)
 }
 
 // photoStudy runs a study of a ResNet-50 on the n photographs that copied links, under three
 // rotations. Its metric "images/s" is the number of forward passes over the time of the whole run.
-func photoStudy(n int, layers, measures, device string) source {
+func photoStudy(n int, layers, measures, device string) *source {
 	passes := float64(4 * n) // of each photograph and its three rotations
-	return func(ctx context.Context, r *runner) (metrics, error) {
+	return &source{func(ctx context.Context, r *runner) (metrics, error) {
 		text := fmt.Sprintf(`name: photos
 data: [{name: data, images: %s}]
 models: [{name: net, onnx: $MODEL, preprocess: {resize: 256, crop: 224, mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225]}, layers: [%q]}]
@@ -88,6 +83,6 @@ measures: [%s]
 		if err != nil {
 			return nil, err
 		}
-		return metrics{"images/s": passes / used.total}, nil
-	}
+		return metrics{"images/s": passes / used["s"]}, nil
+	}}
 }

@@ -1,17 +1,18 @@
 //go:build unix
 
-// Command bench measures tables of docs/results/performance.md and stores them in internal/bench/results.
+// Command bench measures tables of docs/results/performance.md and stores them in
+// internal/bench/results.
 //
 //	NOETHER_TESTDATA=/data PEERS=/peers go run ./internal/bench [-rounds 3] [TABLE ...]
 //
 // Each benchmark runs in a process of its own. NOETHER_TESTDATA is the folder of test data. PEERS
 // is a folder outside this repository. It has bench.py and similarity.py, which hold reference
-// implementations in PyTorch and numpy, nets.py, which builds networks, and export.py, which exports
-// them. Without it the columns of PyTorch and numpy, and the rows of exported networks, stay empty.
-// In each round, Noether and its peer, the reference implementation of the same task, are measured
-// one after the other. A table has the median over the rounds, the smallest and the largest value,
-// and the peak memory. networks.txt lists the networks of two tables; the function networks explains
-// its lines.
+// implementations in PyTorch and numpy, nets.py, which builds networks, and export.py, which
+// exports them. Without it the columns of PyTorch and numpy, and the rows of exported networks,
+// stay empty. In each round, Noether and its peer, the reference implementation of the same task,
+// are measured one after the other. A table has the median over the rounds, the smallest and the
+// largest value, and the peak memory. networks.txt lists the networks of two tables; the function
+// networks explains its lines.
 //
 // Without names of tables, all are measured but cells, gpu, grid, grid-memory, submission and the
 // three whose names begin with networks. Tables that are not measured keep their stored results.
@@ -20,7 +21,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"flag"
@@ -105,13 +105,11 @@ func choose(names []string) ([]table, error) {
 // processor and the version of Go.
 func machineText() string {
 	model := runtime.GOARCH
-	if f, err := os.Open("/proc/cpuinfo"); err == nil {
-		defer f.Close()
-		for lines := bufio.NewScanner(f); lines.Scan(); {
-			if key, value, ok := strings.Cut(lines.Text(), ":"); ok && strings.TrimSpace(key) == "model name" {
-				model = strings.TrimSpace(value)
-				break
-			}
+	text, _ := os.ReadFile("/proc/cpuinfo")
+	for line := range strings.Lines(string(text)) {
+		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == "model name" {
+			model = strings.TrimSpace(value)
+			break
 		}
 	}
 	return fmt.Sprintf("%d cores of %s, %s", runtime.NumCPU(), model, runtime.Version())

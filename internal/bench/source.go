@@ -38,6 +38,34 @@ func newRunner() (*runner, error) {
 	return &runner{work: work, remove: remove, data: data, peers: os.Getenv("PEERS"), built: map[string]bool{}}, err
 }
 
+// call runs a command in a folder, in an environment (nil: that of this process), and returns its
+// standard output and what it used: the seconds ("s"), the processor time ("cpu-s") and the peak
+// memory ("MiB-peak").
+func call(ctx context.Context, dir string, environment []string, command ...string) ([]byte, metrics, error) {
+	c := exec.CommandContext(ctx, command[0], command[1:]...)
+	c.Dir, c.Env = dir, environment
+	var failure bytes.Buffer
+	c.Stderr = &failure
+	start := time.Now()
+	out, err := c.Output()
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w: %s%s", strings.Join(command, " "), err, bytes.TrimSpace(out), bytes.TrimSpace(failure.Bytes()))
+	}
+	state := c.ProcessState
+	return out, metrics{"s": time.Since(start).Seconds(), "cpu-s": (state.UserTime() + state.SystemTime()).Seconds(), "MiB-peak": peakMiB(state)}, nil
+}
+
+// replace replaces the names of the runner's folders in texts, and further pairs of a name and its
+// value.
+func (r *runner) replace(texts []string, pairs ...string) []string {
+	names := strings.NewReplacer(append([]string{"$PEERS", r.peers, "$DATA", r.data, "$WORK", r.work}, pairs...)...)
+	var out []string
+	for _, text := range texts {
+		out = append(out, names.Replace(text))
+	}
+	return out
+}
+
 // once runs a command that creates a file or folder of the given name in the work folder, unless it
 // has run, and returns the path of what it created. The command runs in dir. A file or folder of
 // that name in the environment's BINARIES, for machines without Go, is taken instead.
@@ -52,10 +80,8 @@ func (r *runner) once(ctx context.Context, name, dir string, command ...string) 
 	if r.built[name] {
 		return path, nil
 	}
-	c := exec.CommandContext(ctx, command[0], command[1:]...)
-	c.Dir = dir
-	if out, err := c.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("%s: %w: %s", strings.Join(command, " "), err, bytes.TrimSpace(out))
+	if _, _, err := call(ctx, dir, nil, command...); err != nil {
+		return "", err
 	}
 	r.built[name] = true
 	return path, nil
@@ -83,21 +109,18 @@ func python() string {
 	return "/usr/bin/python3"
 }
 
-// golang returns a source, a function that measures and returns metrics (numbers by name). It runs
-// a Go benchmark of a package for a number of iterations, with settings as environment variables,
-// NAME=VALUE. A value "model:NAME:SIZE" is replaced by the path of that network, and "dir:PATH" by
-// the path, in which $WORK stands for the work folder.
-func golang(pkg, benchmark string, iterations int, settings ...string) source {
-	return func(ctx context.Context, r *runner) (metrics, error) {
+// golang returns a source that runs a Go benchmark of a package for a number of iterations, with
+// settings as environment variables, NAME=VALUE. A value "model:NAME:SIZE" is replaced by the path
+// of that network, and "dir:PATH" by the path.
+func golang(pkg, benchmark string, iterations int, settings ...string) *source {
+	return &source{func(ctx context.Context, r *runner) (metrics, error) {
 		binary := strings.ReplaceAll(pkg, "/", "-") + ".test"
 		path, err := r.once(ctx, binary, "", "go", "test", "-c", "-o", filepath.Join(r.work, binary), "./"+pkg)
 		if err != nil {
 			return nil, err
 		}
-		c := exec.CommandContext(ctx, path, "-test.run", "^$", "-test.bench", benchmark, "-test.benchtime", strconv.Itoa(iterations)+"x")
-		c.Dir = pkg
-		c.Env = os.Environ()
-		for _, s := range settings {
+		environment := os.Environ()
+		for _, s := range r.replace(settings) {
 			name, value, _ := strings.Cut(s, "=")
 			switch kind, rest, _ := strings.Cut(value, ":"); kind {
 			case "model":
@@ -106,16 +129,16 @@ func golang(pkg, benchmark string, iterations int, settings ...string) source {
 					return nil, err
 				}
 			case "dir":
-				value = strings.ReplaceAll(rest, "$WORK", r.work)
+				value = rest
 			}
-			c.Env = append(c.Env, name+"="+value)
+			environment = append(environment, name+"="+value)
 		}
-		out, err := c.CombinedOutput()
+		out, _, err := call(ctx, pkg, environment, path, "-test.run", "^$", "-test.bench", benchmark, "-test.benchtime", strconv.Itoa(iterations)+"x")
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w: %s", benchmark, err, bytes.TrimSpace(out))
+			return nil, err
 		}
 		return parseBenchmark(string(out))
-	}
+	}}
 }
 
 // parseBenchmark reads the metrics of the only benchmark in an output of go test. The time of an
@@ -146,32 +169,36 @@ func parseBenchmark(out string) (metrics, error) {
 	return found, nil
 }
 
-// peer returns a source that runs a reference implementation (a peer), a Python script that prints
-// one JSON object with its metrics. The script is relative to PEERS, or to this repository if it
-// starts with "internal/bench/". "$PEERS", "$DATA" and "$WORK" in arguments stand for the folders of the
-// runner.
-func peer(script string, args ...string) source {
-	return func(ctx context.Context, r *runner) (metrics, error) {
+// peer returns a source that runs a reference implementation, a Python script that prints one JSON
+// object with its metrics. The script is relative to PEERS, or to this repository if it starts with
+// "internal/bench/".
+func peer(script string, args ...string) *source {
+	return &source{func(ctx context.Context, r *runner) (metrics, error) {
 		if r.peers == "" {
 			return nil, errSkip
 		}
-		command := exec.CommandContext(ctx, python(), script)
-		if !strings.HasPrefix(script, "internal/bench/") {
-			command.Dir = r.peers
+		dir := r.peers
+		if strings.HasPrefix(script, "internal/bench/") {
+			dir = ""
 		}
-		replace := strings.NewReplacer("$PEERS", r.peers, "$DATA", r.data, "$WORK", r.work)
-		for _, a := range args {
-			command.Args = append(command.Args, replace.Replace(a))
-		}
-		var failure bytes.Buffer
-		command.Stderr = &failure
-		out, err := command.Output()
+		out, _, err := call(ctx, dir, nil, append([]string{python(), script}, r.replace(args)...)...)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w: %s", script, err, bytes.TrimSpace(failure.Bytes()))
+			return nil, err
 		}
 		m := metrics{}
 		return m, numbers(out, m)
-	}
+	}}
+}
+
+// prepared returns a source that first, unless it has run, runs a script of this folder, which
+// creates a file or folder of a name in the work folder.
+func prepared(name string, then *source, script string, args ...string) *source {
+	return &source{func(ctx context.Context, r *runner) (metrics, error) {
+		if _, err := r.once(ctx, name, "", r.replace(append([]string{python(), "internal/bench/" + script}, args...))...); err != nil {
+			return nil, err
+		}
+		return then.run(ctx, r)
+	}}
 }
 
 // numbers adds the numbers of a JSON object to m. Of a nested object, which describes a statistic,
@@ -196,23 +223,16 @@ func numbers(text []byte, m metrics) error {
 
 // arrays returns a source that makes two arrays of n samples x p values to compare, then runs
 // another source on them.
-func arrays(n, p int, then source) source {
-	return func(ctx context.Context, r *runner) (metrics, error) {
-		name := fmt.Sprintf("arrays-%dx%d", n, p)
-		if _, err := r.once(ctx, name, "", python(), "internal/bench/arrays.py", filepath.Join(r.work, name), strconv.Itoa(n), strconv.Itoa(p)); err != nil {
-			return nil, err
-		}
-		return then(ctx, r)
-	}
+func arrays(n, p int, then *source) *source {
+	name := fmt.Sprintf("arrays-%dx%d", n, p)
+	return prepared(name, then, "arrays.py", "$WORK/"+name, strconv.Itoa(n), strconv.Itoa(p))
 }
 
 // firstRun returns a source that exports a network and does what a newcomer does on a folder of
-// images: noether init, which writes a study (a file that says what to measure), then noether run
-// --dry-run, which estimates its time, and noether run. Its metrics are the number of images, the
-// seconds that the dry run predicts ("stated"), those that the run takes ("s"), its processor time
-// ("cpu-s") and its peak memory ("MiB-peak").
-func firstRun(net string) source {
-	return func(ctx context.Context, r *runner) (metrics, error) {
+// images: noether init, noether run --dry-run and noether run. Its metrics are the number of
+// images, the seconds that the dry run predicts ("stated"), and what the run uses.
+func firstRun(net string) *source {
+	return &source{func(ctx context.Context, r *runner) (metrics, error) {
 		model, err := r.model(ctx, net, "224")
 		if err != nil {
 			return nil, err
@@ -225,21 +245,12 @@ func firstRun(net string) source {
 		if err != nil {
 			return nil, err
 		}
-		study := filepath.Join(dir, "study.yaml")
-		call := func(args ...string) ([]byte, *os.ProcessState, error) {
-			c := exec.CommandContext(ctx, program, args...)
-			var failure bytes.Buffer
-			c.Stderr = &failure
-			out, err := c.Output()
-			if err != nil {
-				err = fmt.Errorf("noether %s: %w: %s", strings.Join(args, " "), err, bytes.TrimSpace(failure.Bytes()))
-			}
-			return out, c.ProcessState, err
-		}
-		if _, _, err := call("init", model, filepath.Join(r.data, "imagenet-samples"), "-o", study); err != nil {
+		defer os.RemoveAll(dir)
+		study, run := filepath.Join(dir, "study.yaml"), filepath.Join(dir, "run")
+		if _, _, err := call(ctx, "", nil, program, "init", model, filepath.Join(r.data, "imagenet-samples"), "-o", study); err != nil {
 			return nil, err
 		}
-		estimate, _, err := call("run", study, "--dry-run", "--json", "-o", filepath.Join(dir, "run"))
+		estimate, _, err := call(ctx, "", nil, program, "run", study, "--dry-run", "--json", "-o", run)
 		if err != nil {
 			return nil, err
 		}
@@ -250,12 +261,11 @@ func firstRun(net string) source {
 		if err := json.Unmarshal(estimate, &costs); err != nil || len(costs) != 1 {
 			return nil, fmt.Errorf("the dry run's JSON: %w: %s", err, estimate)
 		}
-		start := time.Now()
-		_, state, err := call("run", study, "-o", filepath.Join(dir, "run"))
+		_, used, err := call(ctx, "", nil, program, "run", study, "-o", run)
 		if err != nil {
 			return nil, err
 		}
-		return metrics{"images": float64(costs[0].Samples), "stated": costs[0].Total.Seconds(), "s": time.Since(start).Seconds(),
-			"cpu-s": (state.UserTime() + state.SystemTime()).Seconds(), "MiB-peak": peakMiB(state)}, os.RemoveAll(dir)
-	}
+		used["images"], used["stated"] = float64(costs[0].Samples), costs[0].Total.Seconds()
+		return used, nil
+	}}
 }

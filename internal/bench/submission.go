@@ -3,13 +3,10 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -21,16 +18,14 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A submission is the run folder (the results) of a study that is divided into many cluster tasks
-// (see package cluster), all but one of which have ended. Each task measures a model on all samples
-// or on a shard, one of several parts of them. The merge then combines the shards and writes scores
-// and report. Noether itself makes the files, except those that say which tasks have ended. The
-// model is a small convolution, and a shard has 32 samples, so that reading and writing files takes
-// most of the time.
+// A submission is the run folder of a study that is divided into many cluster tasks, all but one of
+// which have ended. Noether itself makes the files, except those that say which tasks have ended.
+// The model is a small convolution, and a shard has 32 samples, so that reading and writing files
+// takes most of the time.
 type submission struct{ models, shards int }
 
-// build makes the folder and returns its path. The merge at the end has not run, and the state (the
-// saved sums of the measures) of the last shard of the last model is missing.
+// build makes the folder and returns its path. The merge has not run, and the state of the last
+// shard of the last model is missing.
 func (s submission) build(ctx context.Context, r *runner) (string, error) {
 	name := fmt.Sprintf("submission-%dx%d", s.models, s.shards)
 	dir := filepath.Join(r.work, name)
@@ -45,16 +40,12 @@ func (s submission) build(ctx context.Context, r *runner) (string, error) {
 	if err := s.writeStudies(dir); err != nil {
 		return "", err
 	}
-	call := func(args ...string) error {
-		c := exec.CommandContext(ctx, program, args...)
-		c.Dir = dir
-		if out, err := c.CombinedOutput(); err != nil {
-			return fmt.Errorf("noether %s: %w: %s", strings.Join(args, " "), err, bytes.TrimSpace(out))
-		}
-		return nil
+	noether := func(args ...string) error {
+		_, _, err := call(ctx, dir, nil, append([]string{program}, args...)...)
+		return err
 	}
 	// --calibrate 0s: the costs of the models are not measured before they are divided into tasks.
-	if err := call("cluster", "submit", "study.yaml", "--kubernetes", "--profile", "profile.yaml", "-o", "run", "--calibrate", "0s",
+	if err := noether("cluster", "submit", "study.yaml", "--kubernetes", "--profile", "profile.yaml", "-o", "run", "--calibrate", "0s",
 		"--tasks", strconv.Itoa(s.models*s.shards)); err != nil {
 		return "", err
 	}
@@ -68,7 +59,7 @@ func (s submission) build(ctx context.Context, r *runner) (string, error) {
 		if i == s.shards {
 			study = "without-last.yaml"
 		}
-		if err := call("run", study, "-o", "run", "--shard", fmt.Sprintf("%d/%d", i, s.shards)); err != nil {
+		if err := noether("run", study, "-o", "run", "--shard", fmt.Sprintf("%d/%d", i, s.shards)); err != nil {
 			return "", err
 		}
 	}
@@ -102,8 +93,7 @@ func (s submission) build(ctx context.Context, r *runner) (string, error) {
 	return run, nil
 }
 
-// writeStudies writes the model, the study, a study without its last model, and the profile (the
-// settings of the cluster).
+// writeStudies writes the model, the study, a study without its last model, and the profile.
 func (s submission) writeStudies(dir string) error {
 	if err := os.Mkdir(dir, 0o777); err != nil {
 		return err
@@ -186,11 +176,10 @@ var (
 	lastMerge = step{args: []string{"merge", "RUN"}, before: []string{"cluster", "task", "RUN", "TASK"}}
 )
 
-// source returns a source (a function that runs a benchmark) for a step. Its metrics are the
-// processor time ("cpu-s"), the peak of the memory ("MiB-peak"), and the number of system calls on
-// paths in the folder ("operations"), which strace records in a second run.
-func (s submission) source(step step) source {
-	return func(ctx context.Context, r *runner) (metrics, error) {
+// source returns a source for a step. Its metrics are those of call, and the number of system calls
+// on paths in the folder ("operations"), which strace records in a second run.
+func (s submission) source(step step) *source {
+	return &source{func(ctx context.Context, r *runner) (metrics, error) {
 		folder, err := s.build(ctx, r)
 		if err != nil {
 			return nil, err
@@ -205,11 +194,14 @@ func (s submission) source(step step) source {
 		}
 		run := filepath.Join(r.work, "copy")
 		trace := filepath.Join(r.work, "trace")
-		replace := strings.NewReplacer("RUN", run, "TASK", strconv.Itoa(last))
-		call := func(wrapper ...string) (*os.ProcessState, error) {
+		noether := func(wrapper, args []string) (metrics, error) {
+			_, used, err := call(ctx, "", nil, r.replace(slices.Concat(wrapper, []string{program}, args), "RUN", run, "TASK", strconv.Itoa(last))...)
+			return used, err
+		}
+		measure := func(wrapper ...string) (metrics, error) {
 			defer os.RemoveAll(run)
-			if out, err := exec.CommandContext(ctx, "cp", "-a", folder, run).CombinedOutput(); err != nil {
-				return nil, fmt.Errorf("copying the folder: %w: %s", err, bytes.TrimSpace(out))
+			if _, _, err := call(ctx, "", nil, "cp", "-a", folder, run); err != nil {
+				return nil, err
 			}
 			if step.change != nil {
 				if err := step.change(s, run); err != nil {
@@ -217,88 +209,69 @@ func (s submission) source(step step) source {
 				}
 			}
 			if step.before != nil {
-				if _, err := execute(ctx, append([]string{program}, step.before...), replace); err != nil {
+				if _, err := noether(nil, step.before); err != nil {
 					return nil, err
 				}
 			}
-			return execute(ctx, slices.Concat(wrapper, []string{program}, step.args), replace)
+			return noether(wrapper, step.args)
 		}
-		state, err := call()
+		used, err := measure()
 		if err != nil {
 			return nil, err
 		}
-		if _, err := call("strace", "-f", "-qq", "-y", "-e", "trace=%file,getdents64,fsync", "-o", trace); err != nil {
+		if _, err := measure("strace", "-f", "-qq", "-y", "-e", "trace=%file,getdents64,fsync", "-o", trace); err != nil {
 			return nil, err
 		}
-		operations, err := countLines(trace, run)
-		return metrics{"cpu-s": (state.UserTime() + state.SystemTime()).Seconds(), "MiB-peak": peakMiB(state), "operations": float64(operations)}, err
-	}
-}
-
-// countLines returns the number of lines of a file that contain a text.
-func countLines(file, text string) (int, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return 0, err
-	}
-	defer f.Close()
-	n := 0
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
-		if strings.Contains(lines.Text(), text) {
-			n++
+		text, err := os.ReadFile(trace)
+		for line := range strings.Lines(string(text)) {
+			if strings.Contains(line, run) {
+				used["operations"]++
+			}
 		}
-	}
-	return n, lines.Err()
-}
-
-// execute runs a command whose arguments have placeholders.
-func execute(ctx context.Context, command []string, replace *strings.Replacer) (*os.ProcessState, error) {
-	c := exec.CommandContext(ctx, command[0])
-	for _, a := range command[1:] {
-		c.Args = append(c.Args, replace.Replace(a))
-	}
-	if out, err := c.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("%s: %w: %s", strings.Join(c.Args, " "), err, bytes.TrimSpace(out))
-	}
-	return c.ProcessState, nil
+		return used, err
+	}}
 }
 
 // removeShard removes the state of the first shard of the model that lacks the last one, so that
 // the last shard is not the last to finish.
 func removeShard(s submission, run string) error {
-	suffix := func(i int) string { return fmt.Sprintf(".%dof%d.bin", i, s.shards) }
-	firsts, err := filepath.Glob(filepath.Join(run, "states", "*"+suffix(1)))
+	// The name of a log of states begins with the model and the shard.
+	logs := func(shard int) ([]string, error) {
+		return filepath.Glob(filepath.Join(run, "states", fmt.Sprintf("*.%dof%d.*.log", shard, s.shards)))
+	}
+	firsts, err := logs(1)
 	if err != nil {
 		return err
 	}
+	lasts, err := logs(s.shards)
+	if err != nil {
+		return err
+	}
+	model := func(log string) string { return strings.SplitN(filepath.Base(log), ".", 2)[0] }
 	for _, first := range firsts {
-		if _, err := os.Stat(strings.TrimSuffix(first, suffix(1)) + suffix(s.shards)); err != nil {
+		if !slices.ContainsFunc(lasts, func(last string) bool { return model(last) == model(first) }) {
 			return os.Remove(first)
 		}
 	}
 	return fmt.Errorf("no model lacks its last shard in %s", run)
 }
 
-// submissions returns the rows of a table of benchmarks, one for each size of a submission. lastOf
-// splits a source in two, so that two cells of a row show metrics of the same run.
+// submissions returns a row for each size of a submission.
 func submissions() []row {
 	var rows []row
 	for _, s := range []submission{{1000, 1}, {10000, 1}, {100, 100}} {
-		task, taskMetrics := lastOf(s.source(lastTask))
-		merge, mergeMetrics := lastOf(s.source(lastMerge))
-		status, statusMetrics := lastOf(s.source(statusOf))
+		task, merge, status := s.source(lastTask), s.source(lastMerge), s.source(statusOf)
 		text := fmt.Sprintf("%d models", s.models)
 		if s.shards > 1 {
 			text += fmt.Sprintf(" in %d shards", s.shards)
 		}
 		out := row{text: map[string]string{"submission": text}, cells: []cell{
 			{column: "last task", from: task, metric: "cpu-s", unit: "s", memory: "MiB-peak"},
-			{column: "operations of the last task", from: taskMetrics, metric: "operations"},
+			{column: "operations of the last task", from: task, metric: "operations"},
 			{column: "`status`", from: status, metric: "cpu-s", unit: "s", memory: "MiB-peak"},
-			{column: "operations of `status`", from: statusMetrics, metric: "operations"},
+			{column: "operations of `status`", from: status, metric: "operations"},
 			{column: "merge", from: merge, metric: "cpu-s", unit: "s", memory: "MiB-peak"},
-			{column: "operations of the merge", from: mergeMetrics, metric: "operations"},
+			{column: "operations of the merge", from: merge, metric: "operations"},
 		}}
 		if s.shards > 1 {
 			out.cells = append(out.cells, cell{column: "operations of another task", from: s.source(anotherTask), metric: "operations"})

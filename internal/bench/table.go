@@ -20,8 +20,8 @@ type table struct {
 	rows    []row
 }
 
-// A row is one task, measured by one or more sources: benchmarks of Noether, and of the peer, the
-// program that it is compared with, such as PyTorch.
+// A row is one task, measured by sources of Noether and of the peer, the program that it is
+// compared with.
 type row struct {
 	text  map[string]string // texts in the row, by column
 	cells []cell
@@ -33,20 +33,23 @@ type row struct {
 // A cell is one measured number.
 type cell struct {
 	column string
-	from   source
+	from   *source
 	metric string // of the source, such as "images/s"
 	unit   string // in the table; "": a count. Seconds and milliseconds are times, all others rates
 	memory string // the metric of the source that is its peak memory in MiB; "": none
-	once   bool   // measured in the first round (repetition) only
+	once   bool   // measured in the first round only
 }
 
 // metrics are the results of one process by name, which for a Go benchmark is the unit.
 type metrics map[string]float64
 
-// A source runs a benchmark in a process of its own. The runner holds what benchmarks need: test
-// binaries, models and data. errSkip reports that the benchmark cannot run on this machine.
-type source func(ctx context.Context, r *runner) (metrics, error)
+// A source runs a benchmark in a process of its own. Cells of a row with one source show metrics of
+// the same run.
+type source struct {
+	run func(ctx context.Context, r *runner) (metrics, error)
+}
 
+// errSkip reports that a benchmark cannot run on this machine.
 var errSkip = errors.New("not measured here")
 
 // A measurement is what a stored table holds in one column of a row. For a cell, Value is the
@@ -69,24 +72,28 @@ type results struct {
 	Rows    []map[string]measurement `json:"rows"`
 }
 
-// measure measures all rows. A round measures each cell of a row once. Cells that cannot be
-// measured stay empty. The caller sets Date and Machine of the results.
+// measure measures all rows, each cell once in a round. Cells that cannot be measured stay empty.
 func (t table) measure(ctx context.Context, r *runner, rounds int) (results, error) {
 	out := results{Columns: t.columns}
 	for _, row := range t.rows {
 		values := make([][]float64, len(row.cells))
 		memory := make([]float64, len(row.cells))
 		for round := range rounds {
+			done := map[*source]metrics{}
 			for i, c := range row.cells {
 				if round > 0 && c.once {
 					continue
 				}
-				m, err := c.from(ctx, r)
-				if errors.Is(err, errSkip) {
-					continue
+				m, ok := done[c.from]
+				if !ok {
+					var err error
+					if m, err = c.from.run(ctx, r); err != nil && !errors.Is(err, errSkip) {
+						return out, fmt.Errorf("%v: %s: %w", row.text, c.column, err)
+					}
+					done[c.from] = m
 				}
-				if err != nil {
-					return out, fmt.Errorf("%v: %s: %w", row.text, c.column, err)
+				if m == nil {
+					continue
 				}
 				v, ok := m[c.metric]
 				if !ok {

@@ -3,10 +3,8 @@
 package main
 
 import (
-	"context"
 	_ "embed"
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"github.com/noether-ml/noether/internal/turbojpeg"
@@ -20,14 +18,9 @@ const (
 	noether = "Noether"
 )
 
-// tables are all tables, in the order in which they are measured. A cell of a row is one measured
-// number. A ratio tells how many times as fast as its peer Noether is; the peer is the reference
-// implementation of the same task in Python. Slow tables are measured only if the command line
-// names them. In arguments, $DATA is the folder of test data, $PEERS that of the peers, and $WORK a
-// temporary folder.
-//
-// SEIS is a measure of Noether: package measure/seis. torch_cka is a Python package, and ReSi
-// (Klabunde et al.) a benchmark of similarity measures, whose computations are timed in numpy.
+// tables are all tables, in the order in which they are measured. A ratio tells how many times as
+// fast as its peer Noether is. In arguments, $DATA is the folder of test data, $PEERS that of the
+// peers, and $WORK a temporary folder.
 var tables = []table{
 	{name: "tasks", columns: []string{"work", "rounds", pytorch, noether, "ratio"}, rows: []row{
 		rate("forward, ResNet-18 at 224, batch 8, every tensor read", "images/s",
@@ -35,7 +28,7 @@ var tables = []table{
 		rate("forward, ResNet-18 at 224, batch 8, its 17 ReLUs read", "images/s",
 			peer("bench.py", "taps", "resnet18", "224", "8", "relu"), golang("internal/model", "LayersRelu$", 10, "NOETHER_BENCH_MODEL=model:resnet18:224"), "peak-MiB"),
 		rate("effective invariance, ResNet-20, CIFAR-10 test set, three rotations", "images/s",
-			peer("bench.py", "ei", "cifar_resnet20", "$DATA/cifar10/test_batch.bin"), golang("internal/study", "EffectiveInvariance$", 1), "MiB-peak"),
+			peer("bench.py", "ei", "cifar_resnet20", "$DATA/cifar10/test_batch.bin"), golang("internal/study/run", "EffectiveInvariance$", 1), "MiB-peak"),
 		seis("SEIS at the 19 convolutions of a ResNet-20, 2,000 CIFAR-10 pairs, the two scores", "scores", true),
 		seis("SEIS at the 19 convolutions of a ResNet-20, 2,000 CIFAR-10 pairs, with the null", "null", false),
 		seis("SEIS at the 19 convolutions of a ResNet-20, 2,000 CIFAR-10 pairs, with null and interval", "null-and-interval", false),
@@ -56,10 +49,7 @@ var tables = []table{
 		photographs("the same as WebP", "webp"),
 		loader("the JPEG files read by two workers (a DataLoader of PyTorch), per second of the clock"),
 	}},
-	// The column share is the time of decoding and of all else as a percentage of the engine's, ONNX
-	// Runtime's.
 	{name: "studies", columns: []string{studyColumn, "rounds", engineTime, decodingTime, otherTime, share}, rows: studyTimes()},
-	// A shard is a part of the samples of a study that one process measures.
 	{name: "shards", columns: []string{shardColumn, "rounds", passTime, openingTime, scoringTime}, rows: shards()},
 	{name: "commands", columns: []string{commandColumn, "time"}, rows: commands()},
 	{name: "seis-size", columns: []string{"SEIS at the 19 convolutions of a ResNet-20", "time"}, rows: []row{
@@ -73,15 +63,11 @@ var tables = []table{
 	{name: "networks-memory", slow: true, rows: networkMemories(), columns: []string{"network", valuesRead + ": PyTorch", valuesRead + ": Noether",
 		"batch 1: PyTorch", "batch 1: Noether", "batch 8: PyTorch", "batch 8: Noether"}},
 	{name: "distances-memory", slow: true, rows: distanceMemories(), columns: []string{"network", "PyTorch, batch 1", "PyTorch, batch 8", noether}},
-	// A unit is one value of a layer: one channel at one position.
 	{name: "firing-memory", columns: []string{"units", "images", "processor time", "peak memory"}, rows: unitMemory()},
-	// A submission is a study divided into tasks for the nodes of a cluster. The last task is the one
-	// that ends after all others: it also computes the scores of its model. Another task only saves
-	// sums. Operations are system calls on paths in the run folder, which holds the results.
+	// The last task also computes the scores of its model. Another task only saves sums. Operations
+	// are system calls on paths in the run folder.
 	{name: "submission", slow: true, rows: submissions(), columns: []string{"submission", "last task", "operations of the last task", "operations of another task",
 		"`status`", "operations of `status`", "merge", "operations of the merge"}},
-	// These cells are those of a study: one is one measure of one model on one data set, under one
-	// transformation value, in one trial (repetition of all random draws).
 	{name: "cells", slow: true, rows: manyCells(), columns: []string{cellsColumn, "time", "processor time"}},
 	{name: "gpu", slow: true, rows: gpus(), columns: []string{gpuWork, "rounds", gpuPeer, gpuNoether, "ratio", gpuCPU}},
 	{name: "report", columns: []string{"page", "size", "processor time of the main thread", "wall-clock time"}, rows: []row{
@@ -90,12 +76,10 @@ var tables = []table{
 	}},
 }
 
-// rate returns a row that compares the rates of a peer and of Noether. Function peer runs a Python
-// script of the peers, and golang a benchmark of a Go package of Noether, a number of times. ofPeer
-// is a script whose JSON has per_second and peak_mib. ofNoether is a benchmark with the rate as the
-// metric named by metric, and the peak memory as that named by memory ("": the memory of neither is
-// measured).
-func rate(work, metric string, ofPeer, ofNoether source, memory string) row {
+// rate returns a row that compares the rates of a peer and of Noether. The peer has the metrics
+// per_second and peak_mib. Noether has the rate as the metric named by metric, and the peak memory
+// as that named by memory ("": the memory of neither is measured).
+func rate(work, metric string, ofPeer, ofNoether *source, memory string) row {
 	peakOfPeer := ""
 	if memory != "" {
 		peakOfPeer = "peak_mib"
@@ -106,9 +90,8 @@ func rate(work, metric string, ofPeer, ofNoether source, memory string) row {
 	}}
 }
 
-// seis returns a row on the measure SEIS, see package measure/seis. Its two scores are invariance
-// and equivariance, and a null is the value of a score by chance. If compared is set it has a
-// cell of the peer in PyTorch, which takes minutes and so is measured once.
+// seis returns a row on the measure SEIS. If compared is set it has a cell of the peer in PyTorch,
+// which takes minutes and so is measured once.
 func seis(work, benchmark string, compared bool) row {
 	r := row{text: map[string]string{"work": work}}
 	if compared {
@@ -116,34 +99,25 @@ func seis(work, benchmark string, compared bool) row {
 		r.cells = append(r.cells, cell{column: pytorch, from: peer("bench.py", "seis", "cifar_resnet20", "$DATA/cifar10/test_batch.bin", "2000"),
 			metric: "seconds", unit: "s", memory: "peak_mib", once: true})
 	}
-	r.cells = append(r.cells, cell{column: noether, from: golang("internal/study", "SEIS/"+benchmark+"$", 1), metric: "s/op", unit: "s", memory: "MiB-peak"})
+	r.cells = append(r.cells, cell{column: noether, from: golang("internal/study/run", "SEIS/"+benchmark+"$", 1), metric: "s/op", unit: "s", memory: "MiB-peak"})
 	return r
 }
 
 // photographs returns a row on the decoding of photographs. PIL first converts them to format,
 // unless it is "". environment holds variables for Noether, as NAME=VALUE.
 func photographs(text, format string, environment ...string) row {
-	dir, setting, convert := "$DATA/imagenet-samples", "NOETHER_BENCH_PHOTOS=", func(s source) source { return s }
+	dir, setting, convert := "$DATA/imagenet-samples", "NOETHER_BENCH_PHOTOS=", func(s *source) *source { return s }
 	if format != "" {
 		dir = "$WORK/photos-" + format
 		setting += "dir:" + dir
-		convert = func(s source) source { return converted(format, s) }
+		convert = func(s *source) *source {
+			return prepared("photos-"+format, s, "photos.py", "$DATA/imagenet-samples", "--convert", format, dir)
+		}
 	}
 	return row{text: map[string]string{"per second of processor time": text}, ratios: []string{"ratio"}, cells: []cell{
 		{column: "PIL and torchvision", from: convert(peer("internal/bench/photos.py", dir)), metric: "per_second", unit: "images"},
 		{column: noether, from: convert(golang("dataset", "Photographs$", 10, append(environment, setting)...)), metric: "images/s", unit: "images"},
 	}}
-}
-
-// converted converts the photographs to a format, then runs a source on them.
-func converted(format string, then source) source {
-	return func(ctx context.Context, r *runner) (metrics, error) {
-		name := "photos-" + format
-		if _, err := r.once(ctx, name, "", python(), "internal/bench/photos.py", filepath.Join(r.data, "imagenet-samples"), "--convert", format, filepath.Join(r.work, name)); err != nil {
-			return nil, err
-		}
-		return then(ctx, r)
-	}
 }
 
 // loader returns a row on reading files by several workers, per second of wall-clock time.
@@ -154,26 +128,24 @@ func loader(text string) row {
 	}}
 }
 
-// size returns a row on the time of SEIS for a number of pairs: an image and its transformed
-// version.
+// size returns a row on the time of SEIS for a number of pairs.
 func size(text, benchmark string) row {
 	return row{text: map[string]string{"SEIS at the 19 convolutions of a ResNet-20": text}, cells: []cell{
-		{column: "time", from: golang("internal/study", "SEIS/"+benchmark+"$", 1), metric: "s/op", unit: "s", memory: "MiB-peak", once: true},
+		{column: "time", from: golang("internal/study/run", "SEIS/"+benchmark+"$", 1), metric: "s/op", unit: "s", memory: "MiB-peak", once: true},
 	}}
 }
 
-// firstRuns returns a row for each of six networks of different families. firstRun times what a
-// newcomer does: init, which writes a study, then a dry run, which predicts the time, and the run.
+// firstRuns returns a row for each of six networks of different families.
 func firstRuns() []row {
 	var rows []row
 	for _, net := range []string{"squeezenet1_1", "resnet18", "mobilenet_v2", "resnet50", "convnext_tiny", "vit_b_16"} {
-		first, same := lastOf(firstRun(net))
+		from := firstRun(net)
 		rows = append(rows, row{text: map[string]string{"network": net}, cells: []cell{
-			{column: "time", from: first, metric: "s", unit: "s"},
-			{column: "images", from: same, metric: "images"},
-			{column: "time predicted by the dry run", from: same, metric: "stated", unit: "s"},
-			{column: "processor time", from: same, metric: "cpu-s", unit: "s"},
-			{column: "peak memory", from: same, metric: "MiB-peak", unit: "MiB"},
+			{column: "time", from: from, metric: "s", unit: "s"},
+			{column: "images", from: from, metric: "images"},
+			{column: "time predicted by the dry run", from: from, metric: "stated", unit: "s"},
+			{column: "processor time", from: from, metric: "cpu-s", unit: "s"},
+			{column: "peak memory", from: from, metric: "MiB-peak", unit: "MiB"},
 		}})
 	}
 	return rows
@@ -197,27 +169,10 @@ func similarities() []row {
 
 const gridWork = "all pairs of layers of two networks"
 
-// lastOf returns two sources for two cells of a row: first runs from, and again returns the metrics
-// of that run without running it once more.
-func lastOf(from source) (first, again source) {
-	var last metrics
-	first = func(ctx context.Context, r *runner) (metrics, error) {
-		var err error
-		last, err = from(ctx, r)
-		return last, err
-	}
-	return first, func(context.Context, *runner) (metrics, error) {
-		if last == nil {
-			return nil, errSkip
-		}
-		return last, nil
-	}
-}
-
 // grid returns a benchmark of all pairs of layers of two networks. size is "SAMPLES LAYERS WIDTH",
 // where the width is the number of values of a layer. With the width 0 the layers are the pooled
 // maps of a ResNet-56: 16, 32 and 64 channels.
-func grid(statistics, size, threads string) source {
+func grid(statistics, size, threads string) *source {
 	return golang("measure/similarity", "Grid/^"+statistics+"$", 1, "NOETHER_BENCH_GRID="+size, "GOMAXPROCS="+threads, "OPENBLAS_NUM_THREADS="+threads)
 }
 
@@ -236,18 +191,18 @@ func grids() []row {
 		{"the same, with intervals and nulls", pooled, "moments-with-intervals", "", "", "1"},
 		{"10 x 10 layers of 4,096 values, 1,000 samples: `linear-cka`, as ReSi", full, "linear-cka", "resi", "2", "1"},
 	} {
-		byNoether, byNoetherAgain := lastOf(grid(r.statistics, r.size, r.threads))
+		byNoether := grid(r.statistics, r.size, r.threads)
 		out := row{text: map[string]string{gridWork: r.text}}
-		cpu, clock := cell{column: "Noether, processor time", from: byNoether, metric: "cpu-s", unit: "s"}, cell{column: "Noether, time", from: byNoetherAgain, metric: "s/op", unit: "s"}
+		cpu, clock := cell{column: "Noether, processor time", from: byNoether, metric: "cpu-s", unit: "s"}, cell{column: "Noether, time", from: byNoether, metric: "s/op", unit: "s"}
 		if r.peer == "" {
 			out.cells = []cell{cpu, clock}
 		} else {
 			size := strings.Fields(r.size)
-			byPeer, byPeerAgain := lastOf(peer("internal/bench/grid.py", r.peer, size[0], size[1], r.step, size[2], r.threads))
+			byPeer := peer("internal/bench/grid.py", r.peer, size[0], size[1], r.step, size[2], r.threads)
 			out.ratios = []string{"ratio", "ratio of times"}
 			out.cells = []cell{
 				{column: "numpy, processor time", from: byPeer, metric: "cpu", unit: "s"}, cpu,
-				{column: "numpy, time", from: byPeerAgain, metric: "seconds", unit: "s"}, clock,
+				{column: "numpy, time", from: byPeer, metric: "seconds", unit: "s"}, clock,
 			}
 		}
 		rows = append(rows, out)
@@ -284,7 +239,7 @@ func networks(ofPeer, metric, unit, threads string) []row {
 		title, outputs, _ := strings.Cut(strings.Join(f[5:], " "), ", ")
 		settings := []string{"NOETHER_BENCH_MODEL=model:" + net + ":" + side, "NOETHER_BENCH_SIZE=" + side, "NOETHER_BENCH_BATCH=" + batch,
 			"NOETHER_BENCH_LAYERS=" + layers, "NOETHER_BENCH_THREADS=" + threads}
-		script := func(kept string) source {
+		script := func(kept string) *source {
 			return peer("internal/bench/networks.py", "$PEERS", net, side, batch, kept, threads)
 		}
 		rows = append(rows, row{text: map[string]string{"network": title, "other outputs read": outputs}, ratios: []string{"ratio", "ratio, these outputs"}, cells: []cell{
@@ -308,11 +263,10 @@ func networkMemories() []row {
 	var rows []row
 	for _, n := range largeNetworks {
 		r := row{text: map[string]string{"network": n[1]}}
-		add := func(program, metric, read, batch string, from source) {
-			first, again := lastOf(from)
-			r.cells = append(r.cells, cell{column: "batch " + batch + ": " + program, from: first, metric: metric, unit: "MiB", once: true})
+		add := func(program, metric, read, batch string, from *source) {
+			r.cells = append(r.cells, cell{column: "batch " + batch + ": " + program, from: from, metric: metric, unit: "MiB", once: true})
 			if batch == "1" {
-				r.cells = append(r.cells, cell{column: valuesRead + ": " + program, from: again, metric: read, unit: "MiB", once: true})
+				r.cells = append(r.cells, cell{column: valuesRead + ": " + program, from: from, metric: read, unit: "MiB", once: true})
 			}
 		}
 		for _, batch := range []string{"1", "8"} {
@@ -346,9 +300,8 @@ measures: [distance]
 	return rows
 }
 
-// unitMemory returns rows on the firing rates (fractions of inputs on which a unit is active) of
-// many units within a bound of memory. Combinations that need many passes (readings of the images
-// from first to last) over all layers are left out.
+// unitMemory returns rows on the firing rates of many units within a bound of memory. Combinations
+// that need many passes over all layers are left out.
 func unitMemory() []row {
 	var rows []row
 	for _, group := range []struct{ units, benchmark, images string }{
@@ -366,8 +319,7 @@ func unitMemory() []row {
 	return rows
 }
 
-// page returns a row on a report, the HTML page of a run's scores, in the browser. A view is one
-// opening of the page.
+// page returns a row on a report in the browser.
 func page(text, benchmark string) row {
 	from := golang("internal/report/html", "FirstView/"+benchmark+"$", 5)
 	return row{text: map[string]string{"page": text}, cells: []cell{

@@ -23,11 +23,10 @@ const (
 	maxLayers = 12
 )
 
-// Choose returns eight to twelve layers along the depth of a network: the stem (the layers before
-// the first block), the ends of blocks, among them the last of each stage, and the input of the
-// classifier. A small network may have fewer layers. layers are those that can be measured, with
-// their axes and the shape of one sample. input and output are the tensors between which the
-// network lies.
+// Choose returns eight to twelve layers along the depth of a network: the stem, the ends of blocks,
+// among them the last of each stage, and the input of the classifier. A small network may have
+// fewer layers. layers are those that can be measured, with their axes and the shape of one sample.
+// input and output are the tensors between which the network lies.
 func Choose(g *onnx.Model, input, output string, layers []tensor.Layer) []Layer {
 	measurable := map[string]tensor.Layer{}
 	for _, l := range layers {
@@ -123,10 +122,10 @@ func (c *chooser) add(tensor string, node int, k kind) {
 	c.found = append(c.found, candidate{layer: l, node: node, kind: k})
 }
 
-// addBlocks adds the cuts that end blocks. A cut is a tensor that every path from the input to the
-// output goes through, and its step is the nodes after the cut before, up to it. A step joins if it
-// ends in the sum or concatenation of branches with weights. A block without a residual connection,
-// such as those of MobileNet that change the size, ends where a residual block starts.
+// addBlocks adds the cuts that end blocks. The step of a cut is the nodes after the cut before, up
+// to it. A step joins if it ends in the sum or concatenation of branches with weights. A block
+// without a residual connection, such as those of MobileNet that change the size, ends where a
+// residual block starts.
 func (c *chooser) addBlocks() {
 	cuts := c.path.cuts
 	end := -1 // index of the last cut of the block before
@@ -179,8 +178,7 @@ func (c *chooser) blockEnd(i int) int {
 }
 
 // representative returns the index of the cut from first to last that represents a block:
-// preferably one after an activation function, and with known axes of positions (pixels or tokens)
-// and channels.
+// preferably one after an activation function, and with known axes of positions and channels.
 func (c *chooser) representative(first, last int) int {
 	best := first
 	for i := first + 1; i <= last; i++ {
@@ -192,7 +190,7 @@ func (c *chooser) representative(first, last int) int {
 	return best
 }
 
-// hasClearAxes reports whether a tensor can be measured, has one channel axis (C) and, if it has
+// hasClearAxes reports whether a tensor can be measured, has one channel axis and, if it has
 // positions, known axes of them: H and W of pixels, or T of tokens.
 func (c *chooser) hasClearAxes(name string) bool {
 	l, ok := c.layers[name]
@@ -230,9 +228,9 @@ func (c *chooser) mixed(f candidate) bool {
 // inside dense blocks, and those of networks with parallel branches.
 func (c *chooser) addJoins() {
 	cuts := c.cutNames()
-	for _, j := range c.path.joins() {
-		if c.hasClearAxes(j.tensor) && !cuts[j.tensor] {
-			c.add(j.tensor, j.node, block)
+	for _, i := range c.path.joins() {
+		if sum := c.path.nodes[i].Output[0]; c.hasClearAxes(sum) && !cuts[sum] {
+			c.add(sum, i, block)
 		}
 	}
 	c.sort()
@@ -260,7 +258,8 @@ func (c *chooser) addActivations() {
 	cuts, hasBlocks := c.cutNames(), len(c.found) > 0
 	for i, n := range c.path.nodes {
 		tensor := n.Output[0]
-		gate := positions(c.layers[tensor]) == 1 && len(c.layers[tensor].Axes) > 2 // weights of channels (squeeze-and-excitation)
+		// Weights of channels (squeeze-and-excitation).
+		gate := positions(c.layers[tensor]) == 1 && len(c.layers[tensor].Axes) > 2
 		if !activations[n.GetOpType()] || !c.hasClearAxes(tensor) || gate || hasBlocks && !cuts[tensor] {
 			continue
 		}

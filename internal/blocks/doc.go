@@ -1,6 +1,5 @@
 // Package blocks chooses some layers along the depth of a network: the ends of its blocks and
-// stages, and the layer that its classifier reads. A layer is a tensor of the graph, and a stage a
-// run of blocks of one resolution.
+// stages, and the layer that its classifier reads. A stage is a run of blocks of one resolution.
 //
 // It analyses the structure of the graph, not the names of its tensors, so the choice does not
 // depend on the program that exported the network. Most networks are a chain of blocks. Between two

@@ -21,11 +21,10 @@ const maxInBlock = 64
 
 // Outline returns the operations between the input and the outputs of a network in the order of
 // computation. They are grouped, for a drawing that can fold groups. A block is a part of the
-// network between two cuts, tensors that every path from the input to the outputs goes through,
-// such as a residual block. A block whose branches join is a group. In other parts of the network,
-// and in blocks of more than maxInBlock (64) operations, a group is an operation with weights and
-// the operations that follow it. An operation reads only from its own group and from groups with
-// smaller numbers.
+// network between two cuts, such as a residual block. A block whose branches join is a group. In
+// other parts of the network, and in blocks of more than maxInBlock (64) operations, a group is an
+// operation with weights and the operations that follow it. An operation reads only from its own
+// group and from groups with smaller numbers.
 func Outline(g *onnx.Model, input string, outputs ...string) []Operation {
 	p := findPath(g, input, outputs...)
 	groups := p.groups()

@@ -103,7 +103,8 @@ func (p *path) findCuts(input string, needed map[string]bool) {
 			last[name] = i
 		}
 	}
-	reach, from := last[input], -1 // index of the last reader of the tensors so far; node of the previous cut
+	// Index of the last reader of the tensors so far; node of the previous cut.
+	reach, from := last[input], -1
 	for i, n := range p.nodes {
 		outputs := slices.DeleteFunc(slices.Clone(n.Output), func(out string) bool { return !needed[out] })
 		if reach <= i && len(outputs) == 1 {
@@ -118,12 +119,13 @@ func (p *path) findCuts(input string, needed map[string]bool) {
 
 // A step describes the nodes between a cut and the previous cut.
 type step struct {
-	op        string // operator of the last node
-	products  int    // nodes that multiply by weights, or two tensors
-	parallel  bool   // there are several nodes, which are in branches: a chain would have a cut at each
-	attention bool   // there is a softmax, or an operator for attention
-	conv      bool   // there is a convolution whose kernel has more than one position
-	reduces   bool   // some node pools, resizes or normalises
+	op       string // operator of the last node
+	products int    // nodes that multiply by weights, or two tensors
+	// There are several nodes, which are in branches: a chain would have a cut at each.
+	parallel  bool
+	attention bool // there is a softmax, or an operator for attention
+	conv      bool // there is a convolution whose kernel has more than one position
+	reduces   bool // some node pools, resizes or normalises
 }
 
 // stepBetween describes the nodes after index from, up to index to.

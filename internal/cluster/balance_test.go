@@ -12,8 +12,7 @@ import (
 )
 
 // drawCosts returns random costs of 1 to 40 models: the seconds to open a model, to process all
-// samples and to compute the scores. A shard is a part of the samples that consists of whole blocks
-// of consecutive samples, so there are at most Blocks shards. Measured: the costs are not guesses.
+// samples and to compute the scores. Measured: the costs are not guesses.
 func drawCosts(t *rapid.T) []Cost {
 	n := rapid.IntRange(1, 40).Draw(t, "models")
 	costs := make([]Cost, n)
@@ -26,7 +25,6 @@ func drawCosts(t *rapid.T) []Cost {
 }
 
 // checkCoverage checks that every model is processed exactly once: whole, or in all of its shards.
-// A task is one job of the cluster, with whole models or with a shard of one.
 func checkCoverage(t interface{ Fatalf(string, ...any) }, costs []Cost, tasks []Task) {
 	shards := map[string]map[study.Shard]int{}
 	for _, task := range tasks {

@@ -13,9 +13,8 @@ import (
 )
 
 // kubernetesSubmission returns a submission, a study divided into tasks for a cluster. The first of
-// its three tasks measures two models, and each of the others a shard (a part of the samples) of a
-// third model. Its profile holds the settings of the cluster; the claim is the persistent volume
-// claim that is mounted.
+// its three tasks measures two models, and each of the others a shard of a third model. Its profile
+// holds the settings of the cluster; the claim is the persistent volume claim that is mounted.
 func kubernetesSubmission(t *testing.T) *Submission {
 	t.Helper()
 	p, err := ParseProfile("k8s.yaml", []byte(`
@@ -118,8 +117,7 @@ func TestManifest(t *testing.T) {
 	}
 }
 
-// TestManifestErrors checks profiles without a claim or image, and run folders (those of the
-// results) outside the mount.
+// TestManifestErrors checks profiles without a claim or image, and run folders outside the mount.
 func TestManifestErrors(t *testing.T) {
 	t.Parallel()
 	for run, change := range map[string]func(*KubernetesProfile){

@@ -3,7 +3,6 @@ package cluster
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -47,24 +46,13 @@ func Logs(run string, s *Submission, tasks []int, merge bool, lines int) ([]Log,
 	return out, nil
 }
 
-// tail returns at most the last n lines of a file, of its last MiB, each made printable.
+// tail returns at most the last n lines of a file, each made printable.
 func tail(path string, n int) ([]string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	// Of a shorter file, all is read.
-	_, err = f.Seek(-mebibyte, io.SeekEnd)
-	whole := err != nil
-	raw, err := io.ReadAll(f)
+	raw, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
 	lines := strings.Split(strings.TrimRight(string(raw), "\n"), "\n")
-	if !whole && len(lines) > 1 {
-		lines = lines[1:] // the first line is incomplete
-	}
 	lines = lines[max(0, len(lines)-n):]
 	for i := range lines {
 		lines[i] = printable(lines[i])

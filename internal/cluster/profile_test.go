@@ -105,8 +105,7 @@ func FuzzProfile(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// A submission is a study divided into tasks: here one, with the first of two shards (parts
-		// of the samples) of a model. /run is the folder of its results.
+		// /run is the folder of its results.
 		s := &Submission{Number: 1, Profile: p, Tasks: []Task{{Models: []string{"m"}, Shard: study.Shard{Index: 1, Count: 2}}}}
 		script, _, err := Slurm{}.Scripts("/run", "study", s)
 		if err != nil {

@@ -36,7 +36,7 @@ batch: 8
 `
 
 // A fixture holds a Slurm cluster, the compiled program and a folder with a study, its models and a
-// profile (settings of the jobs).
+// profile.
 type fixture struct {
 	slurm        *slurmtest.Cluster
 	dir, program string
@@ -45,8 +45,7 @@ type fixture struct {
 }
 
 // TestSlurm runs studies as jobs of a real Slurm cluster, with failures of jobs and of the
-// controller. A task is a job that measures some models, or a shard (a part of the samples) of one.
-// The merge is a job that combines the results of all tasks.
+// controller.
 func TestSlurm(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -94,9 +93,8 @@ func TestSlurm(t *testing.T) {
 // twelveShards runs twelve tasks, one of which is killed, and restarts the controller.
 func (f *fixture) twelveShards(t *testing.T) {
 	run := filepath.Join(f.dir, "twelve")
-	// Without calibration (a short run that measures the time of a model) the cost of a model is
-	// its parameters times its inputs, which are equal, so each model has four shards. Measured
-	// costs would vary, since tests run in parallel.
+	// Without calibration the cost of a model is its parameters times its inputs, which are equal,
+	// so each model has four shards. Measured costs would vary, since tests run in parallel.
 	s := f.submit(t, "study.yaml", run, "--tasks", "12", "--calibrate", "0s")
 	if len(s.Tasks) != 12 || s.Tasks[0].Shard.Count != 4 {
 		t.Fatalf("the tasks are %+v, want 12, each one of four shards of a model", s.Tasks)
@@ -114,7 +112,7 @@ func (f *fixture) twelveShards(t *testing.T) {
 		t.Errorf("task %d was killed and has started %d times, want 2 or more", killed, task.Start)
 	}
 	f.sameScores(t, run)
-	if left, _ := filepath.Glob(filepath.Join(run, "states", "*.bin")); len(left) > 0 {
+	if left, _ := filepath.Glob(filepath.Join(run, "states", "*.log")); len(left) > 0 {
 		t.Errorf("states remain: %v", left)
 	}
 	if out, code := f.run(t, "cluster", "retry", run); code != 0 || !strings.Contains(out, "every task is done") {
@@ -127,13 +125,12 @@ func (f *fixture) twelveShards(t *testing.T) {
 	})
 }
 
-// killAfterSave waits until a task has saved a state (the running sums of unfinished scores), kills
-// it by SIGKILL, and returns its number.
+// killAfterSave waits until a task has saved a state, kills it by SIGKILL, and returns its number.
 func (f *fixture) killAfterSave(t *testing.T, run string, s *cluster.Submission) (killed int) {
 	t.Helper()
 	waitUntil(t, "a task to save something", func() bool {
 		for i, task := range s.Tasks {
-			saved, _ := filepath.Glob(filepath.Join(run, "states", "*."+task.Shard.String()+".bin"))
+			saved, _ := filepath.Glob(filepath.Join(run, "states", "*"+task.Shard.String()+".*.log"))
 			state, ok := readTaskFile(run, i+1)
 			if ok && state.State == cluster.Running && len(saved) > 0 && syscall.Kill(state.PID, syscall.SIGKILL) == nil {
 				killed = i + 1
@@ -203,7 +200,7 @@ func (f *fixture) outOfMemory(t *testing.T) {
 // SIGSTOP, and returns the task's file.
 func stopAfterSave(t *testing.T, run string) (held cluster.TaskState) {
 	waitUntil(t, "a task to save something", func() bool {
-		saved, _ := filepath.Glob(filepath.Join(run, "states", "*.bin"))
+		saved, _ := filepath.Glob(filepath.Join(run, "states", "*.log"))
 		var ok bool
 		held, ok = readTaskFile(run, 1)
 		return ok && len(saved) > 0 && syscall.Kill(held.PID, syscall.SIGSTOP) == nil
@@ -434,7 +431,7 @@ func readRows(t *testing.T, run string) []scores.Row {
 }
 
 // sameScores compares the scores of a run with those without a cluster, to 1e-6: values, intervals
-// and nulls (the values that chance alone gives).
+// and nulls.
 func (f *fixture) sameScores(t *testing.T, run string) {
 	t.Helper()
 	got := readRows(t, run)

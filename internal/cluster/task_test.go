@@ -28,8 +28,7 @@ batch: 16
 `
 
 // prepared returns a run folder, which holds the results of a study, with a submission (the study
-// divided into tasks), and the options to run the tasks with. A task is one job of a scheduler: a
-// run of some models, or of a shard (a part of the samples) of one.
+// divided into tasks), and the options to run the tasks with.
 func prepared(t *testing.T, scheduler string, tasks ...Task) (run string, s *Submission, o study.Options) {
 	t.Helper()
 	dir := t.TempDir()
@@ -392,8 +391,7 @@ func TestCosts(t *testing.T) {
 		t.Fatal(err)
 	}
 	work := workOf(t, run, o)
-	// The cells are two measures at two angles. A block is a range of samples that shards do not
-	// divide, here 15 of 300.
+	// The cells are two measures at two angles.
 	if len(work) != 2 || work[0].Forwards != 900 || work[0].Cells != 4 || work[0].Blocks != 20 {
 		t.Fatalf("the work is %+v, want two models, the first of 900 samples, 4 cells and 20 blocks", work)
 	}

@@ -11,8 +11,7 @@ import (
 	"github.com/noether-ml/noether/internal/spelling"
 )
 
-// A Decoder is a type that decodes itself from a Node (a value in a YAML file, with its kind and
-// position) because its YAML has several forms.
+// A Decoder is a type that decodes itself from a Node because its YAML has several forms.
 type Decoder interface {
 	DecodeNode(n *Node) error
 }

@@ -1,5 +1,4 @@
-// Package demo holds three small classifiers of shapes, and the study that compares them: a file
-// that says what noether measures.
+// Package demo holds three small classifiers of shapes, and the study that compares them.
 //
 //   - plain is a convolutional network that was trained on upright shapes only (turned by at most
 //     15 degrees).
@@ -28,12 +27,16 @@ func Write(folder string) (study string, err error) {
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return "", fmt.Errorf("writing the demo: %w", err)
 	}
-	for _, name := range []string{"plain.onnx", "augmented.onnx", "symmetric.onnx", "demo.yaml"} {
-		data, err := files.ReadFile(name)
-		if err != nil {
-			return "", err
+	entries, err := files.ReadDir(".")
+	if err != nil {
+		return "", err
+	}
+	for _, e := range entries {
+		data, err := files.ReadFile(e.Name())
+		if err == nil {
+			err = atomicfile.Write(filepath.Join(folder, e.Name()), data)
 		}
-		if err := atomicfile.Write(filepath.Join(folder, name), data); err != nil {
+		if err != nil {
 			return "", fmt.Errorf("writing the demo: %w", err)
 		}
 	}

@@ -58,8 +58,8 @@ func TestWriteWheel(t *testing.T) {
 		}
 	}
 	at := func(name string) string { return filepath.Join(folder, name) }
-	w := wheel{version: "1.2.3", tag: "py3-none-any", module: at("m"), readme: at("README.md"), licence: at("LICENSE"),
-		binaries: map[string]string{"noether": at("program")}, share: at("share"), notices: []byte("n"), sbom: []byte("{}")}
+	w := wheel{tag: "py3-none-any", module: at("m"), readme: at("README.md"), licence: at("LICENSE"),
+		bundle: bundle{version: "1.2.3", binaries: map[string]string{"noether": at("program")}, share: at("share"), notices: []byte("n"), sbom: []byte("{}")}}
 	path, err := writeWheel(at("dist"), w)
 	if err != nil {
 		t.Fatal(err)

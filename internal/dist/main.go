@@ -83,12 +83,10 @@ func build(out, commit string, withArchive bool) error {
 	if err != nil {
 		return err
 	}
-	binaries := map[string]string{name: program, library.name: library.path}
-	wheel, err := writeWheel(out, wheel{
-		version: pythonVersion(about.Noether), tag: "py3-none-" + tag,
-		module: filepath.Join("python", "noether"), readme: "README.md", licence: "LICENSE",
-		binaries: binaries, share: share, notices: notices, sbom: sbom,
-	})
+	content := bundle{version: about.Noether, binaries: map[string]string{name: program, library.name: library.path}, share: share, notices: notices, sbom: sbom}
+	ofWheel := content
+	ofWheel.version = pythonVersion(about.Noether)
+	wheel, err := writeWheel(out, wheel{bundle: ofWheel, tag: "py3-none-" + tag, module: filepath.Join("python", "noether"), readme: "README.md", licence: "LICENSE"})
 	if err != nil {
 		return err
 	}
@@ -96,7 +94,7 @@ func build(out, commit string, withArchive bool) error {
 	if !withArchive {
 		return nil
 	}
-	archive, err := writeArchive(out, release{version: about.Noether, binaries: binaries, share: share, notices: notices, sbom: sbom})
+	archive, err := writeArchive(out, content)
 	if err != nil {
 		return err
 	}

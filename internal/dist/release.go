@@ -16,52 +16,47 @@ import (
 	"github.com/noether-ml/noether/internal/atomicfile"
 )
 
-// A release is the content of an archive.
-type release struct {
+// A bundle is what a wheel and a release's archive have in common.
+type bundle struct {
 	version       string
-	binaries      map[string]string // paths of noether and ONNX Runtime, by name in the archive
+	binaries      map[string]string // paths of noether and ONNX Runtime, by name
 	share         string            // path of a folder of manual pages and shell completions, arranged as in /usr/share
 	notices, sbom []byte            // licences, and list (CycloneDX), of third-party software
 }
 
 // writeArchive writes noether-VERSION-OS-ARCH.tar.gz, with all files in a folder of that name, and
 // returns its path. Equal contents give equal files.
-func writeArchive(out string, r release) (path string, err error) {
-	name := "noether-" + r.version + "-" + runtime.GOOS + "-" + runtime.GOARCH
-	members := map[string]member{
-		"THIRD_PARTY_NOTICES": {content: r.notices}, "noether.cdx.json": {content: r.sbom}, "LICENSE-onnxruntime": {content: runtimeLicence},
+func writeArchive(out string, b bundle) (path string, err error) {
+	name := "noether-" + b.version + "-" + runtime.GOOS + "-" + runtime.GOARCH
+	all := members{
+		"THIRD_PARTY_NOTICES": {content: b.notices}, "noether.cdx.json": {content: b.sbom}, "LICENSE-onnxruntime": {content: runtimeLicence},
 	}
 	for _, file := range []string{"LICENSE", "README.md", "docs/CHANGELOG.md"} {
-		content, err := os.ReadFile(file)
-		if err != nil {
+		if err := all.add(filepath.Base(file), file, false); err != nil {
 			return "", err
 		}
-		members[filepath.Base(file)] = member{content: content}
 	}
-	for name, file := range r.binaries {
-		content, err := os.ReadFile(file)
-		if err != nil {
+	for name, file := range b.binaries {
+		if err := all.add(name, file, true); err != nil {
 			return "", err
 		}
-		members[name] = member{content, true}
 	}
-	if err := addFolder(members, "share", r.share, func(string) bool { return true }); err != nil {
+	if err := all.addFolder("share", b.share, func(string) bool { return true }); err != nil {
 		return "", err
 	}
 	if err := os.MkdirAll(out, 0o777); err != nil {
 		return "", err
 	}
 	path = filepath.Join(out, name+".tar.gz")
-	return path, atomicfile.WriteFunc(path, func(w io.Writer) error { return writeMembers(w, name, members) })
+	return path, atomicfile.WriteFunc(path, func(w io.Writer) error { return writeMembers(w, name, all) })
 }
 
-// writeMembers writes a compressed archive of members (contents of files, executable or not), by
-// their paths in a folder.
-func writeMembers(w io.Writer, folder string, members map[string]member) error {
+// writeMembers writes a compressed archive of a folder with the members.
+func writeMembers(w io.Writer, folder string, all members) error {
 	zipped := gzip.NewWriter(w)
 	archive := tar.NewWriter(zipped)
-	for _, file := range slices.Sorted(maps.Keys(members)) {
-		m := members[file]
+	for _, file := range slices.Sorted(maps.Keys(all)) {
+		m := all[file]
 		header := &tar.Header{Name: folder + "/" + file, Mode: 0o644, Size: int64(len(m.content)), Format: tar.FormatPAX}
 		if m.executable {
 			header.Mode = 0o755

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -24,11 +25,9 @@ var runtimeLicence []byte
 
 // A wheel is the content of a Python wheel.
 type wheel struct {
-	version, tag            string            // tag: Python's compatibility tag, such as py3-none-win_amd64
-	module, readme, licence string            // the folder of the module, and files
-	binaries                map[string]string // files of the folder noether/bin, by name
-	share                   string            // path of a folder of manual pages and shell completions; "": none
-	notices, sbom           []byte            // licences and list (software bill of materials) of third-party software; nil: none
+	bundle
+	tag                     string // Python's compatibility tag, such as py3-none-win_amd64
+	module, readme, licence string // the folder of the module, and files
 }
 
 // A member is a file of a wheel or of a release's archive.
@@ -37,10 +36,34 @@ type member struct {
 	executable bool
 }
 
+type members map[string]member
+
+// add adds the file at a path.
+func (all members) add(name, path string, executable bool) error {
+	content, err := os.ReadFile(path)
+	all[name] = member{content, executable}
+	return err
+}
+
+// addFolder adds the files of a folder below the path prefix. wanted gets their names with slashes,
+// relative to the folder, and selects them.
+func (all members) addFolder(prefix, folder string, wanted func(name string) bool) error {
+	return filepath.WalkDir(folder, func(file string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		relative, err := filepath.Rel(folder, file)
+		if err != nil || !wanted(filepath.ToSlash(relative)) {
+			return err
+		}
+		return all.add(path.Join(prefix, filepath.ToSlash(relative)), file, false)
+	})
+}
+
 // writeWheel writes a wheel into a folder and returns its path. The same content makes the same
 // file.
 func writeWheel(folder string, w wheel) (string, error) {
-	members, err := w.members()
+	all, err := w.members()
 	if err != nil {
 		return "", err
 	}
@@ -48,8 +71,8 @@ func writeWheel(folder string, w wheel) (string, error) {
 	archive := zip.NewWriter(&raw)
 	record := ""
 	info := w.info()
-	for _, name := range slices.Sorted(maps.Keys(members)) {
-		m := members[name]
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		m := all[name]
 		if err := add(archive, name, m); err != nil {
 			return "", err
 		}
@@ -74,60 +97,25 @@ func writeWheel(folder string, w wheel) (string, error) {
 func (w wheel) info() string { return "noether-" + w.version + ".dist-info" }
 
 // members returns all files of a wheel but RECORD, by name.
-func (w wheel) members() (map[string]member, error) {
-	members := map[string]member{}
-	err := addFolder(members, "noether", w.module, func(name string) bool { return strings.HasSuffix(name, ".py") || path.Base(name) == "py.typed" })
-	if err == nil && w.share != "" {
-		err = addFolder(members, "noether-"+w.version+".data/data/share", w.share, func(string) bool { return true })
+func (w wheel) members() (members, error) {
+	info := w.info()
+	all := members{
+		info + "/LICENSE-onnxruntime":    {content: runtimeLicence},
+		info + "/THIRD_PARTY_NOTICES":    {content: w.notices},
+		info + "/sboms/noether.cdx.json": {content: w.sbom},
+		info + "/WHEEL":                  {content: fmt.Appendf(nil, "Wheel-Version: 1.0\nGenerator: noether\nRoot-Is-Purelib: false\nTag: %s\n", w.tag)},
+		info + "/entry_points.txt":       {content: []byte("[console_scripts]\nnoether = noether.__main__:main\n")},
 	}
-	if err != nil {
-		return nil, err
+	err := all.addFolder("noether", w.module, func(name string) bool { return strings.HasSuffix(name, ".py") || path.Base(name) == "py.typed" })
+	if err == nil {
+		err = all.addFolder("noether-"+w.version+".data/data/share", w.share, func(string) bool { return true })
 	}
 	for name, file := range w.binaries {
-		content, err := os.ReadFile(file)
-		if err != nil {
-			return nil, err
-		}
-		members["noether/bin/"+name] = member{content, true}
+		err = errors.Join(err, all.add("noether/bin/"+name, file, true))
 	}
-	licence, err := os.ReadFile(w.licence)
-	if err != nil {
-		return nil, err
-	}
-	readme, err := os.ReadFile(w.readme)
-	if err != nil {
-		return nil, err
-	}
-	info := w.info()
-	members[info+"/LICENSE"] = member{content: licence}
-	members[info+"/LICENSE-onnxruntime"] = member{content: runtimeLicence}
-	if w.notices != nil {
-		members[info+"/THIRD_PARTY_NOTICES"] = member{content: w.notices}
-	}
-	if w.sbom != nil {
-		members[info+"/sboms/noether.cdx.json"] = member{content: w.sbom}
-	}
-	members[info+"/METADATA"] = member{content: append([]byte(w.metadata()), readme...)}
-	members[info+"/WHEEL"] = member{content: fmt.Appendf(nil, "Wheel-Version: 1.0\nGenerator: noether\nRoot-Is-Purelib: false\nTag: %s\n", w.tag)}
-	members[info+"/entry_points.txt"] = member{content: []byte("[console_scripts]\nnoether = noether.__main__:main\n")}
-	return members, nil
-}
-
-// addFolder adds the files of a folder to members, below the path prefix. wanted gets their names
-// with slashes, relative to the folder, and selects them.
-func addFolder(members map[string]member, prefix, folder string, wanted func(name string) bool) error {
-	return filepath.WalkDir(folder, func(file string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		relative, err := filepath.Rel(folder, file)
-		if err != nil || !wanted(filepath.ToSlash(relative)) {
-			return err
-		}
-		content, err := os.ReadFile(file)
-		members[path.Join(prefix, filepath.ToSlash(relative))] = member{content: content}
-		return err
-	})
+	err = errors.Join(err, all.add(info+"/LICENSE", w.licence, false), all.add(info+"/METADATA", w.readme, false))
+	all[info+"/METADATA"] = member{content: append([]byte(w.metadata()), all[info+"/METADATA"].content...)}
+	return all, err
 }
 
 // metadata returns the fields of METADATA. The readme follows them in the file.

@@ -4,8 +4,7 @@ package dynlib
 
 import "github.com/ebitengine/purego"
 
-// open loads a shared library (RTLD_LAZY: symbols are resolved at their first use; RTLD_LOCAL:
-// other libraries do not see them), and returns its handle.
+// open loads a shared library, and returns its handle.
 func open(name string) (uintptr, error) {
 	return purego.Dlopen(name, purego.RTLD_LAZY|purego.RTLD_LOCAL)
 }

@@ -64,8 +64,8 @@ func (c *Cache) DataFiles(ctx context.Context, address, extension string) ([]str
 	return out, nil
 }
 
-// storedData returns the snapshot (a commit with its files) of a data set that the hub's cache has,
-// with those of its files that are stored, and reports whether there are any.
+// storedData returns the snapshot of a data set that the hub's cache has, with those of its files
+// that are stored, and reports whether there are any.
 func (h *Hub) storedData(a uri.Hub) (*snapshot, bool) {
 	s, _ := h.stored(a)
 	s.files = nil

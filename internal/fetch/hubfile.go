@@ -51,9 +51,9 @@ func (s *snapshot) absenceMark(name string) string {
 	return filepath.Join(s.folder(), ".no_exist", s.commit, filepath.FromSlash(name))
 }
 
-// stored returns the commit that the revision of an address (a branch, a tag or a commit) stood for
-// at the last download, with the files that the hub's cache has in the folders in which the model
-// can be. It reports whether there are any.
+// stored returns the commit that the revision of an address stood for at the last download, with
+// the files that the hub's cache has in the folders in which the model can be. It reports whether
+// there are any.
 func (h *Hub) stored(a uri.Hub) (*snapshot, bool) {
 	s := &snapshot{hub: h, address: a, commit: a.Revision}
 	if !uri.Commit.MatchString(a.Revision) {

@@ -74,8 +74,8 @@ func (c *Cache) hubModel(ctx context.Context, address string, external func(file
 
 // complete returns the path of the model's file if the cache has all of the model: the file, the
 // external files, which the function external lists, and each file that describes it, or the mark
-// (an empty file of the cache) that the repository has no such file. If the hub is offline, the
-// files that describe it may be missing.
+// that the repository has no such file. If the hub is offline, the files that describe it may be
+// missing.
 func (s *snapshot) complete(external func(string) ([]string, error)) (string, error) {
 	if len(s.files) == 0 {
 		return "", fmt.Errorf("no file of revision %s is known", s.address.Revision)

@@ -39,7 +39,7 @@ type body struct {
 	version   string // an ETag or a time; "" if unknown, and the download cannot be resumed
 }
 
-// open starts the transfer of the content of a target (a parsed URL).
+// open starts the transfer of the content of a target.
 func (c *Cache) open(ctx context.Context, t target, r request) (*body, error) {
 	switch t.url.Scheme {
 	case "https", "http":

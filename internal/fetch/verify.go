@@ -72,8 +72,7 @@ func rememberIntact(path, sum string) {
 }
 
 // serves reports whether the cache has the content with a SHA-256 in a form that suffices for a
-// target (a URL to download): the downloaded file or, if t.tree is set, also just the files of the
-// archive in a folder (a tree).
+// target: the downloaded file or, if t.tree is set, also just the files of the archive in a folder.
 func (c *Cache) serves(ctx context.Context, t target, sum string) bool {
 	return sum != "" && t.tree && c.treeIsIntact(ctx, sum) || c.has(sum)
 }

@@ -3,6 +3,7 @@
 package filelock
 
 import (
+	"errors"
 	"io"
 	"os"
 
@@ -23,9 +24,9 @@ func Shared(path string) io.Closer {
 	return f
 }
 
-// TryExclusive takes an exclusive lock on a file or a folder. free is false if another process holds
-// a lock, path cannot be opened, or the file system has no locks. A file that does not exist is
-// free and has no lock.
+// TryExclusive takes an exclusive lock on a file or a folder. free is false if another process
+// holds a lock, path cannot be opened, or the file system has no locks. A file that does not exist
+// is free and has no lock.
 func TryExclusive(path string) (lock io.Closer, free bool) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -36,4 +37,16 @@ func TryExclusive(path string) (lock io.Closer, free bool) {
 		return nil, false
 	}
 	return f, true
+}
+
+// Held reports whether another process holds a lock on a file. It is false for a file that cannot
+// be opened, and on a file system without locks, for which known is false.
+func Held(path string) (held, known bool) {
+	f, err := os.OpenFile(path, os.O_RDWR, 0) // on NFS an exclusive lock needs a file that can be written
+	if err != nil {
+		return false, os.IsNotExist(err)
+	}
+	defer f.Close()
+	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	return errors.Is(err, unix.EWOULDBLOCK), err == nil || errors.Is(err, unix.EWOULDBLOCK)
 }

@@ -28,11 +28,12 @@ const (
 	OpRename              // renames a file or a folder
 	OpRemove              // removes a file or an empty folder
 	OpRemoveAll           // removes a folder with all that is in it
+	OpTruncate            // cuts a file
 )
 
 // String returns the name of the operation.
 func (o Op) String() string {
-	return [...]string{"mkdir", "create", "write", "sync", "rename", "remove", "remove all"}[o]
+	return [...]string{"mkdir", "create", "write", "sync", "rename", "remove", "remove all", "truncate"}[o]
 }
 
 // A Change is a change of a file or a folder.
@@ -41,6 +42,7 @@ type Change struct {
 	Path string
 	To   string // the new path of OpRename
 	Data []byte // the data of OpWrite, valid during the call of the observer
+	Size int64  // the new size of OpTruncate
 }
 
 // An Observer is called in place of a change. It calls do to make the change, or not, and returns
@@ -160,12 +162,6 @@ func Rename(from, to string) error {
 	return change(Change{Op: OpRename, Path: from, To: to}, func() error { return os.Rename(from, to) })
 }
 
-// Replace renames a file, and replaces the file that has its new name if there is one. Unlike
-// os.Rename, it does not look first whether that is a folder: the system refuses a folder anyway.
-func Replace(from, to string) error {
-	return change(Change{Op: OpRename, Path: from, To: to}, func() error { return replace(from, to) })
-}
-
 // SyncDir syncs the entries of a folder, so that a rename survives a loss of power. Errors are
 // ignored: not every system can sync a folder.
 func SyncDir(dir string) {
@@ -180,17 +176,14 @@ func SyncDir(dir string) {
 	})
 }
 
-// A File is a new file.
-type File struct {
-	path string
-	file handle
-}
+// A File is a new file, which is written at its end.
+type File struct{ file *os.File }
 
 // Create creates a file that must not exist.
 func Create(path string, mode fs.FileMode) (*File, error) {
-	f := &File{path: path}
+	f := &File{}
 	err := change(Change{Op: OpCreate, Path: path}, func() (err error) {
-		f.file, err = create(path, mode)
+		f.file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL|os.O_APPEND, mode)
 		return err
 	})
 	if err != nil {
@@ -201,17 +194,28 @@ func Create(path string, mode fs.FileMode) (*File, error) {
 
 // Write implements io.Writer.
 func (f *File) Write(data []byte) (n int, err error) {
-	err = change(Change{Op: OpWrite, Path: f.path, Data: data}, func() (err error) {
+	err = change(Change{Op: OpWrite, Path: f.file.Name(), Data: data}, func() (err error) {
 		n, err = f.file.Write(data)
 		return err
 	})
 	return n, err
 }
 
+// Truncate cuts the file to a size.
+func (f *File) Truncate(size int64) error {
+	return change(Change{Op: OpTruncate, Path: f.file.Name(), Size: size}, func() error { return f.file.Truncate(size) })
+}
+
 // Sync writes the file's data to the disk.
 func (f *File) Sync() error {
-	return change(Change{Op: OpSync, Path: f.path}, f.file.Sync)
+	return change(Change{Op: OpSync, Path: f.file.Name()}, f.file.Sync)
 }
+
+// ReadAt implements io.ReaderAt.
+func (f *File) ReadAt(p []byte, at int64) (int, error) { return f.file.ReadAt(p, at) }
+
+// Stat describes the file, which may have been renamed or removed.
+func (f *File) Stat() (fs.FileInfo, error) { return f.file.Stat() }
 
 // Close closes the file. Further calls are errors.
 func (f *File) Close() error { return f.file.Close() }

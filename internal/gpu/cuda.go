@@ -7,8 +7,8 @@ import (
 	"github.com/noether-ml/noether/internal/dynlib"
 )
 
-// CUDA returns the adapters (graphics processors) that NVIDIA's driver lists, in its order; ONNX
-// Runtime uses the first. It returns none where the driver is missing.
+// CUDA returns the adapters that NVIDIA's driver lists, in its order; ONNX Runtime uses the first.
+// It returns none where the driver is missing.
 func CUDA() []Adapter {
 	name := "libcuda.so.1"
 	if runtime.GOOS == "windows" {

@@ -20,7 +20,7 @@ const (
 	maxHeaps               = 16            // VK_MAX_MEMORY_HEAPS
 )
 
-// vulkanKinds holds the Kind (how an adapter is built) of each VkPhysicalDeviceType, from 0.
+// vulkanKinds holds the Kind of each VkPhysicalDeviceType, from 0.
 var vulkanKinds = []Kind{Other, Integrated, Discrete, Virtual, Software}
 
 // applicationInfo is VkApplicationInfo. In it and the structures below, structure is the field
@@ -101,8 +101,8 @@ type vulkan struct {
 	extensions      func(device uintptr, layer unsafe.Pointer, count *uint32, list *extension) int32
 }
 
-// Vulkan returns the adapters (GPUs) that Vulkan drivers offer, emulated ones last. It returns none
-// where the Vulkan loader (libvulkan1 on Debian) or drivers are missing, such as on macOS.
+// Vulkan returns the adapters that Vulkan drivers offer, emulated ones last. It returns none where
+// the Vulkan loader (libvulkan1 on Debian) or drivers are missing, such as on macOS.
 func Vulkan() []Adapter {
 	name := "libvulkan.so.1"
 	if runtime.GOOS == "windows" {

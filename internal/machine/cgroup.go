@@ -2,6 +2,7 @@ package machine
 
 import (
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -20,11 +21,7 @@ func (e environment) groups(controller string) []string {
 		if len(fields) != 3 {
 			continue
 		}
-		matches := fields[1] == controller
-		for _, c := range strings.Split(fields[1], ",") {
-			matches = matches || controller != "" && c == controller
-		}
-		if !matches {
+		if !slices.Contains(strings.Split(fields[1], ","), controller) {
 			continue
 		}
 		base := "/sys/fs/cgroup"

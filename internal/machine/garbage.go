@@ -23,9 +23,9 @@ func BoundGarbage(memory int64) {
 var unused []byte
 
 // AllowGarbage sets Go's default, garbage as large as the live heap, for work on the plan or the
-// records of many cells. A study (a list of measurements to make) is planned and recorded by cells,
-// its units of work. Records are full of pointers, so with the limit of BoundGarbage collections
-// would take a third of the time. The function restore sets the limit that held before the call.
+// records of many cells. Records are full of pointers, so with the limit of BoundGarbage
+// collections would take a third of the time. The function restore sets the limit that held before
+// the call.
 func AllowGarbage() (restore func()) {
 	before := debug.SetGCPercent(100)
 	return func() { debug.SetGCPercent(before) }

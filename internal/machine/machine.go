@@ -19,8 +19,7 @@ import (
 )
 
 // Cores returns the number of cores that this process may use, at least 1: the least of the
-// affinity mask, GOMAXPROCS, the cgroup quota (rounded up) and what Slurm, a job scheduler, gives
-// each task.
+// affinity mask, GOMAXPROCS, the cgroup quota (rounded up) and what Slurm gives each task.
 func Cores() int { return cores(environment{}) }
 
 // MemoryLimit returns the memory limit in bytes: the lesser of the cgroup limit and what Slurm

@@ -2,9 +2,9 @@
 // experiments, runs, and their parameters, tags, metrics and artifacts.
 //
 // It keeps to the limits of the interface: it replaces characters in names, truncates long values,
-// and logs in batches of at most 1,000 items, 100 parameters, 100 tags and 1 MB. Artifacts are
-// uploaded through the server if it offers that (addresses that start with mlflow-artifacts:). If
-// it names a store such as S3 instead, uploads return ErrArtifacts.
+// and logs in batches of less than 1 MB. Artifacts are uploaded through the server if it offers
+// that (addresses that start with mlflow-artifacts:). If it names a store such as S3 instead,
+// uploads return ErrArtifacts.
 package mlflow
 
 import (
@@ -20,13 +20,12 @@ import (
 	"time"
 )
 
-// The limits of the interface: numbers per batch, and lengths in bytes.
+// Limits: numbers per batch, and lengths in bytes. In JSON a byte takes at most six.
 const (
-	maxItems  = 1000
-	maxParams = 100     // and tags
-	maxBytes  = 900_000 // of a batch, whose JSON may have 1 MB
-	maxName   = 250
-	maxText   = 5000 // of a tag; a parameter may be a little longer
+	maxMetrics = 1000
+	maxPairs   = 25 // parameters or tags; the interface takes 100, of 1 MB in all
+	maxName    = 250
+	maxText    = 5000 // of a tag; a parameter may be a little longer
 )
 
 // ErrArtifacts is returned if the server does not take artifacts itself.

@@ -26,22 +26,23 @@ type pair struct {
 	Value string `json:"value"`
 }
 
-// Log logs parameters, tags and metrics to a run of MLflow, in as many requests as its limits
-// (maxItems and so on) need; after an error, those of earlier requests remain logged. It leaves out
-// metrics that are not finite, which JSON cannot represent. Long values are truncated, and
-// characters that MLflow does not permit in names are replaced. Names that thereby become equal get
-// a number as suffix.
+// Log logs parameters, tags and metrics to a run of MLflow, in as many requests as its limits need;
+// after an error, those of earlier requests remain logged. It leaves out metrics that are not
+// finite, which JSON cannot represent. Long values are truncated, and characters that MLflow does
+// not permit in names are replaced. Names that thereby become equal get a number as suffix.
 func (r *Run) Log(ctx context.Context, params, tags map[string]string, metrics []Metric) error {
-	ps, ts := pairs(params), pairs(tags)
-	ms := named(metrics)
-	for len(ps)+len(ts)+len(ms) > 0 {
-		b := batch{Run: r.ID}
-		size := 200 // at least the bytes of the JSON so far
-		ps = fill(&b.Params, ps, &size, b.items)
-		ts = fill(&b.Tags, ts, &size, b.items)
-		for len(ms) > 0 && b.items() < maxItems && size < maxBytes {
-			b.Metrics, ms, size = append(b.Metrics, ms[0]), ms[1:], size+2*len(ms[0].Key)+120
-		}
+	var batches []batch
+	for part := range slices.Chunk(pairs(params), maxPairs) {
+		batches = append(batches, batch{Params: part})
+	}
+	for part := range slices.Chunk(pairs(tags), maxPairs) {
+		batches = append(batches, batch{Tags: part})
+	}
+	for part := range slices.Chunk(named(metrics), maxMetrics) {
+		batches = append(batches, batch{Metrics: part})
+	}
+	for _, b := range batches {
+		b.Run = r.ID
 		if err := r.client.call(ctx, http.MethodPost, "runs/log-batch", b, nil); err != nil {
 			return err
 		}
@@ -55,18 +56,6 @@ type batch struct {
 	Metrics []Metric `json:"metrics,omitempty"`
 	Params  []pair   `json:"params,omitempty"`
 	Tags    []pair   `json:"tags,omitempty"`
-}
-
-func (b *batch) items() int { return len(b.Metrics) + len(b.Params) + len(b.Tags) }
-
-// fill moves pairs into a batch until it is full, and returns the rest. size is a bound on the
-// batch's bytes, and items returns its number of items.
-func fill(to *[]pair, from []pair, size *int, items func() int) []pair {
-	for len(from) > 0 && len(*to) < maxParams && items() < maxItems && *size < maxBytes {
-		*size += 6*len(from[0].Value) + 2*len(from[0].Key) + 40 // at worst each byte is escaped
-		*to, from = append(*to, from[0]), from[1:]
-	}
-	return from
 }
 
 // pairs returns values as pairs with permitted names and lengths, sorted by key.

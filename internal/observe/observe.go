@@ -1,10 +1,5 @@
-// Package observe makes a run (one execution of a study) observable: structured logs, Prometheus
-// metrics, profiles and OpenTelemetry traces. Each is off by default.
-//
-// The metrics count samples and the cells of a study, the description of what is measured. A cell
-// is a unit of work: one measure of one model on one data set, under one transformation value, in
-// one trial (a repetition with other random draws). A view is a sample as a model gets it, clean
-// (not transformed) or transformed, so a sample may have several. The engine is ONNX Runtime.
+// Package observe makes a run observable: structured logs, Prometheus metrics, profiles and
+// OpenTelemetry traces. Each is off by default.
 package observe
 
 import (
@@ -34,9 +29,6 @@ import (
 	"github.com/noether-ml/noether/internal/webguard"
 )
 
-// formats are the formats of a log.
-var formats = []string{"text", "json"}
-
 // NewLogger returns a logger that writes lines in a format, text or json, from a level up: debug,
 // info, warn or error. Another format or level is an error.
 func NewLogger(w io.Writer, format, level string) (*slog.Logger, error) {
@@ -51,7 +43,7 @@ func NewLogger(w io.Writer, format, level string) (*slog.Logger, error) {
 	case "json":
 		return slog.New(slog.NewJSONHandler(w, o)), nil
 	}
-	return nil, fmt.Errorf("%q is not a log format: use %s", format, strings.Join(formats, " or "))
+	return nil, fmt.Errorf("%q is not a log format: use text or json", format)
 }
 
 // A Server serves metrics and profiles of the process.
@@ -90,22 +82,15 @@ func (s *Server) Close() error { return s.server.Close() }
 type collector struct{ stats *study.Stats }
 
 var (
-	samplesTotal = gauge("samples", "Samples that the run puts through the engine, each view counted.", "state")
-	cellsTotal   = gauge("cells", "Cells of the study.", "state")
-	failures     = counter("failures_total", "Cells, models and data sets that failed.")
-	samplesRead  = counter("samples_read_total", "Samples of data read, by outcome.", "outcome")
-	stageSeconds = counter("stage_seconds_total", "Time spent on each stage; decoding and transforming go on beside the engine.", "stage")
+	samplesTotal = describe("samples", "Samples that the run puts through the engine, each view counted.", "state")
+	cellsTotal   = describe("cells", "Cells of the study.", "state")
+	failures     = describe("failures_total", "Cells, models and data sets that failed.")
+	samplesRead  = describe("samples_read_total", "Samples of data read, by outcome.", "outcome")
+	stageSeconds = describe("stage_seconds_total", "Time spent on each stage; decoding and transforming go on beside the engine.", "stage")
 )
 
-// gauge describes a gauge whose values differ in the given labels.
-func gauge(name, help string, labels ...string) *prometheus.Desc {
+func describe(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("noether_"+name, help, labels, nil)
-}
-
-// counter describes a counter. Its description is like that of a gauge: Collect states which of the
-// two a metric is.
-func counter(name, help string, labels ...string) *prometheus.Desc {
-	return gauge(name, help, labels...)
 }
 
 // Describe implements prometheus.Collector.

@@ -35,9 +35,8 @@ func get(t *testing.T, url string) string {
 	return string(body)
 }
 
-// TestMetricsAndProfilesAreServed serves the counters of a study (a list of measurements to make)
-// that has not started: samples planned, and seconds spent on stages such as the engine, that is,
-// ONNX Runtime.
+// TestMetricsAndProfilesAreServed serves the counters of a study that has not started: samples
+// planned, and seconds spent on stages such as the engine, that is, ONNX Runtime.
 func TestMetricsAndProfilesAreServed(t *testing.T) {
 	t.Parallel()
 	s, err := Serve("localhost:0", &study.Stats{})

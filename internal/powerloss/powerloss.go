@@ -205,6 +205,8 @@ func (d *Disk) Next() (bool, error) {
 		parent.change(entryChange{name: {}})
 	case filesys.OpWrite:
 		n.data = append(n.data[:len(n.data):len(n.data)], c.Data...)
+	case filesys.OpTruncate:
+		n.data, n.synced = n.data[:c.Size:c.Size], min(n.synced, int(c.Size))
 	case filesys.OpSync:
 		n.sync()
 	case filesys.OpRename:

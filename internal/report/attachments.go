@@ -2,9 +2,8 @@ package report
 
 import "os"
 
-// Attachments are the contents of a run folder (the results of one execution of a study), besides
-// its scores, that a report shows. All are optional. A contact sheet is an image that shows several
-// samples side by side.
+// Attachments are the contents of a run folder, besides its scores, that a report shows. All are
+// optional.
 type Attachments struct {
 	Distributions []Distribution // histograms over samples, or over the units of a layer
 	Omitted       []Omission     // distributions that are left out, by measure
@@ -18,8 +17,8 @@ type Attachments struct {
 }
 
 // ReadAttachments reads the attachments of a run folder except for Replicates, which come from its
-// cells (files with the scores of one measure; see NewReplicates). A file that cannot be read
-// results in a note instead of an error, so that a damaged image does not prevent the report.
+// cells. A file that cannot be read results in a note instead of an error, so that a damaged image
+// does not prevent the report.
 func ReadAttachments(dir string) Attachments {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

@@ -28,14 +28,12 @@ type Chart struct {
 	Title string `json:"title"`
 	Mark  Mark   `json:"mark"`
 	// Table names the rows that the chart draws: "scores", "bins" of histograms, "ranks" of the
-	// units of a layer (a unit is one channel at one position), or "steps" of tuning curves (the
-	// responses of a unit to transformed versions of an input).
+	// units of a layer, or "steps" of tuning curves.
 	Table    string `json:"table"`
 	X        Axis   `json:"x"`
 	Y        Axis   `json:"y"`
 	Relative *Axis  `json:"relative,omitempty"` // horizontal axis of relative depth
-	// RelativeFirst says that depth (the number of nodes on the longest path from the input) is
-	// relative, from 0 to 1, unless a reader chooses otherwise.
+	// RelativeFirst says that depth is relative, from 0 to 1, unless a reader chooses otherwise.
 	RelativeFirst bool    `json:"relativeFirst,omitempty"`
 	Colour        []Field `json:"colour"`          // fields for colours, in order of preference
 	Spread        []Field `json:"spread"`          // fields that the axes show, and so neither colours nor panels
@@ -71,9 +69,7 @@ type Sides struct {
 	Across Field `json:"across,omitempty"` // "" for bars
 }
 
-// curveColours are the fields for the colours of curves and bars, in order of preference. A variant
-// is a version of a statistic, such as the kind of probe. A factor is a property to which the
-// samples of a score are limited, such as a class, or which a probe predicts.
+// curveColours are the fields for the colours of curves and bars, in order of preference.
 var curveColours = []Field{"model", "transform", "parameter", "data", "variant", "factor"}
 
 // The charts of score rows.
@@ -126,8 +122,7 @@ var (
 
 // Layers by layers come before models by models, and both before most other heat maps. The pairs of
 // factor and transformation by the parts of the transformation's range come first, as in Figure 8
-// of Plachouras et al. 2025. "reference" and "compared" are the two models of a comparison, and
-// "other" is its second layer.
+// of Plachouras et al. 2025.
 var tileSides = []Sides{
 	{"pair", "part"}, {"layer", "other"}, {"reference", "compared"}, {"factor", "transform"}, {"layer", "transform"}, {"layer", "parameter"},
 	{"layer", "model"}, {"factor", "layer"}, {"model", "transform"}, {"model", "factor"}, {"model", "data"}, {"data", "transform"},
@@ -183,7 +178,6 @@ func ChartsOf(m measure.Descriptor, rows []scores.Row, a Attachments) []Chart {
 	add(unitsChart, len(layersOfUnits) > 1)
 	add(tuningChart, slices.ContainsFunc(a.Curves, func(c TuningCurve) bool { return c.Measure == m.Name }))
 	first := m.Chart // the name of the chart to be shown first
-	// The field "name" is the transformation without the value of its parameter.
 	if grid || everyFactor(own) && Field("factor").varies(measures, own) && Field("name").varies(measures, own) {
 		first = heat.Name
 	}

@@ -40,9 +40,7 @@ func plainSentence(format string, args ...any) Sentence {
 // model is the most robust, and is the difference more than chance? Under which transformation are
 // scores worst? At which depth do the scores of layers fall under the first transformation? The
 // sentences follow from the scores by fixed rules. All compare scores by the intervals of their
-// differences, for which replicates has the scores without one group of samples each (see
-// Replicates). Most follow from the first Matrix: a statistic for each model (line) and
-// transformation (column).
+// differences. Most follow from the first Matrix.
 func Conclusions(rows []scores.Row, rec scores.Record, replicates *Replicates) []Sentence {
 	var out []Sentence
 	if all := Matrices(rows, rec.Measures); len(all) > 0 {
@@ -57,8 +55,7 @@ const (
 	minLead  = 0.01 // smallest lead of a model that is reported, as a fraction of the range
 )
 
-// byQuality returns cells (scores) of the matrix in order, the best first. m.about describes the
-// statistic, and m.rows[c.Row] is the score of a cell c.
+// byQuality returns cells of the matrix in order, the best first.
 func (m Matrix) byQuality(cells []MatrixCell) []MatrixCell {
 	cells = slices.Clone(cells)
 	slices.SortStableFunc(cells, func(a, b MatrixCell) int {

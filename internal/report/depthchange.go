@@ -16,17 +16,14 @@ const (
 	recovery = 0.5 // smallest share of a loss regained by a curve's end that the sentence mentions
 )
 
-// depthChange returns a sentence on how the first statistic of the curves over depth (the number of
-// nodes on the longest path from the input) becomes worse in each model, and at which depth.
-// replicates, the jackknife's, give intervals of differences between layers. Transformations are
-// tried in the order of the study, and the sentence is about the first under which some model
-// clearly becomes worse. Without one it is nil.
+// depthChange returns a sentence on how the first statistic of the curves over depth becomes worse
+// in each model, and at which depth. Transformations are tried in the order of the study, and the
+// sentence is about the first under which some model clearly becomes worse. Without one it is nil.
 func depthChange(rows []scores.Row, rec scores.Record, replicates *Replicates) Sentence {
 	panels := CurvePanels(rows, rec.Measures)
 	if len(panels) == 0 {
 		return nil
 	}
-	// A section is the part of the report on one measure, or on one of its two questions.
 	sections := Sections(rows, rec.Measures)
 	section := sections[slices.IndexFunc(sections, func(s Section) bool { return s.Key == panels[0].Section })]
 	// branch reports whether a shortcut passes by a row's layer, as in a residual block.

@@ -7,9 +7,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// Measures holds the descriptors (titles, ranges and so on) of the measures of some rows of the
-// table of scores, in display order. Each descriptor has only the statistics that the rows contain.
-// A row is one score, the value of one statistic.
+// Measures holds the descriptors of the measures of some rows, in display order. Each descriptor
+// has only the statistics that the rows contain.
 type Measures []measure.Descriptor
 
 // Describe returns the descriptors of the measures in rows. known holds the descriptors from the

@@ -44,9 +44,9 @@ const (
 // A Values function calls each with every value and its subject.
 type Values func(each func(Subject, float64)) error
 
-// Distribute computes histograms in two passes over the values: it finds the range of the bins, then
-// counts. Values that are not finite are ignored. If there are more subjects than a page can hold, a
-// sample of them is returned with an Omission for each measure. Of each model, data set,
+// Distribute computes histograms in two passes over the values: it finds the range of the bins,
+// then counts. Values that are not finite are ignored. If there are more subjects than a page can
+// hold, a sample of them is returned with an Omission for each measure. Of each model, data set,
 // transformation, factor and statistic the sample has an even share, spread over layers and values
 // of the parameter.
 func Distribute(values Values) (found []Distribution, omitted []Omission, err error) {
@@ -190,9 +190,9 @@ func (d *Distribution) N() int {
 	return n
 }
 
-// readSamples returns the distributions of the per-sample values in samples.parquet of a run folder,
-// and adds the values of samples on contact sheets to sheets. There are none if the file does not
-// exist.
+// readSamples returns the distributions of the per-sample values in samples.parquet of a run
+// folder, and adds the values of samples on contact sheets to sheets. There are none if the file
+// does not exist.
 func readSamples(root *os.Root, sheets *sheetValues) ([]Distribution, []Omission, error) {
 	return distributeFile(root, "samples.parquet", func(f io.ReaderAt, size int64) Values {
 		return func(each func(Subject, float64)) error {

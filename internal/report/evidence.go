@@ -8,8 +8,8 @@ import (
 )
 
 // Replicates holds the jackknife replicates of the scores of a run: the value of each score without
-// one group of samples, for each group. They make the intervals of differences between scores on the
-// same samples narrower. A nil *Replicates has none.
+// one group of samples, for each group. They make the intervals of differences between scores on
+// the same samples narrower. A nil *Replicates has none.
 type Replicates struct {
 	cells map[replicateKey][]*scores.Cell
 }
@@ -20,11 +20,8 @@ type replicateKey struct {
 	trial                                       int
 }
 
-// NewReplicates returns the replicates of the scores of cells. A cell has the scores of one measure
-// for one model, data set, parameter value of a transformation, and trial (a repetition of all
-// random draws). For intervals of means, cells must include the derived cells, which hold means
-// over values or trials (see scores.Derived). Scores with a factor, such as those of single
-// classes, are left out.
+// NewReplicates returns the replicates of the scores of cells. For intervals of means, cells must
+// include the derived cells (see scores.Derived). Scores with a factor are left out.
 func NewReplicates(cells []scores.Cell) *Replicates {
 	// Few of the scores of a large run are compared, so this lists cells, not scores.
 	out := &Replicates{map[replicateKey][]*scores.Cell{}}
@@ -59,8 +56,9 @@ func (p *Replicates) of(r *scores.Row) []measure.Replicate {
 }
 
 // difference returns the difference b - a of two scores of a run with its 95 % interval. If both
-// are of the same data and have replicates, the interval is that of the paired difference. Otherwise
-// the scores are treated as independent: the half widths of their intervals add in quadrature.
+// are of the same data and have replicates, the interval is that of the paired difference.
+// Otherwise the scores are treated as independent: the half widths of their intervals add in
+// quadrature.
 func (p *Replicates) difference(a, b *scores.Row) scores.Difference {
 	score := func(r *scores.Row) measure.Score {
 		return measure.Score{Value: r.Value, Low: r.Low, High: r.High, N: r.N, Replicates: p.of(r)}

@@ -21,10 +21,8 @@ type FieldLabel struct {
 
 // fields holds the labels of all fields and their values in a row. The two models of a comparison
 // are "reference" and "compared", its second layer is "other"; "model" names both models. "pair"
-// and "part" are for scores of probes; Parts describes the latter. "depth" is the number of nodes
-// on the longest path from the input to the layer, "variant" a version of a statistic, such as the
-// kind of probe, and "factor" a property to which the samples are limited, such as a class, or
-// which a probe predicts. Without a parameter a row is the mean over its values.
+// and "part" are for scores of probes; Parts describes the latter. "name" is the transformation
+// without the value of its parameter. Without a parameter a row is the mean over its values.
 var fields = map[Field]struct {
 	FieldLabel
 	of func(*scores.Row) string // the value of the field in a row; nil for the model, see Field.Of

@@ -18,10 +18,6 @@ const (
 	maxNameWidth = 48 // of a name in a sentence, see Shorten
 )
 
-// In this file a row is one score. A Series is the scores of one statistic for one model (or pair
-// of models), transformation and data set: of its layers by depth, or of its prediction. It is a
-// grid if a layer is compared with several others.
-
 // A finding is a sentence that follows from the scores by a rule.
 type finding struct {
 	text     string
@@ -30,12 +26,10 @@ type finding struct {
 	rank     int      // by evidence and weight, among the findings on one statistic
 }
 
-// Findings returns sentences on the most notable scores: for each measure, the curve (the scores of
-// a model over the depth of its layers) or the comparison with the largest differences. The rules
-// are fixed, so the same scores give the same sentences. Findings on differences that exceed their
-// interval come first, then those without intervals, then differences within their interval and
-// scores at their null, the value that chance gives. known describes the measures of the run.
-// replicates are the scores without one group of samples (jackknife), for intervals of differences.
+// Findings returns sentences on the most notable scores: for each measure, the curve or the
+// comparison with the largest differences. The rules are fixed, so the same scores give the same
+// sentences. Findings on differences that exceed their interval come first, then those without
+// intervals, then differences within their interval and scores at their null.
 func Findings(rows []scores.Row, known []measure.Descriptor, replicates *Replicates) []string {
 	shown := Overview(rows)
 	var key []finding
@@ -92,9 +86,8 @@ func ranked(found []finding) []finding {
 }
 
 // AcrossLayers returns the statistics that can be compared across layers: those that do not depend
-// on the scale of activations or factors (known properties of samples, such as hue), or all if each
-// does. Baselines (such as the error of always predicting the mean) are excluded, because others
-// are compared with them.
+// on the scale of activations or factors, or all if each does. Baselines are excluded, because
+// others are compared with them.
 func AcrossLayers(all []measure.StatisticDescriptor) []measure.StatisticDescriptor {
 	var free []measure.StatisticDescriptor
 	for _, s := range all {
@@ -120,8 +113,7 @@ type wording struct {
 func (w wording) noun() string { return cmp.Or(w.points, "layers") }
 
 // where returns, for instance, "for hue of resnet20 under quarter on cifar10", with only the parts
-// that are needed: factor, model, transformation, data and variant (version of the statistic, such
-// as the kind of probe).
+// that are needed: factor, model, transformation, data and variant.
 func (w wording) where(s Series) string {
 	var parts []string
 	if s.Factor != "" {

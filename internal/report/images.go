@@ -16,9 +16,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// An Image is an image of a run folder (the results of one execution of a study) that a report
-// shows. It may be a contact sheet, several images side by side, of inputs and their transforms,
-// inversions (inputs that are optimised to have a given representation), filters or gratings.
+// An Image is an image of a run folder that a report shows, such as a contact sheet of inputs and
+// their transforms, inversions, filters or gratings.
 type Image struct {
 	ImageText
 	Width  int    `json:"width"`
@@ -46,9 +45,8 @@ const (
 )
 
 // readImages reads the images of a run folder: pictures/*.png, then pictures/*/*.png, each in the
-// order of their names. It skips the folders sampleSheets (contact sheets of single samples) and
-// mapSheets (drawings of feature maps), which readSampleSheets and readMapSheets read. Files that
-// are not images, or exceed the limits above, are left out with a note.
+// order of their names, without those that readSampleSheets and readMapSheets read. Files that are
+// not images, or exceed the limits above, are left out with a note.
 func readImages(root *os.Root) (images []Image, notes []string, err error) {
 	var names []string
 	for _, pattern := range []string{"*.png", "*/*.png"} {

@@ -13,8 +13,7 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A MapSheet describes a drawing of feature maps in a run folder (the results of a study), and
-// holds its image: rows of tiles, small images of one channel each. See scores.MapSheet.
+// A MapSheet describes a drawing of feature maps, and holds its image. See scores.MapSheet.
 type MapSheet struct {
 	scores.MapSheet
 	Type  string `json:"type"` // media type of the image

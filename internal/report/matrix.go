@@ -153,8 +153,6 @@ func newMatrix(s Section, about measure.StatisticDescriptor, rows []scores.Row, 
 	}
 	field := func(f Field) func(i int) string { return func(i int) string { return f.Of(measures, &rows[i]) } }
 	switch {
-	// The fields "reference" and "compared" are the two models of a comparison. A factor is a
-	// property to which the samples are limited, such as a class, or which a probe predicts.
 	case len(distinctOf(indices, field("compared"))) > 1 || rows[indices[0]].OtherModel != "":
 		down, m.Across = "reference", "compared"
 	case len(distinctOf(indices, field("name"))) > 1 || rows[indices[0]].Transform != "":
@@ -245,8 +243,7 @@ func deepestRows(rows []scores.Row, indices []int, partner bool) []int {
 	})
 }
 
-// A CurvePanel is a statistic whose curves over depth (the number of nodes on the longest path from
-// the input) the first screen of the report shows.
+// A CurvePanel is a statistic whose curves over depth the first screen of the report shows.
 type CurvePanel struct {
 	Section   string `json:"section"` // its key, see Section
 	Statistic string `json:"statistic"`

@@ -7,8 +7,7 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// maxPlaces is the maximum number of places (such as the measure, model and layer of a score) that
-// a note lists.
+// maxPlaces is the maximum number of places that a note lists.
 const maxPlaces = 12
 
 // A Note is a message with the places to which it applies.
@@ -56,7 +55,6 @@ func WarningNotes(rows []scores.Row, general []string) []Note {
 			continue
 		}
 		for _, text := range strings.Split(r.Warning, "; ") {
-			// Partner is the layer that r.Layer is compared with.
 			n.add(text, strings.Join(nonEmpty(r.Measure, r.Model, r.OtherModel, r.Layer, Partner(r)), " "))
 		}
 	}

@@ -48,15 +48,14 @@ func isSelf(r scores.Row) bool { return isSelfComparison(r) && r.Layer == r.Othe
 // isSelfComparison reports whether the row compares a model with itself.
 func isSelfComparison(r scores.Row) bool { return r.OtherModel != "" && r.Model == r.OtherModel }
 
-// grid returns the finding (a sentence and its weight) on a series over pairs of layers: between
-// which layers the statistic, which about describes, is highest and lowest.
+// grid returns the finding on a series over pairs of layers: between which of them the statistic is
+// highest and lowest.
 func (w wording) grid(s Series, about measure.StatisticDescriptor) finding {
 	s = s.WithoutSelf()
 	low, high := s.lowest(), s.highest(about.Direction)
 	span := high.Value - low.Value
 	subject := capitalise(strings.Join(nonEmpty(about.Title, w.where(s)), " "))
 	said := fmt.Sprintf("is highest between %s (%s) and lowest between %s (%s)", pairOf(high), Number(high.Value), pairOf(low), Number(low.Value))
-	// minSpan is a share of the statistic's range, and width the length of this range.
 	if span <= minSpan*width(about, low.Value, high.Value) {
 		said = fmt.Sprintf("stays between %s and %s for all %s of layers", Number(low.Value), Number(high.Value), Plural(len(s.Rows), "pair"))
 	}
@@ -64,7 +63,6 @@ func (w wording) grid(s Series, about measure.StatisticDescriptor) finding {
 	if isSelfComparison(high) {
 		weight /= 2 // differences between the layers of one model are seldom the question
 	}
-	// chance returns a clause on the layers at which the scores are no better than chance.
 	return finding{text: subject + " " + said + chance(s, about.Direction, w.noun()) + ".", weight: weight, evidence: w.evidence(low, high)}
 }
 

@@ -15,8 +15,8 @@ type Places struct {
 	byLayer map[[2]string]string // by model and layer
 }
 
-// NewPlaces returns the places of the layers in rows: their order by depth (the number of nodes on
-// the longest path from the input) among the layers of the model that have scores.
+// NewPlaces returns the places of the layers in rows: their order by depth among the layers of the
+// model that have scores.
 func NewPlaces(rows []scores.Row) Places {
 	type place struct {
 		name  string

@@ -1,10 +1,9 @@
 package report
 
 // A ReadingPart is a part of the sentence that explains how to read a chart. It is included if the
-// chart has everything listed in When, separated by spaces: "lines" or "points", "branch" (layers
-// inside a branch), "null" (the value by chance), "interval", "signed" (values of both signs) or
-// "unsigned". {series} is replaced by what the colours show, {item} by "sample" or "unit", and
-// {statistic} by the title of the statistic.
+// chart has everything listed in When, separated by spaces: "lines" or "points", "branch", "null",
+// "interval", "signed" (values of both signs) or "unsigned". {series} is replaced by what the
+// colours show, {item} by "sample" or "unit", and {statistic} by the title of the statistic.
 type ReadingPart struct {
 	Text string `json:"text"`
 	When string `json:"when,omitempty"`
@@ -17,8 +16,6 @@ var curveReading = []ReadingPart{
 	{".", ""},
 }
 
-// A unit is one value of a layer: one channel at one position. It fires where its response reaches
-// a threshold; the lines of tuningReading are its responses along a transformation.
 var (
 	barReading = []ReadingPart{{"A bar for each {series}", ""}, {", with its 95 % interval", "interval"},
 		{"; the tick alone is what chance gives", "null"}, {".", ""}}

@@ -2,19 +2,9 @@
 // computes distributions and relations. Its subpackages write them as a table in the terminal, as a
 // page for the browser, and as figures and tables for papers.
 //
-// Its input is score rows and the record of the run (run.json: its study, models and data). Most
-// rows are details: one row for each value of a transformation's parameter, for each trial (a
-// repetition of all random draws), for each class. Overviews show the rows that summarise them, the
-// means over values and over trials.
-//
-// Terms of the scores: x is a sample and T(x) the transformed sample. The depth of a layer is the
-// number of operations on the longest path from the input. A factor is a property of samples, such
-// as their class, to which a row is limited. A variant tells apart scores that one measure computes
-// in several ways. A unit is one value of a layer: a channel at a position. The null of a score is
-// what chance alone gives. A cell of a run is one measure of one model on one data set under one
-// value of a transformation in one trial; a derived cell holds means of such cells. A run folder
-// holds the files of a run. A view of samples is the samples transformed with one value of a
-// transformation's parameter. A contact sheet is one image of several samples side by side.
+// Its input is score rows and the record of the run. Most rows are details: one row for each value
+// of a transformation's parameter, for each trial, for each class. Overviews show the rows that
+// summarise them, the means over values and over trials.
 //
 //	shown := report.Overview(result.Rows)
 //	for _, sentence := range report.Conclusions(result.Rows, result.Record, nil) {

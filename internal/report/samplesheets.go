@@ -12,9 +12,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A SampleSheet holds the predictions for single samples of a data set under a transformation, from
-// a run folder (the results of one run of a study), with an image of the samples. See
-// scores.SampleSheet.
+// A SampleSheet holds the predictions for single samples of a data set under a transformation, with
+// an image of the samples. See scores.SampleSheet.
 type SampleSheet struct {
 	scores.SampleSheet
 	Type  string `json:"type"` // media type of the image; "" if there is none

@@ -9,7 +9,7 @@ import (
 
 // A Section is a part of a report: a measure, or one of the two questions of a measure that
 // compares representations. These are: does a layer represent x and T(x) alike, and do two models
-// represent x alike? x is an input, and T(x) the transformed input.
+// represent x alike?
 type Section struct {
 	measure.Descriptor
 	Key string // the name of the measure, with "-between" for the second of two sections
@@ -18,7 +18,7 @@ type Section struct {
 	between bool // of those, the one that compares two models
 }
 
-// Has reports whether a row, a score, belongs to the section.
+// Has reports whether a row belongs to the section.
 func (s Section) Has(r *scores.Row) bool {
 	return r.Measure == s.Name && (!s.divided || s.between == (r.OtherModel != ""))
 }

@@ -6,8 +6,7 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A SheetValue is the value of a statistic for one sample on a contact sheet, an image that shows
-// several samples side by side.
+// A SheetValue is the value of a statistic for one sample on a contact sheet.
 type SheetValue struct {
 	Model     string  `json:"model"` // of a comparison: FIRST → SECOND
 	Data      string  `json:"data"`
@@ -23,7 +22,7 @@ type SheetValue struct {
 const maxSheetValues = 20_000
 
 // sheetValues collects the per-sample values of predictions for the samples on contact sheets, of
-// the first trial (repetition of the random draws).
+// the first trial.
 type sheetValues struct {
 	sheets []*scores.Sheet
 	values []SheetValue

@@ -245,7 +245,7 @@ func (b *statementBuilder) extremes(indices []int, m measure.Descriptor, s measu
 
 // highestAndLowest returns a sentence on the rows with the highest and the lowest value, or on all
 // rows if their values are equal. For two fields it adds how two series compare, for three how many
-// intervals exclude the null (the value by chance). set holds the fields in which the rows may
+// intervals exclude the null. set holds the fields in which the rows may
 // differ.
 func (b *statementBuilder) highestAndLowest(indices []int, set []Field) string {
 	compared := slices.DeleteFunc(slices.Clone(indices), func(i int) bool { return isSelf(b.rows[i]) })

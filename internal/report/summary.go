@@ -19,9 +19,7 @@ func Extent(rec scores.Record, rows []scores.Row) string {
 	return strings.Join(append(parts, Plural(len(scores.DistinctValues(rows, byMeasure)), "measure"), Plural(len(rows), "score")), ", ")
 }
 
-// Progress returns a sentence on a run that is unfinished or has failures, otherwise "". It counts
-// cells: a cell is one measure of one model on one data set, under one transformation value, in one
-// of the repetitions of all random draws.
+// Progress returns a sentence on a run that is unfinished or has failures, otherwise "".
 func Progress(rec scores.Record) string {
 	switch {
 	case rec.Finished != nil && len(rec.Failed) > 0:

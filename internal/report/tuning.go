@@ -8,9 +8,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A TuningCurve is the response of a unit (one channel of a layer at one position) along a
-// trajectory: the input to which it responds most, moved by one amount after another. The measure
-// is firing, after Goodfellow et al. 2009.
+// A TuningCurve is the response of a unit along a trajectory: the input to which it responds most,
+// moved by one amount after another.
 type TuningCurve struct {
 	Model, Layer, Data, Transform, Measure, Factor string // Factor: what varies, such as phase
 
@@ -24,11 +23,11 @@ type TuningCurve struct {
 // maxCurvePoints limits the total number of points of the curves in a page.
 const maxCurvePoints = 100_000
 
-// readCurves reads the tuning curves in curves.parquet of a run folder (the results of one
-// execution of a study), or none if the file does not exist.
+// readCurves reads the tuning curves in curves.parquet of a run folder, or none if the file does
+// not exist.
 func readCurves(root *os.Root) (found []TuningCurve, notes []string, err error) {
 	err = readFile(root, "curves.parquet", func(f io.ReaderAt, size int64) error {
-		type unit struct { // trial: a repetition of the random draws
+		type unit struct {
 			model, layer, data, transform, measure, factor string
 			trial, unit                                    int
 		}

@@ -7,9 +7,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// readUnits returns the distributions of the scores of single units (one channel at one position)
-// within each layer, from the file units.parquet of the measure firing, which asks at which inputs
-// a unit fires, or none if it does not exist. They are shown below the layer statistic that
+// readUnits returns the distributions of the scores of single units within each layer, from the
+// file units.parquet, or none if it does not exist. They are shown below the layer statistic that
 // summarises the units.
 func readUnits(root *os.Root) ([]Distribution, []Omission, error) {
 	return distributeFile(root, "units.parquet", func(f io.ReaderAt, size int64) Values {
@@ -30,9 +29,7 @@ type unitValue struct {
 	value     float64
 }
 
-// unitValues returns the scores of a unit: Global is the share of all inputs at which it fires,
-// Local that of the transformed versions of its strongest inputs, and Score is Local / Global.
-// measure.UnitScore describes the others.
+// unitValues returns the scores of a unit, which measure.UnitScore describes.
 func unitValues(r scores.UnitRow) []unitValue {
 	return []unitValue{
 		{"invariance", r.Score}, {"local-rate", r.Local}, {"global-rate", r.Global}, {"normalised-variance", r.NormalisedVariance},

@@ -2,9 +2,8 @@
 //
 // usage: screenshots [-noether PROGRAM] [-o DIR] [-keep DIR]
 //
-// It runs the demo and the study of the tutorial (the file that says what is measured), and takes
-// pictures of their reports in headless Chromium. The tutorial needs the environment variable
-// NOETHER_TESTDATA, a folder of test data: its network and 500 images are from there.
+// It runs the demo and the study of the tutorial, and takes pictures of their reports in headless
+// Chromium. The tutorial needs the environment variable NOETHER_TESTDATA, a folder of test data.
 package main
 
 import (
@@ -42,7 +41,7 @@ func main() {
 // A shot is a picture of a report.
 type shot struct {
 	file          string // in the folder of pictures
-	run           string // folder of the run (one execution of a study), which contains report.html
+	run           string // run folder
 	fragment      string // of the address
 	width, height int64  // of the window
 	part          string // CSS selector of the part that is pictured; "": what the window shows at first
@@ -52,7 +51,7 @@ var shots = []shot{
 	{"report.png", "demo", "", 1440, 810, ""},
 	{"tutorial-findings.png", "tutorial/run", "", 1440, 700, ""},
 	{"tutorial-samples.png", "tutorial/run", "", 1200, 900, "#samples"},
-	// SEIS measures equivariance and invariance; it is the fourth measure.
+	// SEIS is the fourth measure.
 	{"tutorial-seis.png", "tutorial/run", "", 1200, 900, "section[data-measure='3']"},
 }
 

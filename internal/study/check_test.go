@@ -1,9 +1,10 @@
-package study
+package study_test
 
 import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,24 +12,25 @@ import (
 	"testing"
 	"time"
 
+	"github.com/noether-ml/noether/internal/study"
 	"github.com/noether-ml/noether/internal/study/rundir"
+	"github.com/noether-ml/noether/internal/study/store"
+	"github.com/noether-ml/noether/internal/study/studytest"
 	"github.com/noether-ml/noether/internal/testmodel"
+	"github.com/noether-ml/noether/scores"
 )
 
-func mustCheck(t *testing.T, dir string, fix bool, o Options) []Finding {
+func mustCheck(t *testing.T, dir string, fix bool, o study.Options) []study.Finding {
 	t.Helper()
-	found, err := Check(t.Context(), dir, fix, o)
+	found, err := study.Check(t.Context(), dir, fix, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return found
 }
 
-// problemsOf returns the kinds of the findings that need a repair, by file. A foreign file is not
-// one of a run, or is that of another cell than its name says. An unwanted one is left over from
-// finished work, or holds samples of a cell that has no record. One is lacking if it is missing, or
-// differs from the cells that it is computed from.
-func problemsOf(found []Finding) map[string]string {
+// problemsOf returns the kinds of the findings that need a repair, by file.
+func problemsOf(found []study.Finding) map[string]string {
 	out := map[string]string{}
 	for _, f := range found {
 		if !f.Note {
@@ -38,26 +40,23 @@ func problemsOf(found []Finding) map[string]string {
 	return out
 }
 
-// TestCheckRepairsFolder damages a finished run folder, which has a file for each cell: a measure
-// for one model, data set, transformation value and trial. It checks that Check finds each problem
-// and repairs it, and that another run then computes what is missing. A state file holds the
-// unfinished work of a cell; here it comes from a shard, a run on half of the samples. A trial is a
-// repetition of all random draws; studyText is in helpers_test.go.
+// TestCheckRepairsFolder damages a finished run folder. It checks that Check finds each problem and
+// repairs it, and that another run then computes what is missing.
 func TestCheckRepairsFolder(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "small", testmodel.Options{})
-	o := options(t)
-	text := studyText + "samples: true\n"
+	o := studytest.Options(t)
+	text := studytest.Text + "samples: true\n"
 	out := filepath.Join(dir, "run")
-	want := mustRun(t, parseIn(t, dir, text), out, o)
+	want := studytest.Run(t, studytest.Parse(t, dir, text), out, o)
 	if found := mustCheck(t, out, true, o); len(found) > 0 {
 		t.Fatalf("findings in an undamaged folder: %+v", found)
 	}
 	part := o
-	part.Shard = Shard{Index: 1, Count: 2}
+	part.Shard = study.Shard{Index: 1, Count: 2}
 	shard := filepath.Join(dir, "shard")
-	mustRun(t, parseIn(t, dir, text), shard, part)
+	studytest.Run(t, studytest.Parse(t, dir, text), shard, part)
 	if found := mustCheck(t, shard, false, o); len(found) > 0 {
 		t.Fatalf("findings in an undamaged shard: %+v", found)
 	}
@@ -75,56 +74,62 @@ func TestCheckRepairsFolder(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	cells, _ := filepath.Glob(filepath.Join(out, "cells", "*.json"))
-	var plain, sampled []string // keys of cells without and with a file of per-sample values
-	for _, c := range cells {
-		if name := filepath.Base(c); strings.HasSuffix(name, ".samples.json") {
-			sampled = append(sampled, strings.TrimSuffix(name, ".samples.json"))
+	// logOf writes records to a new log and returns its path in the folder.
+	logOf := func(sub string, records ...store.Record) string {
+		before, _ := filepath.Glob(filepath.Join(out, sub, "*.log"))
+		s := studytest.Stored(t, out, sub)
+		if err := errors.Join(s.Put(records...), s.Close()); err != nil {
+			t.Fatal(err)
 		}
-	}
-	for _, c := range cells {
-		if key := strings.TrimSuffix(filepath.Base(c), ".json"); !strings.HasSuffix(key, ".samples") && !slices.Contains(sampled, key) {
-			plain = append(plain, key)
+		after, _ := filepath.Glob(filepath.Join(out, sub, "*.log"))
+		for _, file := range after {
+			if !slices.Contains(before, file) {
+				return sub + "/" + filepath.Base(file)
+			}
 		}
+		t.Fatalf("no new log in %s", sub)
+		return ""
 	}
-	if len(plain) < 3 || len(sampled) < 2 {
-		t.Fatalf("%d cells without samples, %d with", len(plain), len(sampled))
+	keys := studytest.StoredKeys(t, out, "cells")
+	cellLog, _ := filepath.Glob(filepath.Join(out, "cells", "*.log"))
+	if len(keys) < 5 || len(cellLog) != 1 {
+		t.Fatalf("%d cells in %v, want one log", len(keys), cellLog)
 	}
-	// Keys have 24 hexadecimal digits. No cell has these.
-	unknown0, unknown1, unknown2 := strings.Repeat("0", 24), strings.Repeat("1", 24), strings.Repeat("2", 24)
-	states, _ := filepath.Glob(filepath.Join(shard, "states", plain[2]+".*.bin"))
-	state := read(states[0])
-	stateOf := filepath.Base(states[0])
+	unknown0, unknown1 := strings.Repeat("0", 24), strings.Repeat("1", 24) // of no cell
+	valid := studytest.StoredItem(t, out, "cells", keys[4])
+	state := studytest.StoredItem(t, shard, "states", studytest.StoredKeys(t, shard, "states")[0]).Record()
+	done := state
+	done.Key = keys[4] + ".1of2/conv"
 
-	write(read(out, "cells", plain[0]+".json")[:50], out, "cells", plain[0]+".json")              // truncated
-	write(read(out, "cells", plain[2]+".json"), out, "cells", plain[1]+".json")                   // the record of another cell
-	write([]byte("{"), out, "cells", sampled[0]+".samples.json")                                  // damaged samples
-	write(read(out, "cells", sampled[1]+".samples.json"), out, "cells", unknown0+".samples.json") // samples of an unknown cell
-	write(read(out, "cells", plain[2]+".json"), out, "cells", unknown1+".json")                   // of an older study
+	studytest.DamageRecord(t, out, "cells", string(studytest.StoredItem(t, out, "cells", keys[0]).Body))
+	misplaced := logOf("cells", store.Record{Key: keys[1], Body: valid.Body})
+	logOf("cells", store.Record{Key: unknown1, Body: valid.Body}) // of an older study
+	// A copy of the state of a cell that is done, of one whose record is damaged, and a torn log.
+	doneState := logOf("states", done)
+	badState := logOf("states", store.Record{Key: keys[0] + ".1of2/" + taskOf(t, shard, keys[0]), Body: []byte(`{"n": 150}`), Parts: []store.Part{{Name: "state", Data: []byte("x")}}})
+	state.Key = unknown0 + ".all/"
+	torn := logOf("states", state)
+	raw := read(out, torn)
+	write(raw[:len(raw)-1], out, torn)
 	write(nil, out, "cells", "notes.txt")
-	// The name of a state ends in its shard, such as 1of2, or in "all" for all samples.
-	write(state[:len(state)-1], out, "states", unknown0+".1of2.bin") // truncated
-	write(state, out, "states", unknown2+".all.bin")                 // the state of another cell
-	write(state, out, "states", stateOf)                             // of a finished cell
-	write([]byte("x"), out, "failures", unknown0+".json")            // not JSON
-	write([]byte("{}"), out, "failures", plain[2]+".json")           // of a finished cell
-	write(nil, out, "states", ".stale.bin.0123456789abcdef.tmp")     // gets a time in the past below
-	write(nil, out, "states", ".recent.bin.0123456789abcdef.tmp")    // may belong to a run in progress
+	write([]byte("this is a text, and a long one at that"), out, "cells", "text.log")
+	write([]byte("x"), out, "failures", unknown0+".json")         // not JSON
+	write([]byte("{}"), out, "failures", keys[4]+".json")         // of a finished cell
+	write(nil, out, "states", ".stale.bin.0123456789abcdef.tmp")  // gets a time in the past below
+	write(nil, out, "states", ".recent.bin.0123456789abcdef.tmp") // may belong to a run in progress
 	past := time.Now().Add(-2 * time.Hour)
 	os.Chtimes(filepath.Join(out, "states", ".stale.bin.0123456789abcdef.tmp"), past, past)
 
 	expected := map[string]string{
-		"cells/" + plain[0] + ".json":            rundir.Damaged,
-		"cells/" + plain[1] + ".json":            rundir.Foreign,
-		"cells/" + sampled[0] + ".json":          rundir.Damaged, // with its samples
-		"cells/" + sampled[0] + ".samples.json":  rundir.Damaged,
-		"cells/" + unknown0 + ".samples.json":    rundir.Unwanted,
+		"cells/" + filepath.Base(cellLog[0]):     rundir.Damaged,
+		misplaced:                                rundir.Foreign,
 		"cells/notes.txt":                        rundir.Foreign,
-		"states/" + unknown0 + ".1of2.bin":       rundir.Damaged,
-		"states/" + unknown2 + ".all.bin":        rundir.Foreign,
-		"states/" + stateOf:                      rundir.Unwanted,
+		"cells/text.log":                         rundir.Damaged,
+		doneState:                                rundir.Unwanted,
+		badState:                                 rundir.Damaged,
+		torn:                                     rundir.Temporary,
 		"failures/" + unknown0 + ".json":         rundir.Damaged,
-		"failures/" + plain[2] + ".json":         rundir.Unwanted,
+		"failures/" + keys[4] + ".json":          rundir.Unwanted,
 		"states/.stale.bin.0123456789abcdef.tmp": rundir.Temporary,
 	}
 	compare := func(what string, got map[string]string) {
@@ -135,7 +140,6 @@ func TestCheckRepairsFolder(t *testing.T) {
 			}
 		}
 	}
-	before := read(out, "cells", plain[2]+".json")
 	compare("found", problemsOf(mustCheck(t, out, false, o)))
 	found := mustCheck(t, out, true, o)
 	compare("repaired", problemsOf(found))
@@ -144,20 +148,21 @@ func TestCheckRepairsFolder(t *testing.T) {
 			t.Errorf("not repaired: %+v", f)
 		}
 	}
-	if !slices.ContainsFunc(found, func(f Finding) bool { return f.Kind == rundir.Old && f.Note && f.Mended == "" }) {
+	if !slices.ContainsFunc(found, func(f study.Finding) bool { return f.Kind == rundir.Old && f.Note && f.Mended == "" }) {
 		t.Errorf("the cell of an older study is not reported, or was changed: %+v", found)
 	}
-	if !bytes.Equal(before, read(out, "cells", plain[2]+".json")) {
+	if after := studytest.StoredItem(t, out, "cells", keys[4]); !bytes.Equal(valid.Body, after.Body) {
 		t.Error("a valid cell was changed")
 	}
-	// These files must exist: the damaged record was moved, and the recent file was left alone.
-	read(out, "aside", "cells", plain[0]+".json")
+	if aside, _ := filepath.Glob(filepath.Join(out, "aside", "cells", "*.log")); len(aside) != 2 {
+		t.Errorf("%v were moved aside, want the damaged log and the text", aside)
+	}
 	read(out, "states", ".recent.bin.0123456789abcdef.tmp")
 	if left := problemsOf(mustCheck(t, out, false, o)); len(left) > 0 {
 		t.Errorf("after the repair: %v", left)
 	}
-	again := mustRun(t, parseIn(t, dir, text), out, o)
-	sameScores(t, want.Rows, again.Rows, 1e-9)
+	again := studytest.Run(t, studytest.Parse(t, dir, text), out, o)
+	studytest.SameScores(t, want.Rows, again.Rows, 1e-9)
 
 	write([]byte("study,model\n"), out, "scores.csv")
 	if got := problemsOf(mustCheck(t, out, true, o)); got["scores.csv"] != rundir.Lacking {
@@ -183,13 +188,71 @@ func TestCheckRepairsFolder(t *testing.T) {
 	}
 }
 
+// taskOf returns the name of the first task of a cell that has a state.
+func taskOf(t *testing.T, dir, cell string) string {
+	t.Helper()
+	for _, key := range studytest.StoredKeys(t, dir, "states") {
+		if id, task, _ := strings.Cut(key, "/"); strings.HasPrefix(id, cell) {
+			return task
+		}
+	}
+	t.Fatalf("%s has no state of cell %s", dir, cell)
+	return ""
+}
+
+// TestCheckBesideARun runs check --fix again and again while runs write the folder. It must change
+// nothing that they use: each run ends without an error and without warnings, and nothing is moved
+// aside.
+func TestCheckBesideARun(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testmodel.Write(t, dir, "small", testmodel.Options{})
+	o := studytest.Options(t)
+	text := strings.Replace(studytest.Text, ", seis]", "]", 1) + "samples: true\nbatch: 14\nmemory: 64KiB\n"
+	want := studytest.Run(t, studytest.Parse(t, dir, text), filepath.Join(dir, "whole"), o)
+	o.SaveInterval, o.SaveFraction = time.Nanosecond, 1e9
+	for i := range 10 {
+		out := filepath.Join(dir, fmt.Sprint("run", i))
+		ended := make(chan error, 1)
+		mine := o
+		mine.Warn = func(text string) { t.Errorf("the run warns: %s", text) }
+		var rows []scores.Row
+		go func() {
+			r, err := study.Run(t.Context(), studytest.Parse(t, dir, text), out, mine)
+			if err == nil {
+				rows = r.Rows
+			}
+			ended <- err
+		}()
+		for running := true; running; {
+			select {
+			case err := <-ended:
+				if err != nil {
+					t.Fatal(err)
+				}
+				running = false
+			default:
+				if _, err := os.Stat(filepath.Join(out, "cells")); err == nil {
+					if _, err := study.Check(t.Context(), out, true, o); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		}
+		studytest.SameScores(t, want.Rows, rows, 1e-9)
+		if moved, _ := filepath.Glob(filepath.Join(out, "aside", "*", "*")); len(moved) > 0 {
+			t.Errorf("files of the run were moved: %v", moved)
+		}
+	}
+}
+
 func TestCheckWithoutModelFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path := testmodel.Write(t, dir, "small", testmodel.Options{})
-	o := options(t)
+	o := studytest.Options(t)
 	out := filepath.Join(dir, "run")
-	mustRun(t, parseIn(t, dir, studyText), out, o)
+	studytest.Run(t, studytest.Parse(t, dir, studytest.Text), out, o)
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
@@ -197,12 +260,12 @@ func TestCheckWithoutModelFile(t *testing.T) {
 	if len(found) != 1 || !found[0].Note || found[0].Kind != rundir.Unknown || !strings.Contains(found[0].Why, "small.onnx") {
 		t.Errorf("findings %+v, want a note that the model is missing", found)
 	}
-	if _, err := Check(t.Context(), dir, false, o); err == nil || !strings.Contains(err.Error(), "not a run folder") {
+	if _, err := study.Check(t.Context(), dir, false, o); err == nil || !strings.Contains(err.Error(), "not a run folder") {
 		t.Errorf("a folder that is no run folder: error %v, want one that says so", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Check(ctx, out, false, o); !errors.Is(err, context.Canceled) {
+	if _, err := study.Check(ctx, out, false, o); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: error %v, want context.Canceled", err)
 	}
 }

@@ -1,4 +1,4 @@
-package study
+package study_test
 
 import (
 	"errors"
@@ -10,6 +10,8 @@ import (
 
 	"github.com/noether-ml/noether/internal/atomicfile"
 	"github.com/noether-ml/noether/internal/report/html"
+	"github.com/noether-ml/noether/internal/study"
+	"github.com/noether-ml/noether/internal/study/studytest"
 	"github.com/noether-ml/noether/internal/testmodel"
 )
 
@@ -38,10 +40,10 @@ func TestCheckFindsEveryDamage(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "small", testmodel.Options{})
-	o := options(t)
-	text := studyText + "samples: true\n"
+	o := studytest.Options(t)
+	text := studytest.Text + "samples: true\n"
 	out := filepath.Join(dir, "run")
-	want := mustRun(t, parseIn(t, dir, text), out, o)
+	want := studytest.Run(t, studytest.Parse(t, dir, text), out, o)
 	page, err := os.Create(filepath.Join(out, "report.html"))
 	if err == nil {
 		err = errors.Join(html.Run{Rows: want.Rows, Record: want.Record}.WritePage(page), page.Close())
@@ -95,54 +97,27 @@ func TestRunRepairsDamage(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "small", testmodel.Options{})
-	o := options(t)
-	text := studyText + "samples: true\n"
+	o := studytest.Options(t)
+	text := studytest.Text + "samples: true\n"
 	out := filepath.Join(dir, "run")
-	want := mustRun(t, parseIn(t, dir, text), out, o)
+	want := studytest.Run(t, studytest.Parse(t, dir, text), out, o)
 	again := func(what string) {
 		t.Helper()
-		sameScores(t, want.Rows, mustRun(t, parseIn(t, dir, text), out, o).Rows, 1e-9)
+		studytest.SameScores(t, want.Rows, studytest.Run(t, studytest.Parse(t, dir, text), out, o).Rows, 1e-9)
 		if found := mustCheck(t, out, false, o); len(found) > 0 {
 			t.Errorf("%s: after another run there is still %+v", what, found)
 		}
 	}
-	sampled, _ := filepath.Glob(filepath.Join(out, "cells", "*.samples.json"))
-	if len(sampled) < 2 {
-		t.Fatal("no per-sample values")
-	}
-	raw, err := os.ReadFile(sampled[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	unequal := strings.Replace(string(raw), `"Index":[`, `"Index":[0,`, 1)
-	if unequal == string(raw) {
-		t.Fatalf("the per-sample values have no list Index: %.200s", raw)
-	}
+	studytest.DamageRecord(t, out, "cells", `"Index":[`) // per-sample values
+	again("damaged per-sample values")
+	studytest.DamageRecord(t, out, "cells", `{"format":1`) // scores
+	again("damaged scores")
 	damage := func(path, text string) {
 		t.Helper()
 		if err := atomicfile.Write(path, []byte(text)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	damage(sampled[0], unequal)
-	again("an index and values of unequal length")
-
-	// Earlier versions wrote no checksums of files into the record of a cell (its scores, as JSON).
-	record := strings.TrimSuffix(sampled[1], ".samples.json") + ".json"
-	raw, err = os.ReadFile(record)
-	if err != nil {
-		t.Fatal(err)
-	}
-	withoutChecksums, _, ok := strings.Cut(string(raw), `,"files"`)
-	if !ok {
-		t.Fatalf("the record has no checksums of files: %s", raw)
-	}
-	damage(record, withoutChecksums+"}\n")
-	again("a record of an earlier version")
-	damage(record, withoutChecksums+"}\n")
-	damage(sampled[1], unequal)
-	again("unequal lengths in a folder of an earlier version")
-
 	for _, name := range []string{"run.json", "study.yaml", "scores.csv", "scores.parquet", "samples.parquet"} {
 		damage(filepath.Join(out, name), "{")
 		again(name)
@@ -156,33 +131,34 @@ func TestDamagedStateOfAShardIsComputedAgain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "small", testmodel.Options{})
-	o := options(t)
-	want := mustRun(t, parseIn(t, dir, studyText), filepath.Join(dir, "whole"), o)
+	o := studytest.Options(t)
+	want := studytest.Run(t, studytest.Parse(t, dir, studytest.Text), filepath.Join(dir, "whole"), o)
 	out := filepath.Join(dir, "run")
 	for i := 1; i <= 2; i++ {
 		part := o
-		part.Shard = Shard{Index: i, Count: 2}
-		mustRun(t, parseIn(t, dir, studyText), out, part)
+		part.Shard = study.Shard{Index: i, Count: 2}
+		studytest.Run(t, studytest.Parse(t, dir, studytest.Text), out, part)
 	}
-	states, _ := filepath.Glob(filepath.Join(out, "states", "*.1of2.bin"))
-	raw, err := os.ReadFile(states[0])
-	if err != nil {
-		t.Fatal(err)
+	for _, key := range studytest.StoredKeys(t, out, "states") {
+		if strings.Contains(key, ".1of2/") {
+			state, err := studytest.StoredItem(t, out, "states", key).Bytes("state")
+			if err != nil {
+				t.Fatal(err)
+			}
+			studytest.DamageRecord(t, out, "states", string(state))
+			break
+		}
 	}
-	raw[40] ^= 1 // in the state of an accumulator
-	if err := os.WriteFile(states[0], raw, 0o666); err != nil {
-		t.Fatal(err)
-	}
-	_, err = Merge(t.Context(), parseIn(t, dir, studyText), []string{out}, o)
+	_, err := study.Merge(t.Context(), studytest.Parse(t, dir, studytest.Text), []string{out}, o)
 	if err == nil || !strings.Contains(err.Error(), "1/2 (damaged)") {
 		t.Fatalf("a damaged state: %v", err)
 	}
 	part := o
-	part.Shard = Shard{Index: 1, Count: 2}
-	mustRun(t, parseIn(t, dir, studyText), out, part)
-	got, err := Merge(t.Context(), parseIn(t, dir, studyText), []string{out}, o)
+	part.Shard = study.Shard{Index: 1, Count: 2}
+	studytest.Run(t, studytest.Parse(t, dir, studytest.Text), out, part)
+	got, err := study.Merge(t.Context(), studytest.Parse(t, dir, studytest.Text), []string{out}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	sameScores(t, want.Rows, got.Rows, 1e-5)
+	studytest.SameScores(t, want.Rows, got.Rows, 1e-5)
 }

@@ -8,12 +8,8 @@
 //		fmt.Println(row.Model, row.Layer, row.Transform, row.Statistic, row.Value)
 //	}
 //
-// A study names data, models, transformations and measures. A cell is a measure for one model, data
-// set, value of a transformation and trial (a repetition of all random draws); its scores are
-// stored in one record. Its key is a hash of all that its scores depend on. So a run that was
-// stopped, or a study that was extended, computes only what is missing. A procedure is a measure
-// that works in steps, such as training a probe; the others are computed from accumulators, running
-// sums whose saved form is a state. A shard is the part of the samples that one process measures.
+// The key of a cell is a hash of all that its scores depend on. So a run that was stopped, or a
+// study that was extended, computes only what is missing. Package plan explains the words.
 //
 // # Steps of a run
 //
@@ -34,15 +30,14 @@
 //
 //	study.yaml         the study with variables filled in, absolute paths, hashes of models and data
 //	run.json           what was run, skipped, unreadable and failed
-//	cells/KEY.json     a finished cell, written whole or not at all
-//	states/            accumulators and checkpoints of unfinished cells
-//	shared/            checkpoints that several cells of a procedure share
+//	cells/             logs of finished cells
+//	states/            logs of the states of unfinished cells
 //	failures/          what failed, and why; the rest of the study is still computed
 //	pictures/          contact sheets, of several images each, for the report
 //	aside/             damaged files, and files under names that the run needs, moved there
 //	scores.csv, scores.parquet, samples.parquet, units.parquet, curves.parquet
 //
-// The tables hold the scores, values of samples, scores of single units (values of a layer) and
+// The tables hold the scores, values of samples, scores of single units and
 // responses of units along trajectories (curves). ReadResult and ReadCells read the folder; Check
 // finds damaged files.
 //

@@ -1,4 +1,4 @@
-package study
+package study_test
 
 import (
 	"errors"
@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/noether-ml/noether/internal/filesys"
+	"github.com/noether-ml/noether/internal/study"
+	"github.com/noether-ml/noether/internal/study/studytest"
 )
 
 // failing runs a disturbedStudy, which powerloss_test.go declares. The n-th change of its run
@@ -29,7 +31,7 @@ func (d *disturbedStudy) failing(t *testing.T, out string, n int, persistent boo
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = Run(t.Context(), parseIn(t, d.dir, d.text), out, d.saveAlways())
+	_, err = study.Run(t.Context(), studytest.Parse(t, d.dir, d.text), out, d.saveAlways())
 	stop()
 	return count >= n, err
 }

@@ -1,4 +1,4 @@
-package study
+package study_test
 
 import (
 	"os"
@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/noether-ml/noether/internal/filesys"
+	"github.com/noether-ml/noether/internal/study"
+	"github.com/noether-ml/noether/internal/study/studytest"
 	"github.com/noether-ml/noether/internal/testmodel"
 )
 
@@ -33,9 +36,9 @@ func mountDisk(t *testing.T, size string) (dir string, remount func(options stri
 
 // assertRunFails checks that a run ends with a one-line error that contains want. No cell (the work
 // on one measure, model, data set and value of a transformation) may be recorded as failed.
-func assertRunFails(t *testing.T, s *Study, dir string, o Options, want string) {
+func assertRunFails(t *testing.T, s *study.Study, dir string, o study.Options, want string) {
 	t.Helper()
-	_, err := Run(t.Context(), s, dir, o)
+	_, err := study.Run(t.Context(), s, dir, o)
 	if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 		t.Fatalf("error %v, want %q", err, want)
 	}
@@ -48,8 +51,8 @@ func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	models := t.TempDir()
 	testmodel.Write(t, models, "small", testmodel.Options{})
-	o := options(t)
-	want := mustRun(t, parseIn(t, models, studyText), filepath.Join(models, "uninterrupted"), o)
+	o := studytest.Options(t)
+	want := studytest.Run(t, studytest.Parse(t, models, studytest.Text), filepath.Join(models, "uninterrupted"), o)
 	// The disk is full at the start, while states (unfinished work) are saved, and while tables are
 	// written.
 	for _, size := range []string{"8k", "64k", "256k", "1m"} {
@@ -58,12 +61,12 @@ func TestFullDisk(t *testing.T) {
 			out := filepath.Join(dir, "run")
 			o := o
 			o.SaveInterval, o.SaveFraction = time.Nanosecond, 1e9 // save as often as possible
-			assertRunFails(t, parseIn(t, models, studyText), out, o, "no space left on device")
+			assertRunFails(t, studytest.Parse(t, models, studytest.Text), out, o, "no space left on device")
 			for _, f := range mustCheck(t, out, false, o) {
 				t.Errorf("Check after a full disk finds %+v", f)
 			}
 			remount("size=64m", 0)
-			sameScores(t, want.Rows, mustRun(t, parseIn(t, models, studyText), out, o).Rows, 1e-5)
+			studytest.SameScores(t, want.Rows, studytest.Run(t, studytest.Parse(t, models, studytest.Text), out, o).Rows, 1e-5)
 			for _, f := range mustCheck(t, out, false, o) {
 				t.Errorf("Check after another run finds %+v", f)
 			}
@@ -75,28 +78,30 @@ func TestReadOnlyFolder(t *testing.T) {
 	t.Parallel()
 	models := t.TempDir()
 	testmodel.Write(t, models, "small", testmodel.Options{})
-	o := options(t)
+	o := studytest.Options(t)
 	dir, remount := mountDisk(t, "64m")
 	out := filepath.Join(dir, "run")
 	// studyText (helpers_test.go) has 150 images with four forward passes each.
-	want := mustRun(t, parseIn(t, models, studyText), filepath.Join(models, "uninterrupted"), o)
+	want := studytest.Run(t, studytest.Parse(t, models, studytest.Text), filepath.Join(models, "uninterrupted"), o)
 	remount("", syscall.MS_RDONLY)
-	assertRunFails(t, parseIn(t, models, studyText), out, o, "read-only file system")
+	assertRunFails(t, studytest.Parse(t, models, studytest.Text), out, o, "read-only file system")
 	remount("", 0)
 	interrupted := o // the folder becomes read-only in the middle of the run
-	done := false
+	stop := func() {}
 	interrupted.SaveInterval, interrupted.SaveFraction = time.Nanosecond, 1e9
-	interrupted.Progress = func(p Progress) {
-		if p.Done > 200 && !done { // of 600 forward passes of a sample
-			done = true
-			remount("", syscall.MS_RDONLY)
+	interrupted.Progress = func(p study.Progress) {
+		if p.Done > 200 { // of 600 forward passes of a sample
+			stop()
+			var err error
+			// A disk with an open log cannot be mounted read-only.
+			if stop, err = filesys.Observe(out, func(filesys.Change, func() error) error { return syscall.EROFS }); err != nil {
+				t.Error(err)
+			}
 		}
 	}
-	// A disk with an open file, as with intervals, cannot be made read-only in this way.
-	s := parseIn(t, models, strings.Replace(studyText, "seis]", "seis: {interval: false}]", 1)+"batch: 16\n")
-	assertRunFails(t, s, out, interrupted, "read-only file system")
-	remount("", 0)
-	sameScores(t, want.Rows, mustRun(t, parseIn(t, models, studyText), out, o).Rows, 1e-5)
+	assertRunFails(t, studytest.Parse(t, models, studytest.Text+"batch: 16\n"), out, interrupted, "read-only file system")
+	stop()
+	studytest.SameScores(t, want.Rows, studytest.Run(t, studytest.Parse(t, models, studytest.Text), out, o).Rows, 1e-5)
 }
 
 // TestTruncatedCellIsDoneAgain checks that a run computes cells again whose stored results were
@@ -105,18 +110,21 @@ func TestTruncatedCellIsDoneAgain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "small", testmodel.Options{})
-	o := options(t)
+	o := studytest.Options(t)
 	out := filepath.Join(dir, "run")
-	want := mustRun(t, parseIn(t, dir, studyText), out, o)
-	cells, _ := filepath.Glob(filepath.Join(out, "cells", "*.json"))
-	for i, c := range cells {
-		info, err := os.Stat(c)
+	want := studytest.Run(t, studytest.Parse(t, dir, studytest.Text), out, o)
+	for _, share := range []int64{99, 50, 10, 0} {
+		logs, _ := filepath.Glob(filepath.Join(out, "cells", "*.log"))
+		if len(logs) != 1 {
+			t.Fatalf("the logs %v, want one", logs)
+		}
+		info, err := os.Stat(logs[0])
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Truncate(c, info.Size()*int64(i)/int64(len(cells))); err != nil {
+		if err := os.Truncate(logs[0], info.Size()*share/100); err != nil {
 			t.Fatal(err)
 		}
+		studytest.SameScores(t, want.Rows, studytest.Run(t, studytest.Parse(t, dir, studytest.Text), out, o).Rows, 1e-9)
 	}
-	sameScores(t, want.Rows, mustRun(t, parseIn(t, dir, studyText), out, o).Rows, 1e-9)
 }

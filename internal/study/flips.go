@@ -22,12 +22,12 @@ import (
 // effective-invariance has stored for each sample, the per-sample values. Each pair of models names
 // one of the first run and one of the second; in the rows their names end in " (A)" and " (B)".
 //
-// Predictions are paired by the index of the sample, for data that have the same fingerprint (hash
-// of the samples) in both runs. Predictions of transformed samples are compared only if the runs
-// have the same seed. The statistics js (Jensen-Shannon divergence), l2 and expected-disagreement
-// are left out, since they need all probabilities or the number of classes, which the per-sample
-// values do not have. There are no rows if a run has no per-sample values. It is an error if a
-// sample has different labels in the two runs.
+// Predictions are paired by the index of the sample, for data that have the same fingerprint in
+// both runs. Predictions of transformed samples are compared only if the runs have the same seed.
+// The statistics js (Jensen-Shannon divergence), l2 and expected-disagreement are left out, since
+// they need all probabilities or the number of classes, which the per-sample values do not have.
+// There are no rows if a run has no per-sample values. It is an error if a sample has different
+// labels in the two runs.
 func CompareRuns(dirs [2]string, models [][2]string) ([]scores.Row, error) {
 	var records [2]scores.Record
 	var runs [2]map[inputView]map[int]classified

@@ -21,9 +21,9 @@ type LayerScores struct {
 }
 
 // Measure runs measures at every layer that the model was opened with, on the samples of a source.
-// Inputs are clean (not transformed) and under the transformation t, which is drawn once for all
-// samples; a nil t means clean only. Measure returns the scores of each measure by layer. It needs
-// no study file and no folder. Layers that a measure does not apply to are left out. The seed is 1.
+// Inputs are clean and under the transformation t, which is drawn once for all samples; a nil t
+// means clean only. Measure returns the scores of each measure by layer. It needs no study file and
+// no folder. Layers that a measure does not apply to are left out. The seed is 1.
 func Measure(ctx context.Context, m *model.Model, src dataset.Source, t transform.Transform, measures ...measure.Measure) ([]LayerScores, error) {
 	p, err := plan.ForMeasures(m, src, t, measures)
 	if err != nil {

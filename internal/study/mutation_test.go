@@ -1,4 +1,4 @@
-package study
+package study_test
 
 import (
 	"context"
@@ -7,10 +7,13 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/noether-ml/noether/internal/report/html"
+	"github.com/noether-ml/noether/internal/study"
+	"github.com/noether-ml/noether/internal/study/studytest"
 )
 
 // fullText is a study that writes every kind of file of a run folder.
@@ -85,18 +88,18 @@ func (d *disturbedStudy) finished(t *testing.T) string {
 
 // stopped returns the folder of a run that was stopped when due returned true. due is called at
 // each report of progress.
-func (d *disturbedStudy) stopped(t *testing.T, name string, due func(p Progress) bool) string {
+func (d *disturbedStudy) stopped(t *testing.T, name string, due func(p study.Progress) bool) string {
 	t.Helper()
 	out := filepath.Join(d.dir, name)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	o := d.saveAlways()
-	o.Progress = func(p Progress) {
+	o.Progress = func(p study.Progress) {
 		if due(p) {
 			cancel()
 		}
 	}
-	if _, err := Run(ctx, parseIn(t, d.dir, d.text), out, o); !errors.Is(err, context.Canceled) {
+	if _, err := study.Run(ctx, studytest.Parse(t, d.dir, d.text), out, o); !errors.Is(err, context.Canceled) {
 		t.Fatalf("the run ended with %v", err)
 	}
 	for _, f := range mustCheck(t, out, false, d.o) {
@@ -118,14 +121,16 @@ func (d *disturbedStudy) mutate(t *testing.T, folder, file string, m mutation, f
 	if err := m.change(filepath.Join(out, file)); err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
-	// The user may remove the report. Removed states (.bin files) are computed again, and so is any
+	// The user may remove the report. Removed states are computed again, and so is any
 	// file of an unfinished run.
-	harmless := m.name == "removed" && (file == "report.html" || strings.HasSuffix(file, ".bin") || filepath.Base(folder) != "finished")
+	harmless := m.name == "removed" && (file == "report.html" || strings.HasPrefix(file, "states") || filepath.Base(folder) != "finished")
 	fix = fix || file == "report.html" // which Run does not write, so that only Check can repair it
 	if found := mustCheck(t, out, fix, d.o); len(found) == 0 && !harmless {
 		t.Errorf("%s: check finds nothing", what)
 	}
-	d.checkCompletes(t, out, what, func(o Options) (*Result, error) { return Run(t.Context(), parseIn(t, d.dir, d.text), out, o) })
+	d.checkCompletes(t, out, what, func(o study.Options) (*study.Result, error) {
+		return study.Run(t.Context(), studytest.Parse(t, d.dir, d.text), out, o)
+	})
 	os.RemoveAll(out)
 }
 
@@ -139,15 +144,13 @@ func TestEveryMutationIsRepaired(t *testing.T) {
 	d := newDisturbedStudy(t, fullText)
 	folders := []string{
 		d.finished(t),
-		d.stopped(t, "samples", func(p Progress) bool { return p.Samples >= 16 }),
-		d.stopped(t, "procedure", func(Progress) bool { // shared: results that several cells of STIR need
-			shared, _ := filepath.Glob(filepath.Join(d.dir, "procedure", "shared", "*.bin"))
-			return len(shared) > 0
+		d.stopped(t, "samples", func(p study.Progress) bool { return p.Samples >= 16 }),
+		d.stopped(t, "procedure", func(study.Progress) bool { // shared: results that several cells of STIR need
+			return slices.ContainsFunc(studytest.StoredKeys(t, filepath.Join(d.dir, "procedure"), "states"), func(key string) bool { return strings.HasPrefix(key, "shared/") })
 		}),
-		d.stopped(t, "states", func(p Progress) bool {
-			states, _ := filepath.Glob(filepath.Join(d.dir, "states", "states", "*.bin"))
-			cells, _ := filepath.Glob(filepath.Join(d.dir, "states", "cells", "*.json"))
-			return len(states) > 0 && len(cells) > 10
+		d.stopped(t, "states", func(p study.Progress) bool {
+			out := filepath.Join(d.dir, "states")
+			return len(studytest.StoredKeys(t, out, "states")) > 0 && len(studytest.StoredKeys(t, out, "cells")) > 10
 		}),
 	}
 	cases := 0
@@ -163,7 +166,7 @@ func TestEveryMutationIsRepaired(t *testing.T) {
 		}
 	}
 	t.Logf("%d mutations", cases)
-	for _, kind := range []string{"states/*.bin", "cells/*.json", "shared/*.bin"} {
+	for _, kind := range []string{"states/*.log", "cells/*.log"} {
 		found := 0
 		for _, folder := range folders {
 			files, _ := filepath.Glob(filepath.Join(folder, kind))
@@ -180,7 +183,7 @@ func TestFilesInPlaceOfFolders(t *testing.T) {
 	t.Parallel()
 	d := newDisturbedStudy(t, fullText)
 	finished := d.finished(t)
-	for i, sub := range []string{"cells", "states", "failures", "shared", "pictures", "pictures/views"} {
+	for i, sub := range []string{"cells", "states", "failures", "pictures", "pictures/views"} {
 		replaced := mutation{"a file in its place", func(path string) error {
 			return errors.Join(os.RemoveAll(path), os.WriteFile(path, nil, 0o666))
 		}}

@@ -1,4 +1,4 @@
-package study
+package study_test
 
 import (
 	"bytes"
@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/noether-ml/noether/internal/study"
+	"github.com/noether-ml/noether/internal/study/studytest"
 	"github.com/noether-ml/noether/internal/testmodel"
 )
 
@@ -19,7 +21,7 @@ func smallAndOther(t *testing.T, dir string) string {
 	t.Helper()
 	testmodel.Write(t, dir, "small", testmodel.Options{})
 	testmodel.Write(t, dir, "other", testmodel.Options{})
-	text := strings.Replace(studyText, "transforms:", "  - {name: other, onnx: other.onnx, layers: [output]}\ntransforms:", 1)
+	text := strings.Replace(studytest.Text, "transforms:", "  - {name: other, onnx: other.onnx, layers: [output]}\ntransforms:", 1)
 	return strings.Replace(text, ", seis]", ", seis: {interval: false}]", 1)
 }
 
@@ -31,21 +33,21 @@ func TestOneRunPerModel(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	text := smallAndOther(t, dir)
-	o := options(t)
-	want := mustRun(t, parseIn(t, dir, text), filepath.Join(dir, "whole"), o)
+	o := studytest.Options(t)
+	want := studytest.Run(t, studytest.Parse(t, dir, text), filepath.Join(dir, "whole"), o)
 	out := filepath.Join(dir, "per-model")
 	part := o
 	part.Only = []string{"other"}
-	mustRun(t, parseIn(t, dir, text), out, part)
+	studytest.Run(t, studytest.Parse(t, dir, text), out, part)
 	if _, err := os.Stat(filepath.Join(out, "run.json")); err == nil {
 		t.Error("a run of one of two models writes the record of the whole study")
 	}
 	part.Only, part.Complete = []string{"small"}, true
-	part.Shard = Shard{Index: 1, Count: 2}
-	mustRun(t, parseIn(t, dir, text), out, part)
+	part.Shard = study.Shard{Index: 1, Count: 2}
+	studytest.Run(t, studytest.Parse(t, dir, text), out, part)
 
-	result, err := Merge(t.Context(), parseIn(t, dir, text), []string{out}, o)
-	var incomplete *Incomplete
+	result, err := study.Merge(t.Context(), studytest.Parse(t, dir, text), []string{out}, o)
+	var incomplete *study.Incomplete
 	if !errors.As(err, &incomplete) || len(incomplete.ByModel()) != 1 {
 		t.Fatalf("merging without a shard: %v", err)
 	}
@@ -61,21 +63,21 @@ func TestOneRunPerModel(t *testing.T) {
 		}
 	}
 
-	part.Shard = Shard{Index: 2, Count: 2}
-	mustRun(t, parseIn(t, dir, text), out, part)
+	part.Shard = study.Shard{Index: 2, Count: 2}
+	studytest.Run(t, studytest.Parse(t, dir, text), out, part)
 	if left, _ := filepath.Glob(filepath.Join(out, "states", "*")); len(left) > 0 {
 		t.Errorf("the last shard leaves the states %v", left)
 	}
-	got, err := Merge(t.Context(), parseIn(t, dir, text), []string{out}, o)
+	got, err := study.Merge(t.Context(), studytest.Parse(t, dir, text), []string{out}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	sameScores(t, want.Rows, got.Rows, 1e-5)
+	studytest.SameScores(t, want.Rows, got.Rows, 1e-5)
 	if got.Record.Finished == nil || got.Record.Missing != nil {
 		t.Errorf("the record of a complete merge: %+v", got.Record)
 	}
 	part.Only = []string{"smal"}
-	if _, err := Run(t.Context(), parseIn(t, dir, text), out, part); err == nil || !strings.Contains(err.Error(), `"small"`) {
+	if _, err := study.Run(t.Context(), studytest.Parse(t, dir, text), out, part); err == nil || !strings.Contains(err.Error(), `"small"`) {
 		t.Errorf("a misspelt model: error %v, want one that names small", err)
 	}
 }
@@ -87,31 +89,31 @@ func TestMergeRunsOfOneModel(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	text := "samples: true\n" + smallAndOther(t, dir)
-	o := options(t)
-	want := mustRun(t, parseIn(t, dir, text), filepath.Join(dir, "whole"), o)
-	merge := func(dirs ...string) (*Result, error) {
-		s, err := Load(filepath.Join(dirs[0], "study.yaml"), nil)
+	o := studytest.Options(t)
+	want := studytest.Run(t, studytest.Parse(t, dir, text), filepath.Join(dir, "whole"), o)
+	merge := func(dirs ...string) (*study.Result, error) {
+		s, err := study.Load(filepath.Join(dirs[0], "study.yaml"), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return Merge(t.Context(), s, dirs, o)
+		return study.Merge(t.Context(), s, dirs, o)
 	}
 	run := func(out, model string) {
 		part := o
 		part.Only = []string{model}
-		mustRun(t, parseIn(t, dir, text), out, part)
+		studytest.Run(t, studytest.Parse(t, dir, text), out, part)
 	}
 	one, a, b := filepath.Join(dir, "one"), filepath.Join(dir, "a"), filepath.Join(dir, "b")
 	run(one, "other")
 	if result, err := merge(one); result == nil || err == nil || !strings.Contains(err.Error(), "model small lack every shard; run the study for them") {
 		t.Errorf("merging before model small has run: error %v", err)
 	}
-	if _, err := ReadResult(a); err == nil || !strings.Contains(err.Error(), "not a run folder") {
+	if _, err := study.ReadResult(a); err == nil || !strings.Contains(err.Error(), "not a run folder") {
 		t.Errorf("reading an empty folder: %v", err)
 	}
 	run(one, "small")
 	run(one, "other") // has nothing to do, and keeps the hash of small in the study
-	resolved, err := Load(filepath.Join(one, "study.yaml"), nil)
+	resolved, err := study.Load(filepath.Join(one, "study.yaml"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +124,7 @@ func TestMergeRunsOfOneModel(t *testing.T) {
 	}
 	run(a, "small")
 	run(b, "other")
-	if _, err := ReadResult(b); err == nil || !strings.HasSuffix(err.Error(), "no scores yet: noether merge "+b) {
+	if _, err := study.ReadResult(b); err == nil || !strings.HasSuffix(err.Error(), "no scores yet: noether merge "+b) {
 		t.Errorf("reading a folder before its merge: error %v", err)
 	}
 	for _, dirs := range [][]string{{one}, {a, b}} {
@@ -130,7 +132,7 @@ func TestMergeRunsOfOneModel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sameScores(t, want.Rows, got.Rows, 1e-9)
+		studytest.SameScores(t, want.Rows, got.Rows, 1e-9)
 		if got.Record.Finished == nil || got.Record.Done != want.Record.Done {
 			t.Errorf("the record of %v: %+v", dirs, got.Record)
 		}

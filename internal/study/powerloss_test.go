@@ -1,4 +1,4 @@
-package study
+package study_test
 
 import (
 	"crypto/sha256"
@@ -11,6 +11,8 @@ import (
 
 	"github.com/noether-ml/noether/internal/atomicfile"
 	"github.com/noether-ml/noether/internal/powerloss"
+	"github.com/noether-ml/noether/internal/study"
+	"github.com/noether-ml/noether/internal/study/studytest"
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/scores"
 )
@@ -33,13 +35,13 @@ batch: 12
 // by 1e-5.
 type disturbedStudy struct {
 	dir, text string // the folder of the models; the study file
-	o         Options
+	o         study.Options
 	want      []scores.Row // of an undisturbed run
 }
 
 func newDisturbedStudy(t *testing.T, text string) *disturbedStudy {
 	t.Helper()
-	d := &disturbedStudy{dir: memoryDir(t), text: text, o: options(t)}
+	d := &disturbedStudy{dir: memoryDir(t), text: text, o: studytest.Options(t)}
 	for _, name := range []string{"a", "b"} { // smallText needs only a
 		testmodel.Write(t, d.dir, name, testmodel.Options{})
 	}
@@ -58,14 +60,14 @@ func memoryDir(t *testing.T) string {
 	return dir
 }
 
-func (d *disturbedStudy) run(t *testing.T, out string, o Options) *Result {
+func (d *disturbedStudy) run(t *testing.T, out string, o study.Options) *study.Result {
 	t.Helper()
-	return mustRun(t, parseIn(t, d.dir, d.text), out, o)
+	return studytest.Run(t, studytest.Parse(t, d.dir, d.text), out, o)
 }
 
 // saveAlways returns options with which a run saves its states, the running sums of unfinished
 // measures, after every batch.
-func (d *disturbedStudy) saveAlways() Options {
+func (d *disturbedStudy) saveAlways() study.Options {
 	o := d.o
 	o.SaveInterval, o.SaveFraction = time.Nanosecond, 1e9 // no bound on the share of time for saving
 	return o
@@ -82,18 +84,20 @@ func (d *disturbedStudy) checkResume(t *testing.T, out, what string) {
 			t.Errorf("%s leaves %+v", what, f)
 		}
 	}
-	d.checkCompletes(t, out, what, func(o Options) (*Result, error) { return Run(t.Context(), parseIn(t, d.dir, d.text), out, o) })
+	d.checkCompletes(t, out, what, func(o study.Options) (*study.Result, error) {
+		return study.Run(t.Context(), studytest.Parse(t, d.dir, d.text), out, o)
+	})
 }
 
 // checkCompletes checks that a run or a merge gives the scores of an undisturbed run, and a folder
 // without findings of Check.
-func (d *disturbedStudy) checkCompletes(t *testing.T, out, what string, work func(o Options) (*Result, error)) {
+func (d *disturbedStudy) checkCompletes(t *testing.T, out, what string, work func(o study.Options) (*study.Result, error)) {
 	t.Helper()
 	r, err := work(d.o)
 	if err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
-	sameScores(t, d.want, r.Rows, 0) // the tolerance is 0
+	studytest.SameScores(t, d.want, r.Rows, 0) // the tolerance is 0
 	for _, f := range mustCheck(t, out, false, d.o) {
 		t.Errorf("%s, and another run: Check finds %+v", what, f)
 	}
@@ -187,7 +191,9 @@ func TestPowerLoss(t *testing.T) {
 	log := record(t, out, func() { d.run(t, out, d.saveAlways()) })
 	states := forEachPowerLoss(t, log, func(out, what string) {
 		if _, err := os.Stat(filepath.Join(out, "cells")); err != nil { // Check needs this folder
-			d.checkCompletes(t, out, what, func(o Options) (*Result, error) { return Run(t.Context(), parseIn(t, d.dir, d.text), out, o) })
+			d.checkCompletes(t, out, what, func(o study.Options) (*study.Result, error) {
+				return study.Run(t.Context(), studytest.Parse(t, d.dir, d.text), out, o)
+			})
 			return
 		}
 		d.checkResume(t, out, what)
@@ -206,12 +212,12 @@ func TestPowerLossWhileMerging(t *testing.T) {
 	out := filepath.Join(d.dir, "run")
 	for i := 1; i <= 2; i++ {
 		o := d.saveAlways()
-		o.Shard = Shard{Index: i, Count: 2}
+		o.Shard = study.Shard{Index: i, Count: 2}
 		d.run(t, out, o)
 	}
-	merge := func(out string) func(o Options) (*Result, error) {
-		return func(o Options) (*Result, error) {
-			return Merge(t.Context(), parseIn(t, d.dir, d.text), []string{out}, o)
+	merge := func(out string) func(o study.Options) (*study.Result, error) {
+		return func(o study.Options) (*study.Result, error) {
+			return study.Merge(t.Context(), studytest.Parse(t, d.dir, d.text), []string{out}, o)
 		}
 	}
 	log := record(t, out, func() {

@@ -1,12 +1,13 @@
-package study
+package study_test
 
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
+	"github.com/noether-ml/noether/internal/study"
+	"github.com/noether-ml/noether/internal/study/studytest"
 	"github.com/noether-ml/noether/internal/testmodel"
 )
 
@@ -18,11 +19,11 @@ func TestAnotherStudyInTheFolder(t *testing.T) {
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "small", testmodel.Options{})
 	out := filepath.Join(dir, "run")
-	o := options(t)
-	mustRun(t, parseIn(t, dir, threeTurns), out, o)
+	o := studytest.Options(t)
+	studytest.Run(t, studytest.Parse(t, dir, threeTurns), out, o)
 	renamed := strings.Replace(threeTurns, "name: turns", "name: other\ndescription: |\n  For readers.\n\n  Two paragraphs.", 1)
-	mustRun(t, parseIn(t, dir, renamed), out, o) // the same cells under another name and description
-	if r, err := ReadResult(out); err != nil || !strings.HasPrefix(r.Record.Description, "For readers.\n\nTwo paragraphs.") {
+	studytest.Run(t, studytest.Parse(t, dir, renamed), out, o) // the same cells under another name and description
+	if r, err := study.ReadResult(out); err != nil || !strings.HasPrefix(r.Record.Description, "For readers.\n\nTwo paragraphs.") {
 		t.Errorf("the description in the folder is %q: %v", r.Record.Description, err)
 	}
 
@@ -31,19 +32,16 @@ func TestAnotherStudyInTheFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	third := strings.Replace(strings.Replace(threeTurns, "name: turns", "name: third", 1), "seed: 3", "seed: 4", 1)
-	_, err := Run(t.Context(), parseIn(t, dir, third), out, o)
+	_, err := study.Run(t.Context(), studytest.Parse(t, dir, third), out, o)
 	if err == nil || !strings.Contains(err.Error(), `holds the run of study "other", and this is "third"`) || !strings.Contains(err.Error(), "--replace") {
 		t.Fatalf("another study: %v", err)
 	}
-	if r, err := ReadResult(out); err != nil || r.Record.Study != "other" {
+	if r, err := study.ReadResult(out); err != nil || r.Record.Study != "other" {
 		t.Errorf("the folder holds study %q, want \"other\": %v", r.Record.Study, err)
 	}
 	o.Replace = true
-	r := mustRun(t, parseIn(t, dir, third), out, o)
-	cells, _ := filepath.Glob(filepath.Join(out, "cells", "*.json"))
-	// Of the files of a cell, .samples.json, with values of single samples, is not counted.
-	cells = slices.DeleteFunc(cells, func(path string) bool { return strings.HasSuffix(path, ".samples.json") })
-	if len(cells) != r.Record.Cells {
+	r := studytest.Run(t, studytest.Parse(t, dir, third), out, o)
+	if cells := studytest.StoredKeys(t, out, "cells"); len(cells) != r.Record.Cells {
 		t.Errorf("the folder holds %d cells of %d", len(cells), r.Record.Cells)
 	}
 	if _, err := os.Stat(userFile); err != nil {
@@ -58,12 +56,12 @@ func TestAnotherDecoderGivesAWarning(t *testing.T) {
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "small", testmodel.Options{})
 	out := filepath.Join(dir, "run")
-	o := options(t)
+	o := studytest.Options(t)
 	for _, c := range []struct{ decoder, want string }{{"Go", ""}, {"Go", ""}, {"libturbojpeg.so.0", "from the decoder Go, further ones will be from libturbojpeg.so.0"}} {
 		var warnings []string
 		o.Warn = func(text string) { warnings = append(warnings, text) }
 		o.Record.JPEG = c.decoder
-		mustRun(t, parseIn(t, dir, threeTurns), out, o)
+		studytest.Run(t, studytest.Parse(t, dir, threeTurns), out, o)
 		if found := strings.Join(warnings, "\n"); c.want == "" && strings.Contains(found, "decoder") || !strings.Contains(found, c.want) {
 			t.Errorf("warnings %q, want %q", warnings, c.want)
 		}

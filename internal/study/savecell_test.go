@@ -1,16 +1,16 @@
-package study
+package study_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/noether-ml/noether/internal/study"
 	"github.com/noether-ml/noether/internal/study/plan"
 	"github.com/noether-ml/noether/internal/study/rundir"
+	"github.com/noether-ml/noether/internal/study/studytest"
 	"github.com/noether-ml/noether/internal/testmodel"
 )
 
@@ -28,7 +28,7 @@ func TestSaveAfterDeadlineKeepsTheState(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "small", testmodel.Options{})
-	p, err := NewPlan(t.Context(), parseIn(t, dir, studyText), options(t))
+	p, err := study.NewPlan(t.Context(), studytest.Parse(t, dir, studytest.Text), studytest.Options(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,30 +49,29 @@ func TestSaveAfterDeadlineKeepsTheState(t *testing.T) {
 		}
 		return w.SaveCell(ctx, cell, accs)
 	}
-	stateFile := func() []byte {
-		files, err := os.ReadDir(folder.Path("states"))
-		if err != nil || len(files) != 1 {
-			t.Fatalf("%d state files, error %v, want 1", len(files), err)
+	state := func() string {
+		keys := studytest.StoredKeys(t, folder.Path(), "states")
+		if len(keys) != len(cell.Tasks) {
+			t.Fatalf("%d states, want %d", len(keys), len(cell.Tasks))
 		}
-		raw, err := os.ReadFile(folder.Path("states", files[0].Name()))
+		raw, err := studytest.StoredItem(t, folder.Path(), "states", keys[0]).Bytes("state")
 		if err != nil {
 			t.Fatal(err)
 		}
-		return raw
+		return string(raw)
 	}
 	if err := save(t.Context(), "the first state", 1); err != nil {
 		t.Fatal(err)
 	}
-	first := stateFile()
 	expired, cancel := context.WithDeadline(t.Context(), time.Unix(0, 0))
 	defer cancel()
 	if err := save(expired, "the second state", 2); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error %v, want %v", err, context.DeadlineExceeded)
 	}
-	if !bytes.Equal(stateFile(), first) || cell.Tasks[0].Saved != 1 {
+	if state() != "the first state" || cell.Tasks[0].Saved != 1 {
 		t.Errorf("the first state was replaced; saved %d, want 1", cell.Tasks[0].Saved)
 	}
-	if err := save(t.Context(), "the second state", 2); err != nil || !bytes.Contains(stateFile(), []byte("the second state")) || cell.Tasks[0].Saved != 2 {
+	if err := save(t.Context(), "the second state", 2); err != nil || state() != "the second state" || cell.Tasks[0].Saved != 2 {
 		t.Errorf("saving again: %v, saved %d, want 2", err, cell.Tasks[0].Saved)
 	}
 }

@@ -12,9 +12,7 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// The types of arguments and results. Each is documented in the package that defines it. A cell is
-// a measure for one model, data set, transformation value and trial (repetition with other random
-// draws), and a shard a part of the samples.
+// The types of arguments and results. Each is documented in the package that defines it.
 type (
 	Study      = spec.Study        // a study file, which says what is measured
 	Plan       = plan.Plan         // a study with its models and data opened
@@ -50,8 +48,8 @@ func Run(ctx context.Context, s *Study, dir string, o Options) (*Result, error) 
 	return run.Run(ctx, s, dir, o)
 }
 
-// Merge completes a run, in the first folder, from the states (saved running sums) that its shards
-// left in the folders. See rundir.Merge.
+// Merge completes a run, in the first folder, from the states that its shards left in the folders.
+// See rundir.Merge.
 func Merge(ctx context.Context, s *Study, dirs []string, o Options) (*Result, error) {
 	return rundir.Merge(ctx, s, dirs, o)
 }

@@ -1,4 +1,4 @@
-package study
+package study_test
 
 import (
 	"encoding/json"
@@ -16,6 +16,8 @@ import (
 
 	"github.com/noether-ml/noether/internal/atomicfile"
 	"github.com/noether-ml/noether/internal/powerloss"
+	"github.com/noether-ml/noether/internal/study"
+	"github.com/noether-ml/noether/internal/study/studytest"
 )
 
 var (
@@ -113,24 +115,24 @@ func (d *disturbedStudy) program(t *testing.T) string {
 func (d *disturbedStudy) interruptions(t *testing.T, stage string) func(t *testing.T, r *rand.Rand) {
 	t.Helper()
 	program := d.program(t)
-	study := filepath.Join(d.dir, "study.yaml")
+	file := filepath.Join(d.dir, "study.yaml")
 	typical := 2 * time.Second // duration of the stage: of the last one that ended without an error
-	merge := func(out string) func(o Options) (*Result, error) {
-		return func(o Options) (*Result, error) {
-			return Merge(t.Context(), parseIn(t, d.dir, d.text), []string{out}, o)
+	merge := func(out string) func(o study.Options) (*study.Result, error) {
+		return func(o study.Options) (*study.Result, error) {
+			return study.Merge(t.Context(), studytest.Parse(t, d.dir, d.text), []string{out}, o)
 		}
 	}
 	shards := func(out string) {
 		for i := 1; i <= 2; i++ {
 			o := d.o
-			o.Shard = Shard{Index: i, Count: 2}
+			o.Shard = study.Shard{Index: i, Count: 2}
 			d.run(t, out, o)
 		}
 	}
 	return func(t *testing.T, r *rand.Rand) {
 		out := filepath.Join(d.dir, "killed")
 		defer os.RemoveAll(out)
-		run := []string{program, "run", study, "-o", out, "--save-every", "1ms", "--threads", "2"}
+		run := []string{program, "run", file, "-o", out, "--save-every", "1ms", "--threads", "2"}
 		args := run
 		switch stage {
 		case "shard":
@@ -184,7 +186,9 @@ func (d *disturbedStudy) interruptions(t *testing.T, stage string) func(t *testi
 // check --fix may have left some of the damage.
 func (d *disturbedStudy) afterwards(t *testing.T, out, what string, damaged bool) {
 	t.Helper()
-	again := func(o Options) (*Result, error) { return Run(t.Context(), parseIn(t, d.dir, d.text), out, o) }
+	again := func(o study.Options) (*study.Result, error) {
+		return study.Run(t.Context(), studytest.Parse(t, d.dir, d.text), out, o)
+	}
 	if damaged {
 		mustCheck(t, out, true, d.o)
 	}
@@ -203,7 +207,7 @@ func (d *disturbedStudy) failingCalls(t *testing.T) func(t *testing.T, r *rand.R
 		t.Logf("system calls are not made to fail: strace: %v", err)
 		return nil
 	}
-	program, study := d.program(t), filepath.Join(d.dir, "study.yaml")
+	program, file := d.program(t), filepath.Join(d.dir, "study.yaml")
 	calls := []string{"fsync", "renameat", "openat", "write", "read", "pwrite64", "pread64", "mkdirat", "unlinkat", "getdents64", "newfstatat", "close"}
 	causes := []string{"EIO", "ENOSPC", "EACCES", "EMFILE", "EINTR", "EDQUOT", "ENOMEM"}
 	return func(t *testing.T, r *rand.Rand) {
@@ -216,7 +220,7 @@ func (d *disturbedStudy) failingCalls(t *testing.T) func(t *testing.T, r *rand.R
 		}
 		inject := fmt.Sprintf("inject=%s:error=%s:when=%s", call, cause, when)
 		cmd := exec.CommandContext(t.Context(), "strace", "-f", "-qq", "-o", "/dev/null", "-P", out, "-P", filepath.Join(out, "cells"),
-			"-e", "trace="+call, "-e", inject, program, "run", study, "-o", out, "--save-every", "1ms", "--threads", "2")
+			"-e", "trace="+call, "-e", inject, program, "run", file, "-o", out, "--save-every", "1ms", "--threads", "2")
 		if r.IntN(2) == 0 { // without -P: calls on all files, not only in the two folders
 			cmd.Args = append([]string{"strace", "-f", "-qq", "-o", "/dev/null"}, cmd.Args[9:]...)
 		}
@@ -263,7 +267,7 @@ func (d *disturbedStudy) powerLosses(t *testing.T) func(t *testing.T, r *rand.Ra
 // The list mutations has the ways, such as a bit flipped or a file removed.
 func (d *disturbedStudy) mutations(t *testing.T) func(t *testing.T, r *rand.Rand) {
 	t.Helper()
-	folders := []string{d.finished(t), d.stopped(t, "feeding", func(p Progress) bool { return p.Samples >= 16 })}
+	folders := []string{d.finished(t), d.stopped(t, "feeding", func(p study.Progress) bool { return p.Samples >= 16 })}
 	return func(t *testing.T, r *rand.Rand) {
 		folder := folders[r.IntN(len(folders))]
 		files := filesOf(t, folder)

@@ -1,4 +1,4 @@
-package study
+package study_test
 
 import (
 	"os"
@@ -7,8 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/noether-ml/noether/internal/study"
+	"github.com/noether-ml/noether/internal/study/store"
+	"github.com/noether-ml/noether/internal/study/studytest"
 	"github.com/noether-ml/noether/internal/testmodel"
-	"github.com/noether-ml/noether/scores"
 )
 
 // TestFinishedRunIsLeftAsItIs checks that a run and a merge write nothing into a folder that has
@@ -19,10 +21,10 @@ func TestFinishedRunIsLeftAsItIs(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "small", testmodel.Options{})
-	const text = studyText
+	const text = studytest.Text
 	out := filepath.Join(dir, "run")
-	o := options(t)
-	first := mustRun(t, parseIn(t, dir, text), out, o)
+	o := studytest.Options(t)
+	first := studytest.Run(t, studytest.Parse(t, dir, text), out, o)
 	if first.Unchanged {
 		t.Error("the first run is unchanged")
 	}
@@ -47,21 +49,21 @@ func TestFinishedRunIsLeftAsItIs(t *testing.T) {
 		}
 		return names
 	}
-	again := func(o Options, text string) *Result {
+	again := func(o study.Options, text string) *study.Result {
 		setOldTimes()
-		return mustRun(t, parseIn(t, dir, text), out, o)
+		return studytest.Run(t, studytest.Parse(t, dir, text), out, o)
 	}
 	same := again(o, text)
 	if names := written(); !same.Unchanged || names != nil {
 		t.Errorf("unchanged: %v, written: %v", same.Unchanged, names)
 	}
-	sameScores(t, first.Rows, same.Rows, 0)
+	studytest.SameScores(t, first.Rows, same.Rows, 0)
 	if !same.Record.Finished.Equal(*first.Record.Finished) || same.Record.Resolved != first.Record.Resolved {
 		t.Error("the record of the second run differs from that of the first")
 	}
 	setOldTimes()
 	// Merge combines runs of parts of a study. Here nothing is left to combine.
-	merged, err := Merge(t.Context(), parseIn(t, dir, text), []string{out}, o)
+	merged, err := study.Merge(t.Context(), studytest.Parse(t, dir, text), []string{out}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,10 +76,9 @@ func TestFinishedRunIsLeftAsItIs(t *testing.T) {
 	unknownVersion := o
 	unknownVersion.Version = ""
 	table := filepath.Join(out, "scores.csv")
-	// The scores of one cell, a unit of work: one measure under one transformation value.
-	cell := filepath.Join(out, "cells", first.Record.Keys[0]+".json")
+	cell := first.Record.Keys[0]
 	for name, c := range map[string]struct {
-		options Options
+		options study.Options
 		text    string
 		prepare func() error
 	}{
@@ -87,16 +88,15 @@ func TestFinishedRunIsLeftAsItIs(t *testing.T) {
 		"an altered table":   {o, text, func() error { return os.WriteFile(table, []byte("x"), 0o666) }},
 		"an emptied table":   {o, text, func() error { return os.WriteFile(filepath.Join(out, "samples.parquet"), nil, 0o666) }},
 		"an altered cell": {o, text, func() error {
-			c, err := scores.ReadCell(cell)
-			if err != nil {
-				return err
-			}
+			c := studytest.StoredCell(t, out, cell)
 			c.Layers[0].Scores[0].Value = 0.125
-			return scores.WriteCell(cell, c)
+			body, err := c.MarshalJSON()
+			studytest.PutRecord(t, out, "cells", store.Record{Key: cell, Body: body})
+			return err
 		}},
-		"a missing cell": {o, text, func() error { return os.Remove(cell) }},
+		"a missing cell": {o, text, func() error { studytest.RemoveRecord(t, out, "cells", cell); return nil }},
 	} {
-		mustRun(t, parseIn(t, dir, text), out, o) // undoes the change of the previous case
+		studytest.Run(t, studytest.Parse(t, dir, text), out, o) // undoes the change of the previous case
 		setOldTimes()
 		if c.prepare != nil {
 			if err := c.prepare(); err != nil {

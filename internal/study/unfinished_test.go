@@ -1,10 +1,11 @@
-package study
+package study_test
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 
+	"github.com/noether-ml/noether/internal/study"
+	"github.com/noether-ml/noether/internal/study/studytest"
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/scores"
 )
@@ -25,32 +26,24 @@ func TestUnfinishedRunHasNoPartialMeans(t *testing.T) {
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "small", testmodel.Options{})
 	out := filepath.Join(dir, "run")
-	whole := mustRun(t, parseIn(t, dir, threeTurns), out, options(t))
+	whole := studytest.Run(t, studytest.Parse(t, dir, threeTurns), out, studytest.Options(t))
 	record := whole.Record
 	record.Finished = nil // as in the record of a run that was stopped
 	if err := scores.WriteRecord(filepath.Join(out, "run.json"), record); err != nil {
 		t.Fatal(err)
 	}
-	unfinished, err := ReadResult(out)
+	unfinished, err := study.ReadResult(out)
 	if err != nil {
 		t.Fatal(err)
 	}
-	sameScores(t, whole.Rows, unfinished.Rows, 0)
+	studytest.SameScores(t, whole.Rows, unfinished.Rows, 0)
 
-	// Each cell (unit of work: one measure at one angle) has a file of its scores. Keys are the names.
-	lost := "" // the file with the accuracy at 270 degrees, which is then removed
 	for _, key := range record.Keys {
-		path := filepath.Join(out, "cells", key+".json")
-		if c, err := scores.ReadCell(path); err != nil {
-			t.Fatal(err)
-		} else if c.Measure == "accuracy" && c.Parameter == "270" {
-			lost = path
+		if c := studytest.StoredCell(t, out, key); c.Measure == "accuracy" && c.Parameter == "270" {
+			studytest.RemoveRecord(t, out, "cells", key)
 		}
 	}
-	if err := os.Remove(lost); err != nil {
-		t.Fatal(err)
-	}
-	partial, err := ReadResult(out)
+	partial, err := study.ReadResult(out)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,8 +53,8 @@ func TestUnfinishedRunHasNoPartialMeans(t *testing.T) {
 			want = append(want, r)
 		}
 	}
-	sameScores(t, want, partial.Rows, 0)
-	cells, _, err := ReadCells(out)
+	studytest.SameScores(t, want, partial.Rows, 0)
+	cells, _, err := study.ReadCells(out)
 	if err != nil {
 		t.Fatal(err)
 	}

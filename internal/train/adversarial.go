@@ -349,7 +349,7 @@ func (t *Trainer) EvaluateRobust(ctx context.Context, src Source, batch int) (fl
 		if err != nil {
 			return math.NaN(), err
 		}
-		result, err := t.evaluateInput(ctx, b, found)
+		result, err := t.evaluateBatch(ctx, b, found)
 		if err != nil {
 			return math.NaN(), err
 		}

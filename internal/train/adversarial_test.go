@@ -65,7 +65,7 @@ func TestGoldenAdversarial(t *testing.T) {
 			}
 			for i, b := range golden.Batches {
 				tr.fixedStart = func(tensor.Tensor) tensor.Tensor { return floats(b.Start, 5, 2, 6, 6) }
-				loss, err := tr.Step(t.Context(), Batch{Inputs: []tensor.Tensor{floats(b.X, 5, 2, 6, 6)}, Classes: b.T})
+				loss, err := tr.Step(t.Context(), Batch{Inputs: []tensor.Tensor{floats(b.X, 5, 2, 6, 6)}, Targets: Targets{Classes: b.T}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -114,13 +114,13 @@ func TestAdversarialErrors(t *testing.T) {
 	for _, bad := range []float32{-1, 2, float32(math.NaN())} {
 		x := tensor.New(2, 4)
 		x.Data[5] = bad
-		if _, err := tr.Step(t.Context(), Batch{Inputs: []tensor.Tensor{x}, Classes: []int{0, 1}}); err == nil || !strings.Contains(err.Error(), "sample 1") {
+		if _, err := tr.Step(t.Context(), Batch{Inputs: []tensor.Tensor{x}, Targets: Targets{Classes: []int{0, 1}}}); err == nil || !strings.Contains(err.Error(), "sample 1") {
 			t.Errorf("an input of %g: %v", bad, err)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := tr.Step(ctx, Batch{Inputs: []tensor.Tensor{tensor.New(2, 4)}, Classes: []int{0, 1}}); err == nil {
+	if _, err := tr.Step(ctx, Batch{Inputs: []tensor.Tensor{tensor.New(2, 4)}, Targets: Targets{Classes: []int{0, 1}}}); err == nil {
 		t.Error("a cancelled context: no error")
 	}
 }
@@ -136,12 +136,14 @@ func TestAdversarialLinear(t *testing.T) {
 	}
 	const radius = 0.2
 	tr, err := New(orttest.Load(t), Spec{Model: m, Loss: CrossEntropy, Optimiser: SGD{Rate: 0.1},
-		Adversarial: &Adversarial{Defence: AdversarialTraining, Norm: "l2", Radius: radius, Steps: 3, AtX: true}}) // AtX: the search for the image starts at x
+		// AtX: the search for the image starts at x.
+		Adversarial: &Adversarial{Defence: AdversarialTraining, Norm: "l2", Radius: radius, Steps: 3, AtX: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer tr.Close()
-	x := tensor.Tensor{Shape: []int{1, 3}, Data: []float32{0.5, 0.4, 0.6}} // the ball lies within [0, 1]
+	// The ball lies within [0, 1].
+	x := tensor.Tensor{Shape: []int{1, 3}, Data: []float32{0.5, 0.4, 0.6}}
 	weights := tr.Weights()
 	w, bias := weights["layer1.weight"], weights["layer1.bias"]
 	if len(w.Data) != 6 || len(bias.Data) != 2 {
@@ -153,7 +155,7 @@ func TestAdversarialLinear(t *testing.T) {
 		margin += d * float64(x.Data[i])
 		norm += d * d
 	}
-	loss, err := tr.Step(t.Context(), Batch{Inputs: []tensor.Tensor{x}, Classes: []int{0}})
+	loss, err := tr.Step(t.Context(), Batch{Inputs: []tensor.Tensor{x}, Targets: Targets{Classes: []int{0}}})
 	if err != nil {
 		t.Fatal(err)
 	}

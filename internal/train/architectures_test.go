@@ -74,10 +74,11 @@ func TestArchitectures(t *testing.T) {
 	}
 	const biases = 4224 // of the convolutions of a VGG-16: BatchNormalization makes them redundant
 	for _, c := range []struct {
-		name              string
-		build             func() (*onnx.Model, error)
-		parameters        int     // 0: see millions
-		millions, rounded float64 // published number in millions, and the largest error of its rounding
+		name       string
+		build      func() (*onnx.Model, error)
+		parameters int // 0: see millions
+		// Published number in millions, and the largest error of its rounding.
+		millions, rounded float64
 	}{
 		{name: "resnet18", build: resnet(18, 0), parameters: 11_173_962},
 		{name: "resnet34", build: resnet(34, 0), parameters: 21_282_122},
@@ -98,7 +99,8 @@ func TestArchitectures(t *testing.T) {
 		shapes, parameters := trainable(t, m)
 		if want, ok := torchvision[c.name]; ok {
 			if strings.HasPrefix(c.name, "resnet") {
-				want = append(want, []int{64, 3, 3, 3}) // the first convolution, where torchvision's differs
+				// The first convolution, where torchvision's differs.
+				want = append(want, []int{64, 3, 3, 3})
 			}
 			if got := sorted(shapes); !slices.Equal(got, sorted(want)) {
 				t.Errorf("%s: weights %v, torchvision's %v", c.name, got, sorted(want))
@@ -143,7 +145,7 @@ func TestNarrowArchitecturesTrain(t *testing.T) {
 		}
 		var first, last float64
 		for i := range 25 {
-			loss, err := tr.Step(t.Context(), Batch{Inputs: []tensor.Tensor{x}, Classes: []int{0, 1, 2, 0, 1, 2}})
+			loss, err := tr.Step(t.Context(), Batch{Inputs: []tensor.Tensor{x}, Targets: Targets{Classes: []int{0, 1, 2, 0, 1, 2}}})
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}

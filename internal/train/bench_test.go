@@ -41,7 +41,7 @@ func BenchmarkProbe(b *testing.B) {
 						t.Data[i] = float32(r.NormFloat64())
 					}
 				}
-				data := &Arrays{Inputs: []tensor.Tensor{x}, Target: y}
+				data := &Arrays{Inputs: []tensor.Tensor{x}, Targets: Targets{Target: y}}
 				before := machine.CPUTime()
 				for b.Loop() {
 					if _, err := tr.Fit(b.Context(), data, nil, FitOptions{Epochs: 1}); err != nil {
@@ -112,7 +112,7 @@ func BenchmarkAdversarial(b *testing.B) {
 		b.Fatal(err)
 	}
 	const n = 32
-	r, batch := seed.Rand(1, "adversarial"), Batch{Inputs: []tensor.Tensor{tensor.New(n, 3, 32, 32)}, Classes: make([]int, n)}
+	r, batch := seed.Rand(1, "adversarial"), Batch{Inputs: []tensor.Tensor{tensor.New(n, 3, 32, 32)}, Targets: Targets{Classes: make([]int, n)}}
 	for i := range batch.Inputs[0].Data {
 		batch.Inputs[0].Data[i] = r.Float32()
 	}

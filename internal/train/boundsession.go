@@ -153,7 +153,7 @@ func (t *Trainer) feed(s *boundSession, b *Batch, unrolledIndex int) error {
 			return err
 		}
 	}
-	return t.feedMain(s, b.main(), n, inputName(unrolledIndex, targetName))
+	return t.feedMain(s, b.Targets, n, inputName(unrolledIndex, targetName))
 }
 
 // feedMain copies targets of the main loss to an input.

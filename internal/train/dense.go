@@ -27,33 +27,27 @@ type Targets struct {
 	Masks tensor.Tensor
 }
 
-// rows returns the targets of the samples with the given indices.
-func (t Targets) rows(indices []int) Targets {
-	var out Targets
+// rows returns the targets of the samples with the given indices. It uses the memory of dst.
+func (t Targets) rows(dst Targets, indices []int) Targets {
 	if t.Target.Rank() > 0 {
-		out.Target = rows(tensor.Tensor{}, t.Target, indices)
+		dst.Target = rows(dst.Target, t.Target, indices)
 	}
 	if t.Masks.Rank() > 0 {
-		out.Masks = rows(tensor.Tensor{}, t.Masks, indices)
+		dst.Masks = rows(dst.Masks, t.Masks, indices)
 	}
+	dst.Classes = dst.Classes[:0]
 	if t.Classes != nil {
 		for _, i := range indices {
-			out.Classes = append(out.Classes, t.Classes[i])
+			dst.Classes = append(dst.Classes, t.Classes[i])
 		}
 	}
-	return out
+	return dst
 }
 
 // clone returns a deep copy.
 func (t Targets) clone() Targets {
 	return Targets{t.Target.Clone(), slices.Clone(t.Classes), t.Masks.Clone()}
 }
-
-// main returns the targets of the main loss, Spec.Loss; Tasks has those of Spec.Tasks.
-func (b *Batch) main() Targets { return Targets{b.Target, b.Classes, b.Masks} }
-
-// setMain sets the targets of the main loss.
-func (b *Batch) setMain(t Targets) { b.Target, b.Classes, b.Masks = t.Target, t.Classes, t.Masks }
 
 // targetNameOf returns the name of the input with the targets of the main loss for i = 0, else
 // of Spec.Tasks[i-1].

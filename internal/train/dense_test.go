@@ -74,7 +74,7 @@ func TestGoldenDense(t *testing.T) {
 		}
 		defer alone.Close()
 		first := golden.Batches[0]
-		dense := Batch{Inputs: []tensor.Tensor{floats(first.X, 3, 2, 5, 4)}, Masks: floats(first.T, 3, 5, 4)}
+		dense := Batch{Inputs: []tensor.Tensor{floats(first.X, 3, 2, 5, 4)}, Targets: Targets{Masks: floats(first.T, 3, 5, 4)}}
 		loss, err := alone.Step(t.Context(), dense)
 		if err != nil {
 			t.Fatal(err)
@@ -82,7 +82,7 @@ func TestGoldenDense(t *testing.T) {
 		checkClose("the loss of the positions", loss, golden.Positions[0])
 		var batches []Batch
 		for _, b := range golden.Batches {
-			batches = append(batches, Batch{Inputs: []tensor.Tensor{floats(b.X, 3, 2, 5, 4)}, Masks: floats(b.T, 3, 5, 4), Tasks: []Targets{{Target: floats(b.P, 3, 2)}}})
+			batches = append(batches, Batch{Inputs: []tensor.Tensor{floats(b.X, 3, 2, 5, 4)}, Targets: Targets{Masks: floats(b.T, 3, 5, 4)}, Tasks: []Targets{{Target: floats(b.P, 3, 2)}}})
 		}
 		metrics, err := tr.steps(t.Context(), batches)
 		if err != nil {
@@ -106,12 +106,13 @@ func TestMeanIoU(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
 	const n = 7
-	data := &Arrays{Inputs: []tensor.Tensor{tensor.New(n, 3, 4, 5)}, Masks: tensor.New(n, 4, 5)}
+	data := &Arrays{Inputs: []tensor.Tensor{tensor.New(n, 3, 4, 5)}, Targets: Targets{Masks: tensor.New(n, 4, 5)}}
 	for i := range data.Inputs[0].Data {
 		data.Inputs[0].Data[i] = float32(r.NormFloat64())
 	}
 	for i := range data.Masks.Data {
-		data.Masks.Data[i] = float32(r.IntN(3) - 1) // -1 (no class), 0 or 1; class 2 is only predicted
+		// -1 (no class), 0 or 1; class 2 is only predicted.
+		data.Masks.Data[i] = float32(r.IntN(3) - 1)
 	}
 	b := onnx.NewBuilder(onnx.DefaultOpset)
 	x := b.Input("x", onnx.Float, -1, 3, 4, 5)
@@ -190,7 +191,8 @@ func TestStreamOfMasks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i := range masks.Data { // 16 x 16 = 256 values are the mask, or a channel of the image, of one sample
+		// 16 x 16 = 256 values are the mask, or a channel of the image, of one sample.
+		for i := range masks.Data {
 			mirrored := i/16*16 + 15 - i%16
 			if f.Masks.Data[i] != masks.Data[mirrored] || f.Inputs[0].Data[i] != image.Data[mirrored] && i < 256 {
 				t.Fatalf("position %d is not mirrored", i)
@@ -203,7 +205,8 @@ func TestStreamOfMasks(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range 256 {
-			want := float32(-1) // the image is moved by a quarter of 16 columns: nothing is known there
+			// The image is moved by a quarter of 16 columns: nothing is known there.
+			want := float32(-1)
 			if i%16 >= 4 {
 				want = masks.Data[i-4]
 			}
@@ -314,11 +317,11 @@ func TestSegmenterErrors(t *testing.T) {
 	}
 	defer tr.Close()
 	for want, b := range map[string]Batch{
-		"masks have shape": {Masks: tensor.New(1, 5, 4)},
-		"class 3, and":     {Masks: tensor.Tensor{Shape: []int{2, 5, 4}, Data: slices.Repeat([]float32{3}, 40)}},
-		"class 0.5: want":  {Masks: tensor.Tensor{Shape: []int{2, 5, 4}, Data: slices.Repeat([]float32{0.5}, 40)}},
-		"class -2: want":   {Masks: tensor.Tensor{Shape: []int{2, 5, 4}, Data: slices.Repeat([]float32{-2}, 40)}},
-		"further tasks":    {Masks: tensor.New(2, 5, 4), Tasks: make([]Targets, 1)},
+		"masks have shape": {Targets: Targets{Masks: tensor.New(1, 5, 4)}},
+		"class 3, and":     {Targets: Targets{Masks: tensor.Tensor{Shape: []int{2, 5, 4}, Data: slices.Repeat([]float32{3}, 40)}}},
+		"class 0.5: want":  {Targets: Targets{Masks: tensor.Tensor{Shape: []int{2, 5, 4}, Data: slices.Repeat([]float32{0.5}, 40)}}},
+		"class -2: want":   {Targets: Targets{Masks: tensor.Tensor{Shape: []int{2, 5, 4}, Data: slices.Repeat([]float32{-2}, 40)}}},
+		"further tasks":    {Targets: Targets{Masks: tensor.New(2, 5, 4)}, Tasks: make([]Targets, 1)},
 	} {
 		b.Inputs = []tensor.Tensor{tensor.New(2, 2, 5, 4)}
 		if _, err := tr.Step(t.Context(), b); err == nil || !strings.Contains(err.Error(), want) {
@@ -326,7 +329,7 @@ func TestSegmenterErrors(t *testing.T) {
 		}
 	}
 	unlabelled := tensor.Tensor{Shape: []int{2, 5, 4}, Data: slices.Repeat([]float32{-1}, 40)}
-	if loss, err := tr.Step(t.Context(), Batch{Inputs: []tensor.Tensor{tensor.New(2, 2, 5, 4)}, Masks: unlabelled}); err != nil || loss != 0 {
+	if loss, err := tr.Step(t.Context(), Batch{Inputs: []tensor.Tensor{tensor.New(2, 2, 5, 4)}, Targets: Targets{Masks: unlabelled}}); err != nil || loss != 0 {
 		t.Errorf("masks without classes: loss %g, %v", loss, err)
 	}
 }

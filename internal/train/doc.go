@@ -9,7 +9,7 @@
 //		Loss:      train.SquaredError,
 //		Optimiser: train.Adam{Rate: 1e-3, WeightDecay: 1e-3},
 //	})
-//	loss, err := t.Step(ctx, train.Batch{Inputs: []tensor.Tensor{x}, Target: y})
+//	loss, err := t.Step(ctx, train.Batch{Inputs: []tensor.Tensor{x}, Targets: train.Targets{Target: y}})
 //
 // MLP, FlattenedMLP, ConvNet, ResNet, VGG and Segmenter build networks with random weights. With
 // Spec.TrainingMode BatchNormalization uses the statistics of the batch and Dropout is active, as

@@ -35,7 +35,7 @@ func Example() {
 		x.Data[2*i], x.Data[2*i+1], y.Data[i] = a, b, 2*a-b
 	}
 	for range 300 {
-		if _, err := t.Step(context.Background(), train.Batch{Inputs: []tensor.Tensor{x}, Target: y}); err != nil {
+		if _, err := t.Step(context.Background(), train.Batch{Inputs: []tensor.Tensor{x}, Targets: train.Targets{Target: y}}); err != nil {
 			log.Fatal(err)
 		}
 	}

@@ -298,8 +298,7 @@ func (m Metrics) dividedBy(n int) Metrics {
 
 // clone returns a deep copy.
 func (b Batch) clone() Batch {
-	var out Batch
-	out.setMain(b.main().clone())
+	out := Batch{Targets: b.Targets.clone()}
 	for _, t := range b.Tasks {
 		out.Tasks = append(out.Tasks, t.clone())
 	}
@@ -331,7 +330,7 @@ func (t *Trainer) evaluate(ctx context.Context, src Source, batch int) (metrics 
 		if err != nil {
 			return Metrics{}, 0, err
 		}
-		seen, err := t.evaluateBatch(ctx, b)
+		seen, err := t.evaluateBatch(ctx, b, nil)
 		if err != nil {
 			return Metrics{}, 0, err
 		}

@@ -27,7 +27,7 @@ func mixed(b *onnx.Builder, lambda, first, second onnx.Value) onnx.Value {
 // steps (see notUnrolled).
 func (t *Trainer) mix(s *boundSession, b *Batch, step, unrolledIndex int) error {
 	lambda, partner := drawMixture(seed.Rand(t.program.spec.Seed, "train: mixup", step), t.program.spec.Mixup, b.len())
-	other := b.rows(partner)
+	other := b.rows(Batch{}, partner)
 	for i, input := range t.program.inputs {
 		x := tensor.New(b.Inputs[i].Shape...)
 		for j, v := range b.Inputs[i].Data {
@@ -37,30 +37,36 @@ func (t *Trainer) mix(s *boundSession, b *Batch, step, unrolledIndex int) error 
 			return err
 		}
 	}
-	if err := t.feedMain(s, other.main(), b.len(), inputName(unrolledIndex, partnerName)); err != nil {
+	if err := t.feedMain(s, other.Targets, b.len(), inputName(unrolledIndex, partnerName)); err != nil {
 		return err
 	}
 	return s.setScalar(inputName(unrolledIndex, lambdaName), lambda)
 }
 
-// rows returns the samples with the given indices.
-func (b *Batch) rows(indices []int) Batch {
-	var out Batch
-	for _, x := range b.Inputs {
-		out.Inputs = append(out.Inputs, rows(tensor.Tensor{}, x, indices))
+// rows returns the samples with the given indices. It uses the memory of dst.
+func (b Batch) rows(dst Batch, indices []int) Batch {
+	if len(dst.Inputs) != len(b.Inputs) {
+		dst.Inputs = make([]tensor.Tensor, len(b.Inputs))
 	}
-	out.setMain(b.main().rows(indices))
-	for _, t := range b.Tasks {
-		out.Tasks = append(out.Tasks, t.rows(indices))
+	if len(dst.Tasks) != len(b.Tasks) {
+		dst.Tasks = make([]Targets, len(b.Tasks))
 	}
-	return out
+	for i, x := range b.Inputs {
+		dst.Inputs[i] = rows(dst.Inputs[i], x, indices)
+	}
+	dst.Targets = b.Targets.rows(dst.Targets, indices)
+	for i, t := range b.Tasks {
+		dst.Tasks[i] = t.rows(dst.Tasks[i], indices)
+	}
+	return dst
 }
 
 // drawMixture returns lambda, of the distribution Beta(alpha, alpha), and the partners, a
 // permutation of n samples.
 func drawMixture(r *rand.Rand, alpha float64, n int) (lambda float32, partner []int) {
 	v := distuv.Beta{Alpha: alpha, Beta: alpha, Src: r}.Rand()
-	if math.IsNaN(v) { // for a tiny alpha both gamma variates that give v are 0: lambda is nearly 0 or 1
+	// For a tiny alpha both gamma variates that give v are 0: lambda is nearly 0 or 1.
+	if math.IsNaN(v) {
 		v = math.Round(r.Float64())
 	}
 	return float32(v), r.Perm(n)

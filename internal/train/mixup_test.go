@@ -67,7 +67,7 @@ func TestMixupStep(t *testing.T) {
 	const alpha, steps = 0.7, 5
 	for _, loss := range []Loss{CrossEntropy, SquaredError} {
 		spec := Spec{Model: m, Loss: loss, Optimiser: SGD{Rate: 0.1, Momentum: 0.9}, Mixup: alpha, Seed: 9}
-		batch := Batch{Inputs: []tensor.Tensor{x}, Target: target, Classes: classes}
+		batch := Batch{Inputs: []tensor.Tensor{x}, Targets: Targets{Target: target, Classes: classes}}
 		single, err := New(rt, spec)
 		if err != nil {
 			t.Fatal(err)
@@ -94,9 +94,9 @@ func TestMixupStep(t *testing.T) {
 				}
 			}
 			want, accuracy := 0.0, 0.0
-			for weight, targets := range map[float32]Batch{lambda: batch, 1 - lambda: batch.rows(partner)} {
+			for weight, targets := range map[float32]Batch{lambda: batch, 1 - lambda: batch.rows(Batch{}, partner)} {
 				targets.Inputs = []tensor.Tensor{mixture}
-				result, err := single.evaluateBatch(t.Context(), targets)
+				result, err := single.evaluateBatch(t.Context(), targets, nil)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -34,7 +34,7 @@ func readGoldenNetwork(t *testing.T, name string) (g goldenNetwork, batches []Ba
 		t.Fatal(err)
 	}
 	for _, b := range g.Batches {
-		batches = append(batches, Batch{Inputs: []tensor.Tensor{floats(b.X, 5, 2, 6, 6)}, Classes: b.T})
+		batches = append(batches, Batch{Inputs: []tensor.Tensor{floats(b.X, 5, 2, 6, 6)}, Targets: Targets{Classes: b.T}})
 	}
 	return g, batches
 }
@@ -44,7 +44,8 @@ func readGoldenNetwork(t *testing.T, name string) (g goldenNetwork, batches []Ba
 // (NoAcceleration) native operators, which are Noether's, in place of slower ones of ONNX Runtime.
 func TestGoldenNetwork(t *testing.T) {
 	t.Parallel()
-	for name, widths := range map[string][]int{"network": {4, 6}, "wide": {16}} { // 16 channels are enough for Winograd convolutions
+	// 16 channels are enough for Winograd convolutions.
+	for name, widths := range map[string][]int{"network": {4, 6}, "wide": {16}} {
 		t.Run(name, func(t *testing.T) { testGoldenNetwork(t, name, widths) })
 	}
 }
@@ -85,7 +86,7 @@ func testGoldenNetwork(t *testing.T, name string, widths []int) {
 		for name, w := range tr.Weights() {
 			near(t, name, tensor.Float64s(w.Data), golden.End[name])
 		}
-		evaluated, err := tr.evaluateBatch(t.Context(), batches[0])
+		evaluated, err := tr.evaluateBatch(t.Context(), batches[0], nil)
 		if err != nil {
 			t.Fatal(err)
 		}

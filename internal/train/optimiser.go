@@ -71,8 +71,7 @@ func (o SGD) check() error {
 	return checkRates(o.Rate, o.WeightDecay)
 }
 
-func (o SGD) baseRate() float64 { return o.Rate }
-
+func (o SGD) baseRate() float64                     { return o.Rate }
 func (o SGD) scalars(_ int, rate float64) []float64 { return []float64{rate} }
 
 func (o SGD) update(s *updater, p, g onnx.Value) onnx.Value {

@@ -57,10 +57,8 @@ type Spec struct {
 // A Batch holds b samples. Inputs are the values of the model's inputs, in order, each b x ....
 type Batch struct {
 	Inputs  []tensor.Tensor
-	Target  tensor.Tensor // targets of a loss with TargetType Float, b x ...
-	Classes []int         // b targets of a loss with TargetType Int64
-	Masks   tensor.Tensor // targets of PositionCrossEntropy, b x h x w; -1: no class
-	Tasks   []Targets     // of Spec.Tasks
+	Targets           // of Spec.Loss
+	Tasks   []Targets // of Spec.Tasks
 }
 
 // len returns the number of samples.

@@ -34,7 +34,6 @@ type Stream struct {
 	Read        dataset.ReadOptions // how far samples are decoded ahead
 
 	batch Batch
-	main  Targets // of batch, for the main loss
 }
 
 // Targets that are not factors.
@@ -43,7 +42,6 @@ const (
 	PresenceTarget = "presence" // whether the mask has class k, for k from 1; b x (classes - 1)
 )
 
-// Len implements Source.
 func (s *Stream) Len() int { return s.Data.Len() }
 
 // Batch implements Source. Samples are not augmented.
@@ -86,32 +84,29 @@ func (s *Stream) Batches(ctx context.Context, epoch int, indices []int, size int
 
 // clear empties the batch and keeps its memory.
 func (s *Stream) clear() {
-	empty := func(t *tensor.Tensor) {
-		if t.Rank() > 0 {
-			t.Data, t.Shape[0] = t.Data[:0], 0
-		}
-	}
 	for i := range s.batch.Inputs {
-		empty(&s.batch.Inputs[i])
+		clearRows(&s.batch.Inputs[i])
 	}
 	if s.batch.Tasks == nil && len(s.Tasks) > 0 {
 		s.batch.Tasks = make([]Targets, len(s.Tasks))
 	}
-	for _, t := range append(pointers(s.batch.Tasks), &s.main) {
-		t.Classes = t.Classes[:0]
-		empty(&t.Target)
-		empty(&t.Masks)
+	s.batch.Targets.clear()
+	for i := range s.batch.Tasks {
+		s.batch.Tasks[i].clear()
 	}
-	s.batch.setMain(s.main)
 }
 
-// pointers returns the addresses of the elements of a list.
-func pointers(list []Targets) []*Targets {
-	var out []*Targets
-	for i := range list {
-		out = append(out, &list[i])
+// clear empties the targets and keeps their memory.
+func (t *Targets) clear() {
+	t.Classes = t.Classes[:0]
+	clearRows(&t.Target)
+	clearRows(&t.Masks)
+}
+
+func clearRows(t *tensor.Tensor) {
+	if t.Rank() > 0 {
+		t.Data, t.Shape[0] = t.Data[:0], 0
 	}
-	return out
 }
 
 // add appends a sample to the batch, which has room for size samples.
@@ -135,9 +130,7 @@ func (s *Stream) add(sample dataset.Sample, size int) error {
 			return err
 		}
 	}
-	err := s.addTarget(&s.main, s.Factor, sample)
-	b.setMain(s.main)
-	return err
+	return s.addTarget(&b.Targets, s.Factor, sample)
 }
 
 // addTarget appends a target of a sample: its label, a factor, or one from its mask.

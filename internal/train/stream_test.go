@@ -110,7 +110,7 @@ func TestFitStream(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	arrays := &Arrays{Inputs: whole.Inputs, Classes: whole.Classes}
+	arrays := &Arrays{Inputs: whole.Inputs, Targets: Targets{Classes: whole.Classes}}
 	fit := func(src Source, more Spec) []float32 {
 		m, err := ConvNet{Shape: []int{3, 12, 12}, Classes: len(shapes(t, 1).Classes()), Widths: []int{4}, Depth: 1, Seed: 1}.Build()
 		if err != nil {

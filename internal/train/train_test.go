@@ -24,10 +24,11 @@ import (
 // 5, 7 and 3.
 type goldenCase struct {
 	Optimiser, Loss string
-	Clip            float64                    // maximum norm of the gradient; 0: no clipping
-	Start, End      [][]float64                // weight and bias of layer 1, then of layer 2, before and after the steps
-	Losses          []float64                  // of each step
-	Batches         []struct{ X, T []float64 } // inputs, and targets or classes
+	Clip            float64 // maximum norm of the gradient; 0: no clipping
+	// Weight and bias of layer 1, then of layer 2, before and after the steps.
+	Start, End [][]float64
+	Losses     []float64                  // of each step
+	Batches    []struct{ X, T []float64 } // inputs, and targets or classes
 }
 
 // optimisers are those of testdata/golden.py, by goldenCase.Optimiser.
@@ -155,7 +156,7 @@ func linearData(n int, key uint64) *Arrays {
 		v := x.At(i).Data
 		y.At(i).Data[0], y.At(i).Data[1] = v[0]-2*v[3]+0.5, 0.25*v[1]+v[2]
 	}
-	return &Arrays{Inputs: []tensor.Tensor{x}, Target: y}
+	return &Arrays{Inputs: []tensor.Tensor{x}, Targets: Targets{Target: y}}
 }
 
 func TestFit(t *testing.T) {
@@ -172,7 +173,8 @@ func TestFit(t *testing.T) {
 			len(epochs), last, epochs[0])
 	}
 	w := tr.Weights()["layer1.weight"]
-	want := []float32{1, 0, 0, 0.25, 0, 1, -2, 0} // 4 inputs x 2 outputs: A of linearData, transposed
+	// 4 inputs x 2 outputs: A of linearData, transposed.
+	want := []float32{1, 0, 0, 0.25, 0, 1, -2, 0}
 	for i, v := range want {
 		if math.Abs(float64(w.Data[i]-v)) > 2e-3 {
 			t.Errorf("weight %d is %g, want %g", i, w.Data[i], v)
@@ -228,7 +230,8 @@ func TestResume(t *testing.T) {
 	}
 	for i := range epochs {
 		epochs[i].Seconds, again[i].Seconds = 0, 0
-		if a, b := fmt.Sprint(epochs[i]), fmt.Sprint(again[i]); a != b { // as text, since NaN differs from itself
+		// As text, since NaN differs from itself.
+		if a, b := fmt.Sprint(epochs[i]), fmt.Sprint(again[i]); a != b {
 			t.Errorf("epoch %d: %s, want %s", i+1, b, a)
 		}
 	}
@@ -393,21 +396,21 @@ func TestBadInput(t *testing.T) {
 	x, y := tensor.New(2, 4), tensor.New(2, 3)
 	for name, b := range map[string]Batch{
 		"empty":         {},
-		"two inputs":    {Inputs: []tensor.Tensor{x, x}, Target: y},
-		"input width":   {Inputs: []tensor.Tensor{tensor.New(2, 5)}, Target: y},
-		"target length": {Inputs: []tensor.Tensor{x}, Target: tensor.New(3, 3)},
-		"target width":  {Inputs: []tensor.Tensor{x}, Target: tensor.New(2, 2)},
+		"two inputs":    {Inputs: []tensor.Tensor{x, x}, Targets: Targets{Target: y}},
+		"input width":   {Inputs: []tensor.Tensor{tensor.New(2, 5)}, Targets: Targets{Target: y}},
+		"target length": {Inputs: []tensor.Tensor{x}, Targets: Targets{Target: tensor.New(3, 3)}},
+		"target width":  {Inputs: []tensor.Tensor{x}, Targets: Targets{Target: tensor.New(2, 2)}},
 	} {
 		if _, err := tr.Step(t.Context(), b); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
 	x.Data[3] = float32(math.NaN())
-	if _, err := tr.Step(t.Context(), Batch{Inputs: []tensor.Tensor{x}, Target: y}); err == nil || !strings.Contains(err.Error(), "loss is NaN") {
+	if _, err := tr.Step(t.Context(), Batch{Inputs: []tensor.Tensor{x}, Targets: Targets{Target: y}}); err == nil || !strings.Contains(err.Error(), "loss is NaN") {
 		t.Errorf("an input of NaN: error %v", err)
 	}
 	x.Data[3] = 0
-	if _, err := tr.Step(t.Context(), Batch{Inputs: []tensor.Tensor{x}, Target: y}); err != nil {
+	if _, err := tr.Step(t.Context(), Batch{Inputs: []tensor.Tensor{x}, Targets: Targets{Target: y}}); err != nil {
 		t.Errorf("a step after a failed step: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -23,14 +23,17 @@ type Trainer struct {
 	rolledBack int     // steps that were rolled back
 	rateScale  float64 // factor of all learning rates, reduced by rollbacks
 
-	state      [2][]*ort.Value // two buffers for each state tensor; state[0] holds the current values
-	single     *boundSession   // of one step
-	multi      *boundSession   // of Spec.StepsPerRun steps; nil if that is 0 or 1
-	evaluation *boundSession   // of the losses alone
-	search     *boundSession   // of a step towards adversarial examples; nil without Spec.Adversarial
-	clean      *boundSession   // of the log-probabilities of unperturbed x, for TRADES; else nil
+	// Two buffers for each state tensor; state[0] holds the current values.
+	state      [2][]*ort.Value
+	single     *boundSession // of one step
+	multi      *boundSession // of Spec.StepsPerRun steps; nil if that is 0 or 1
+	evaluation *boundSession // of the losses alone
+	// Of a step towards adversarial examples; nil without Spec.Adversarial.
+	search *boundSession
+	clean  *boundSession // of the log-probabilities of unperturbed x, for TRADES; else nil
 
-	fixedStart func(x tensor.Tensor) tensor.Tensor // in tests: where searches for adversarial examples start
+	// In tests: where searches for adversarial examples start.
+	fixedStart func(x tensor.Tensor) tensor.Tensor
 }
 
 // New prepares training: it builds the graphs, opens their sessions and copies the weights. Close

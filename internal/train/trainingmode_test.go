@@ -152,11 +152,13 @@ func TestTrainingModeResumes(t *testing.T) {
 	t.Parallel()
 	fit := func(f FitOptions) map[string]tensor.Tensor {
 		tr := trainerOf(t, Spec{Model: convNet(t, 0.3), TrainingMode: true, Seed: 3, Schedule: Cosine(2)})
-		tr.Fit(t.Context(), images(50, 1), nil, f) // its error is that of a checkpoint that stops the training
+		// Its error is that of a checkpoint that stops the training.
+		tr.Fit(t.Context(), images(50, 1), nil, f)
 		return tr.Weights()
 	}
 	whole := fit(FitOptions{Epochs: 4, Batch: 16})
-	saved := &stoppingCheckpoint{stopAfter: 2} // of train_test.go: its second save stops the training
+	// Of train_test.go: its second save stops the training.
+	saved := &stoppingCheckpoint{stopAfter: 2}
 	fit(FitOptions{Epochs: 4, Batch: 16, Checkpoint: saved})
 	resumed := fit(FitOptions{Epochs: 4, Batch: 16, Checkpoint: saved})
 	for name, w := range whole {

@@ -23,7 +23,8 @@ const (
 	colorRGB, colorYCbCr, colorGray = 0, 1, 2 // TJCS
 	pixelRGB, pixelGray             = 0, 6    // TJPF
 	stopOnWarning                   = 8192    // TJFLAG_STOPONWARNING: damaged data are an error
-	limitScans                      = 32768   // TJFLAG_LIMITSCANS: an error for over 500 progressive scans
+	// TJFLAG_LIMITSCANS: an error for over 500 progressive scans.
+	limitScans = 32768
 )
 
 // A library holds the functions of the TurboJPEG API, which versions 2 and 3 share.

@@ -83,7 +83,8 @@ func TestNotDecoded(t *testing.T) {
 	t.Parallel()
 	needLibrary(t)
 	data, size := read(t, "420.jpg")
-	scan := bytes.Index(data, []byte("\xff\xda")) // the marker SOS, which precedes the compressed data
+	// The marker SOS, which precedes the compressed data.
+	scan := bytes.Index(data, []byte("\xff\xda"))
 	damaged := slices.Clone(data)
 	for i := scan + 40; i < scan+80; i++ {
 		damaged[i] = 0xff

@@ -15,33 +15,25 @@ import (
 // Hosts is the set of allowed Host headers of a server.
 type Hosts struct {
 	addresses bool     // all IP addresses are allowed: DNS rebinding needs a name
-	names     []string // allowed names, in lower case
+	names     []string // allowed names
 }
 
 // For returns the allowed hosts of a server that listens at an address such as localhost:9090 or
 // :9090. These are localhost, loopback addresses and the names in more. If other machines can reach
 // the server, any IP address, the name of the machine and the host in listen are allowed, too.
 func For(listen string, more ...string) Hosts {
-	h := Hosts{names: append([]string{"localhost"}, lower(more)...)}
+	h := Hosts{names: append([]string{"localhost"}, more...)}
 	if Local(listen) {
 		return h
 	}
 	h.addresses = true
 	if name, err := os.Hostname(); err == nil {
-		h.names = append(h.names, strings.ToLower(name))
+		h.names = append(h.names, name)
 	}
 	if host, _, err := net.SplitHostPort(listen); err == nil && host != "" {
-		h.names = append(h.names, strings.ToLower(host))
+		h.names = append(h.names, host)
 	}
 	return h
-}
-
-func lower(names []string) []string {
-	out := make([]string, len(names))
-	for i, n := range names {
-		out[i] = strings.ToLower(n)
-	}
-	return out
 }
 
 // Local reports whether a server that listens at an address, given as host:port, can be reached
@@ -64,11 +56,11 @@ func (h Hosts) allows(header string) bool {
 	if name, _, err := net.SplitHostPort(header); err == nil {
 		host = name
 	}
-	host = strings.ToLower(strings.TrimSuffix(strings.TrimSuffix(strings.TrimPrefix(host, "["), "]"), "."))
+	host = strings.TrimSuffix(strings.TrimSuffix(strings.TrimPrefix(host, "["), "]"), ".")
 	if address, err := netip.ParseAddr(host); err == nil {
 		return h.addresses || address.Unmap().IsLoopback()
 	}
-	return slices.Contains(h.names, host)
+	return slices.ContainsFunc(h.names, func(name string) bool { return strings.EqualFold(name, host) })
 }
 
 // Handler wraps a handler and refuses requests whose Host header is not allowed, with status 421.

@@ -71,7 +71,8 @@ func timeGraph(b *testing.B, m *onnx.Model, batch int) {
 		in = append(in, v)
 	}
 	out := make([]*ort.Value, len(m.Outputs()))
-	if err := s.Run(context.Background(), in, out); err != nil { // the first run makes the outputs, and warms up
+	// The first run makes the outputs, and warms up.
+	if err := s.Run(context.Background(), in, out); err != nil {
 		b.Fatal(err)
 	}
 	for b.Loop() {

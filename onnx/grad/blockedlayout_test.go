@@ -19,8 +19,10 @@ import (
 // generator draw random numbers, and operands: inputs of the graph with their values.
 type randomConvNet struct {
 	*generator
-	b     *onnx.Builder
-	one   onnx.Value    // an input that is 1; if not empty, weights are multiplied by it, so that they are not constants
+	b *onnx.Builder
+	// An input that is 1; if not empty, weights are multiplied by it, so that they are not
+	// constants.
+	one   onnx.Value
 	wires []graphTensor // all tensors so far, n x c x h x w; the next operator reads some of them
 }
 

@@ -169,7 +169,8 @@ func pow(op *operation) {
 			return op.unbroadcast(op.powConstant(exponent[0]), 0)
 		}
 		one := op.num(1)
-		reduced := op.Sub(op.choose(op.equal(y, op.num(0)), one, y), one) // Y - 1, but 0 for Y = 0, where X may be 0 too
+		// Y - 1, but 0 for Y = 0, where X may be 0 too.
+		reduced := op.Sub(op.choose(op.equal(y, op.num(0)), one, y), one)
 		return op.unbroadcast(op.Mul(op.dy(0), op.Mul(y, op.Pow(x, reduced))), 0)
 	})
 	op.accumulateSummed(1, func() onnx.Value {

@@ -21,7 +21,8 @@ import (
 // float64 in place of float32, except for operands by which no gradient is taken.
 func (tc testCase) inFloat64(op string, opset int) testCase {
 	tc.operands = slices.Clone(tc.operands)
-	oneType := op == "Pow" && opset < 12 || op == "Scatter" // all floats must have the type of the first
+	// All floats must have the type of the first.
+	oneType := op == "Pow" && opset < 12 || op == "Scatter"
 	for i := range tc.operands {
 		o := &tc.operands[i]
 		o.isFloat64 = o.floats != nil && (!o.noGradient || oneType)

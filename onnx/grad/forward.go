@@ -171,9 +171,10 @@ type forward struct {
 // A step is a node through which tangents flow. If the node is not linear, the step has its
 // vector-Jacobian products, which are differentiated by the cotangents.
 type step struct {
-	op        *operation
-	outputs   []int                     // indices of the outputs whose tangents are needed
-	cotangent map[int]onnx.Value        // by output: the u of its vector-Jacobian product; nil for a linear node
+	op      *operation
+	outputs []int // indices of the outputs whose tangents are needed
+	// By output: the u of its vector-Jacobian product; nil for a linear node.
+	cotangent map[int]onnx.Value
 	products  map[onnx.Value]onnx.Value // vector-Jacobian products by input; nil for a linear node
 	nodes     []*pb.NodeProto           // that compute the products
 }

@@ -89,7 +89,8 @@ func (tc testCase) checkJVP(t *testing.T, op string, opset int, r *rand.Rand) {
 	}
 	got := plain.run(t, feed)
 	for k, y := range clean {
-		feed[fmt.Sprintf("u%d", k)] = operand{shape: y.Shape, floats: y.Data, noGradient: true} // of any values
+		// Of any values.
+		feed[fmt.Sprintf("u%d", k)] = operand{shape: y.Shape, floats: y.Data, noGradient: true}
 	}
 	// By output and element. The shift h of the operands is step, 1/32, or half of that.
 	centralDifferences := func(h float64) [][]float64 {

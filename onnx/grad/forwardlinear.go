@@ -47,7 +47,8 @@ func (op *operation) isLinear() bool {
 func (f *forward) pushLinear(op *operation) {
 	kind := op.node.GetOpType()
 	attrs := onnx.AttrsOf(op.node)
-	delete(attrs, "value") // of Pad before opset 11; like extrapolation_value of Resize, a constant: its tangent is 0
+	// Of Pad before opset 11; like extrapolation_value of Resize, a constant: its tangent is 0.
+	delete(attrs, "value")
 	delete(attrs, "extrapolation_value")
 	inputs, tangents := make([]onnx.Value, len(op.node.Input)), make([]onnx.Value, len(op.node.Input))
 	for i := range inputs {

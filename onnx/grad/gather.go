@@ -47,7 +47,8 @@ func (op *operation) gatherByConstant(at, indexRank int) onnx.Value {
 	if n > maxConstant {
 		return ""
 	}
-	source := slices.Repeat([]int{len(indices)}, n) // for each position, an index of g; index len(indices) is the zero that padAxis adds
+	// For each position, an index of g; index len(indices) is the zero that padAxis adds.
+	source := slices.Repeat([]int{len(indices)}, n)
 	for i, index := range indices {
 		if index < 0 || index >= n || source[index] < len(indices) {
 			return ""
@@ -59,7 +60,8 @@ func (op *operation) gatherByConstant(at, indexRank int) onnx.Value {
 
 // gatherAny moves the axes of the indices to the front and adds the slices up as rows of a matrix.
 func (op *operation) gatherAny(at, rank, indexRank int) onnx.Value {
-	permY := make([]int, indexRank, indexRank+rank-1) // of dy: the axes of the indices, then the others
+	// Of dy: the axes of the indices, then the others.
+	permY := make([]int, indexRank, indexRank+rank-1)
 	for i := range permY {
 		permY[i] = at + i
 	}

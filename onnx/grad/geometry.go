@@ -116,7 +116,8 @@ func (op *operation) padsRuntime(f *geometry, short, long onnx.Value, extra []in
 	}
 	steps := op.Mul(op.Sub(op.spatialSizes(short, n), op.Ints(1)), op.Ints(f.strides...))
 	beyond := op.Sub(op.Add(steps, op.Ints(span...)), op.spatialSizes(long, n))
-	total := op.Op("Relu", nil, op.Cast(beyond, onnx.Float)) // Max takes integers since opset 12 only
+	// Max takes integers since opset 12 only.
+	total := op.Op("Relu", nil, op.Cast(beyond, onnx.Float))
 	half := op.Cast(op.Op("Floor", nil, op.Mul(total, op.Scalar(0.5))), onnx.Int64)
 	rest := op.Sub(op.Cast(total, onnx.Int64), half)
 	f.runtimeBefore, f.runtimeAfter = half, rest

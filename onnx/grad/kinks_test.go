@@ -115,7 +115,8 @@ func TestKinks(t *testing.T) {
 				t.Fatal(err)
 			}
 			feed := tc.feed()
-			feed["r0"] = operand{shape: dy.Shape, floats: dy.Data} // r0: the input of tc.backward for dy
+			// r0: the input of tc.backward for dy.
+			feed["r0"] = operand{shape: dy.Shape, floats: dy.Data}
 			got := p.run(t, feed)
 			for i, want := range k.Gradients {
 				if want == nil {

@@ -59,7 +59,8 @@ func matMul(op *operation) {
 		return op.unbroadcastMatrix(op.MatMul(dy, op.matrixTransposed(b, len(shapeB))), batch, shapeA, 0)
 	})
 	op.accumulate(1, func() onnx.Value {
-		if len(shapeB) == 2 && len(shapeA) > 2 && rankB == 2 { // one product instead of a sum over the batch
+		// One product instead of a sum over the batch.
+		if len(shapeB) == 2 && len(shapeA) > 2 && rankB == 2 {
 			return op.MatMul(op.matrixTransposed(op.asRows(a, shapeA), 2), op.asRows(dy, shapeY))
 		}
 		return op.unbroadcastMatrix(op.MatMul(op.matrixTransposed(a, len(shapeA)), dy), batch, shapeB, 1)

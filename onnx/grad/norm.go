@@ -51,10 +51,12 @@ func batchNormalization(op *operation) {
 	dy, scale, mean, variance := op.dy(0), op.x(1), op.x(3), op.x(4)
 	inverse := func() onnx.Value { return op.inverseDeviation(variance) }
 	dScale := func() onnx.Value { return op.Mul(op.centeredSums(mean, rank), inverse()) }
-	op.accumulate(0, func() onnx.Value { // one BatchNormalization, which a runtime can fuse with a convolution
+	// One BatchNormalization, which a runtime can fuse with a convolution.
+	op.accumulate(0, func() onnx.Value {
 		zero := op.filled(0, scale)
 		g := op.Op("BatchNormalization", onnx.Attrs{"epsilon": op.attrFloat("epsilon", 1e-5)}, dy, scale, zero, zero, variance)
-		return op.markBlocked(g, dy) // g stays in ONNX Runtime's blocked layout NCHWc if dy is in it
+		// g stays in ONNX Runtime's blocked layout NCHWc if dy is in it.
+		return op.markBlocked(g, dy)
 	})
 	op.accumulate(1, dScale)
 	op.accumulate(2, func() onnx.Value { return op.channelSums(dy, rank) })
@@ -213,7 +215,8 @@ func instanceNormalization(op *operation) {
 // channel since opset 21, and had one for each group before.
 func groupNormalization(op *operation) {
 	rank := op.rank(op.x(0))
-	grouped := func(v onnx.Value) onnx.Value { return op.Reshape(v, 0, op.attr("num_groups", 1), -1) } // n x groups x rest
+	// n x groups x rest.
+	grouped := func(v onnx.Value) onnx.Value { return op.Reshape(v, 0, op.attr("num_groups", 1), -1) }
 	hat, inverse := op.normalized(grouped(op.x(0)), []int{2})
 	dy, perGroup := op.dy(0), op.Opset() < 21
 	op.accumulate(0, func() onnx.Value {
@@ -257,7 +260,8 @@ func lpNormalization(op *operation) onnx.Value {
 // The window of this sum is mirrored: it has the channels whose windows contain the channel of X.
 func lrn(op *operation) onnx.Value {
 	size := op.attr("size", 1)
-	alpha, beta := op.attrFloat("alpha", 1e-4)/float64(size), op.attrFloat("beta", 0.75) // alpha of the formula / size
+	// alpha of the formula / size.
+	alpha, beta := op.attrFloat("alpha", 1e-4)/float64(size), op.attrFloat("beta", 0.75)
 	below, above := (size-1)/2, size/2
 	x, y, dy := op.x(0), op.y(0), op.dy(0)
 	s := op.Add(op.times(op.channelWindowSums(op.square(x), below, above), alpha), op.num(op.attrFloat("bias", 1)))

@@ -96,5 +96,6 @@ func (o operand) value(rt *ort.Runtime) (*ort.Value, error) {
 	case o.bools != nil:
 		return ort.Wrap(rt, o.bools, o.shape...)
 	}
-	return ort.Wrap(rt, slices.Clone(o.floats), o.shape...) // BatchNormalization in training writes to its inputs
+	// BatchNormalization in training writes to its inputs.
+	return ort.Wrap(rt, slices.Clone(o.floats), o.shape...)
 }

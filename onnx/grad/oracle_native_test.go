@@ -40,7 +40,8 @@ func TestNativeOperators(t *testing.T) {
 		"BatchNormalization": {func(b *onnx.Builder, x onnx.Value) onnx.Value {
 			return b.Op("BatchNormalization", onnx.Attrs{"epsilon": 0.01}, x, b.Full(1.1, 6), b.Full(0.3, 6), b.Full(0.7, 6), b.Full(2, 6))
 		}, func(z []float64) {
-			f := func(v float32) float64 { return float64(v) } // the graph has the constants in float32
+			// The graph has the constants in float32.
+			f := func(v float32) float64 { return float64(v) }
 			for i, v := range z {
 				z[i] = (v-f(0.7))/math.Sqrt(2+f(0.01))*f(1.1) + f(0.3)
 			}
@@ -78,7 +79,8 @@ func TestNativeOperators(t *testing.T) {
 			}
 		}},
 		"ReduceLogSumExp": {func(b *onnx.Builder, x onnx.Value) onnx.Value {
-			return b.Add(b.Op("ReduceLogSumExp", onnx.Attrs{"axes": []int{1}}, x), b.Mul(x, b.Scalar(0))) // in the shape of x
+			// In the shape of x.
+			return b.Add(b.Op("ReduceLogSumExp", onnx.Attrs{"axes": []int{1}}, x), b.Mul(x, b.Scalar(0)))
 		}, func(z []float64) {
 			sum := 0.0
 			for _, v := range z {

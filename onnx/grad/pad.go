@@ -22,7 +22,8 @@ func pad(op *operation) {
 	}
 	op.accumulate(0, func() onnx.Value {
 		pads := op.pads()
-		g, shape := op.dy(0), op.shape(op.x(0)) // a negative size in shape is not known before a run
+		// a negative size in shape is not known before a run.
+		g, shape := op.dy(0), op.shape(op.x(0))
 		for k := range shape {
 			before, after := pads[k], pads[len(shape)+k]
 			switch {

@@ -91,7 +91,8 @@ var normCases = []opCase{
 	{"BatchNormalization", []int{7, 9, 14, 15}, drawBatchNorm},
 	{"InstanceNormalization", []int{7, 22}, func(g *generator) testCase {
 		shape, attrs := append(g.dims(2, 1, 3), g.dims(g.between(2, 3), 3, 4)...), onnx.Attrs(nil)
-		if g.coin() { // with few elements the standard deviation may be small and the curvature large
+		// With few elements the standard deviation may be small and the curvature large.
+		if g.coin() {
 			shape, attrs = append(g.dims(2, 1, 3), g.dims(g.between(1, 3), 2, 4)...), onnx.Attrs{"epsilon": 0.5}
 		}
 		return testCase{operands: []operand{g.smooth(shape...), g.smooth(shape[1]), g.smooth(shape[1])}, attrs: attrs}
@@ -99,7 +100,8 @@ var normCases = []opCase{
 	{"GroupNormalization", []int{18, 21}, func(g *generator) testCase {
 		groups, channels := g.between(1, 3), g.between(1, 3) // channels of each group
 		shape := append([]int{g.between(1, 2), groups * channels}, g.dims(g.between(1, 3), 2, 3)...)
-		n := groups // scales and biases: one for each group; one for each channel from operator set 21 on
+		// Scales and biases: one for each group; one for each channel from operator set 21 on.
+		n := groups
 		if g.opset >= 21 {
 			n *= channels
 		}
@@ -153,7 +155,8 @@ func drawBatchNorm(g *generator) testCase {
 		operands: []operand{g.smooth(shape...), g.smooth(c), g.smooth(c), g.smooth(c), g.positive(c)},
 	}
 	if g.opset >= 14 && g.coin() {
-		tc.attrs["training_mode"], tc.attrs["momentum"], tc.attrs["epsilon"] = 1, 0.7, 0.5 // with few elements the standard deviation may be small
+		// With few elements the standard deviation may be small.
+		tc.attrs["training_mode"], tc.attrs["momentum"], tc.attrs["epsilon"] = 1, 0.7, 0.5
 		if g.coin() {
 			tc.attrs["momentum"] = 0.0
 		}

@@ -40,7 +40,8 @@ var nodeGenerators = []func(r *randomGraph){
 		op := []string{"Tanh", "Sigmoid", "Sin", "Softplus", "Erf", "Neg", "Identity"}[r.IntN(7)]
 		r.add(r.b.Op(op, nil, x.v), x.shape)
 	},
-	func(r *randomGraph) { // a function of two tensors, which may be the same, or one of them broadcast
+	// a function of two tensors, which may be the same, or one of them broadcast.
+	func(r *randomGraph) {
 		x := r.pick()
 		y := x
 		for _, w := range r.tensors {

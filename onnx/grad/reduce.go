@@ -10,10 +10,13 @@ import (
 // axes with size 1, so that it is broadcast to the shape of data.
 type reduction struct {
 	*operation
-	data, dy  onnx.Value
-	axes      []int      // empty: no axis is reduced, and only the operator's function, such as |x|, is applied
-	axesValue onnx.Value // the axes, if they are known only when the graph runs; then the node keeps them
-	all       bool       // all axes of data, whose rank is unknown, are reduced; the node keeps none
+	data, dy onnx.Value
+	// empty: no axis is reduced, and only the operator's function, such as |x|, is applied.
+	axes []int
+	// The axes, if they are known only when the graph runs; then the node keeps them.
+	axesValue onnx.Value
+	// all axes of data, whose rank is unknown, are reduced; the node keeps none.
+	all bool
 }
 
 // reducesNothing reports whether the node reduces no axis.

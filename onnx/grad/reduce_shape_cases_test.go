@@ -51,7 +51,8 @@ func reduce(since int, values func(*generator, ...int) operand) func(g *generato
 		default:
 			g.attrOrInput(&tc, since, "axes", g.axes(len(shape))...)
 			if last := len(tc.operands) - 1; last > 0 && tc.attrs["keepdims"] != 0 {
-				tc.operands[last].alwaysConstant = g.coin() // with keepdims the rank is known without the axes
+				// With keepdims the rank is known without the axes.
+				tc.operands[last].alwaysConstant = g.coin()
 			}
 		}
 		return tc
@@ -327,7 +328,8 @@ func drawResize(g *generator) testCase {
 	}
 	mode := modes[g.trial%len(modes)]
 	shape := []int{g.between(1, 2), g.between(1, 2), g.between(1, 5), g.between(1, 5)}
-	factor := func(n int) float32 { return float32(max(g.between(1, 6), 2/n)) / 2 } // at least one element is left
+	// At least one element is left.
+	factor := func(n int) float32 { return float32(max(g.between(1, 6), 2/n)) / 2 }
 	scales := operand{shape: []int{4}, floats: []float32{1, 1, factor(shape[2]), factor(shape[3])}, noGradient: true, alwaysConstant: true}
 	if g.IntN(4) == 0 { // a width of at most 4, times 1.2 and rounded down, stays as it is
 		scales.floats[2], scales.floats[3] = 2, 1.2

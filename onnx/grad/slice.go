@@ -13,7 +13,8 @@ type span struct {
 	known          bool       // start and end are known before the graph runs
 	start, end     int        // as the node has them: negative ones count from the end
 	startAt, endAt onnx.Value // the same as int64 vectors of one element
-	first, count   int        // of a known span of an axis of fixed size: the first position, the number of positions
+	// Of a known span of an axis of fixed size: the first position, the number of positions.
+	first, count int
 }
 
 // output = slices of data: ddata has doutput at the positions that were taken, and zeros elsewhere.
@@ -27,7 +28,8 @@ func slice(op *operation) onnx.Value {
 		case known && s.step == 1:
 			g = op.padAxis(g, s.axis, s.first, s.size-s.first-s.count)
 		case known && s.size <= maxConstant:
-			source := slices.Repeat([]int{s.count}, s.size) // for each position, an index of g; index s.count is the zero that padAxis adds
+			// For each position, an index of g; index s.count is the zero that padAxis adds.
+			source := slices.Repeat([]int{s.count}, s.size)
 			for i := range s.count {
 				source[s.first+i*s.step] = i
 			}
@@ -125,6 +127,7 @@ func (op *operation) unsliceRuntime(g onnx.Value, s span) onnx.Value {
 	size, count := op.size(op.x(0), s.axis), op.Gather(op.Shape(g), op.Ints(s.axis), 0)
 	positions := op.Op("Slice", nil, op.countTo(size), s.startAt, s.endAt, op.Ints(0), op.Ints(s.step))
 	elements := op.countTo(count)
-	source := op.Op("ScatterElements", onnx.Attrs{"axis": 0}, op.Expand(count, size), positions, elements) // index count is the zero that padAxis adds
+	// Index count is the zero that padAxis adds.
+	source := op.Op("ScatterElements", onnx.Attrs{"axis": 0}, op.Expand(count, size), positions, elements)
 	return op.Gather(op.padAxis(g, s.axis, 0, 1), source, s.axis)
 }

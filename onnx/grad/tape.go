@@ -20,16 +20,18 @@ type tape struct {
 	nodes     []*pb.NodeProto              // of that graph, in topological order
 	producers map[onnx.Value]*pb.NodeProto // by tensor, the node that computes it
 	targets   map[onnx.Value]bool          // the tensors to differentiate by
-	active    map[onnx.Value]bool          // targets and tensors that depend on one, so that a gradient is wanted
-	gradients map[onnx.Value]onnx.Value    // by tensor, the sum of the terms of its gradient so far
-	err       error                        // the first one
+	// Targets and tensors that depend on one, so that a gradient is wanted.
+	active    map[onnx.Value]bool
+	gradients map[onnx.Value]onnx.Value // by tensor, the sum of the terms of its gradient so far
+	err       error                     // the first one
 
 	// unexpanded are gradients that are still to be expanded to the shape of their tensor. A sum or
 	// a product with another tensor expands them without a node Expand.
 	unexpanded map[onnx.Value]onnx.Value
 
-	blocked map[onnx.Value]bool // gradients that a runtime keeps in blocks of channels: see blocked.go
-	concats map[string]int      // indices of Concat nodes by their inputs: see concatsOf
+	// Gradients that a runtime keeps in blocks of channels: see blocked.go.
+	blocked map[onnx.Value]bool
+	concats map[string]int // indices of Concat nodes by their inputs: see concatsOf
 
 	// pullback is Pullback, which returns gradients given those of the tensors y. Rules that
 	// replace a node by several nodes call it to differentiate those. If they called Pullback

@@ -14,12 +14,14 @@ import (
 // values). Its loss, whose gradient is tested, is a weighted sum of outputs. An axis is free if the
 // graph does not declare its size.
 type testCase struct {
-	attrs                 onnx.Attrs
-	operands              []operand
-	outputs               int                          // number of outputs; 0: one
-	loss                  []int                        // outputs that the loss reads; nil: all
-	onlyBatchAndSpaceFree bool                         // may be free: first axes, spatial ones of operand 0
-	alwaysDeclared        func(operand, axis int) bool // whether an axis may not be free; nil: all may
+	attrs    onnx.Attrs
+	operands []operand
+	outputs  int   // number of outputs; 0: one
+	loss     []int // outputs that the loss reads; nil: all
+	// May be free: first axes, spatial ones of operand 0.
+	onlyBatchAndSpaceFree bool
+	// Whether an axis may not be free; nil: all may.
+	alwaysDeclared func(operand, axis int) bool
 
 	// graph builds the result, if it is not one node. It builds the same graph on every call.
 	graph func(b *onnx.Builder, in []onnx.Value) onnx.Value
@@ -41,8 +43,9 @@ func (tc testCase) String() string {
 type form struct {
 	opset     int
 	constants []bool
-	byNode    bool                         // constants are nodes (operator Constant), not initializers
-	free      func(operand, axis int) bool // whether an axis is free
+	// Constants are nodes (operator Constant), not initializers.
+	byNode bool
+	free   func(operand, axis int) bool // whether an axis is free
 }
 
 // plainForm returns the form that declares every size, and has only the constants that are

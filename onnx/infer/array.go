@@ -117,44 +117,36 @@ func constantArray(t *pb.TensorProto) *array {
 	if err != nil || n > MaxValues || pbutil.External(t) {
 		return nil
 	}
-	element := elementOf(t)
-	if element == nil {
-		return nil
-	}
 	a := &array{shape: pbutil.Ints(t.Dims), data: make([]float64, n)}
-	for i := range a.data {
-		a.data[i] = element(i)
+	switch onnx.Type(t.GetDataType()) {
+	case onnx.Int64:
+		readElements[int64](a.data, t.RawData, t.Int64Data)
+	case onnx.Int32:
+		readElements[int32](a.data, t.RawData, t.Int32Data)
+	case onnx.Bool:
+		readElements[uint8](a.data, t.RawData, t.Int32Data)
+	case onnx.Float:
+		readElements[float32](a.data, t.RawData, t.FloatData)
+	default:
+		return nil
 	}
 	return a
 }
 
-// elementOf returns a function that reads the elements of a tensor, or nil for a type that shape
-// arithmetic does not use.
-func elementOf(t *pb.TensorProto) func(i int) float64 {
-	raw := t.RawData
-	switch onnx.Type(t.GetDataType()) {
-	case onnx.Int64:
-		if raw != nil {
-			return func(i int) float64 { return float64(int64(binary.LittleEndian.Uint64(raw[8*i:]))) }
+// readElements reads the elements of a tensor, which onnx has checked: raw holds them as values of
+// type T or, if it is nil, list does.
+func readElements[T, L uint8 | int32 | int64 | float32](dst []float64, raw []byte, list []L) {
+	if raw == nil {
+		for i := range dst {
+			dst[i] = float64(list[i])
 		}
-		return func(i int) float64 { return float64(t.Int64Data[i]) }
-	case onnx.Int32:
-		if raw != nil {
-			return func(i int) float64 { return float64(int32(binary.LittleEndian.Uint32(raw[4*i:]))) }
-		}
-		return func(i int) float64 { return float64(t.Int32Data[i]) }
-	case onnx.Bool:
-		if raw != nil {
-			return func(i int) float64 { return float64(raw[i]) }
-		}
-		return func(i int) float64 { return float64(t.Int32Data[i]) }
-	case onnx.Float:
-		if raw != nil {
-			return func(i int) float64 {
-				return float64(math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:])))
-			}
-		}
-		return func(i int) float64 { return float64(t.FloatData[i]) }
+		return
 	}
-	return nil
+	values := make([]T, len(dst))
+	if _, err := binary.Decode(raw, binary.LittleEndian, values); err != nil {
+		panic(err)
+	}
+	for i, v := range values {
+		dst[i] = float64(v)
+	}
 }

@@ -105,7 +105,8 @@ func (op *operation) rearranged(x *array, output int) func(index []int) float64 
 		}
 		return func(index []int) float64 { return math.Trunc(x.at(index)) }
 	case "Reshape", "Squeeze", "Unsqueeze", "Flatten":
-		next := -1 // index in x of the last element that was returned: these operators keep the order
+		// Index in x of the last element that was returned: these operators keep the order.
+		next := -1
 		return func([]int) float64 {
 			if next++; next < len(x.data) {
 				return x.data[next]

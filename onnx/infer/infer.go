@@ -198,7 +198,8 @@ func (in *inference) assumedSize(symbol string, letter byte) int {
 	}
 	if in.distinctSizes > 0 {
 		in.distinctSizes++
-		size = 32 * (2*in.distinctSizes + 7) // 352, 416, ...: rare in models, and can be halved five times
+		// 352, 416, ...: rare in models, and can be halved five times.
+		size = 32 * (2*in.distinctSizes + 7)
 	}
 	in.assumedSizes[size] = true
 	if symbol != "" {

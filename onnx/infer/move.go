@@ -42,7 +42,8 @@ func (op *operation) reshape(x layout) layout {
 	}
 	sizes = slices.Clone(sizes)
 	known := x.sizes()
-	inferred, rest, total := -1, 1, 1 // index of the size -1; product of the other sizes; elements of x
+	// Index of the size -1; product of the other sizes; elements of x.
+	inferred, rest, total := -1, 1, 1
 	for i, s := range sizes {
 		if s == 0 && onnx.AttrInt(op.node, "allowzero", 0) == 0 && i < len(known) {
 			sizes[i] = known[i]

@@ -32,8 +32,10 @@ var nets = map[string]struct {
 	"tiny_swin": {"/flatten/Flatten_output_0 NC", map[tensor.Axes]int{
 		"NCHW": 3, "NHWC": 193, "NC": 2, // outside attention
 		"NHHWWC": 8, "NHWHWC": 8, // split into windows, and joined again
-		"?TC": 28, "?TCC": 4, "?TCCC": 4, "C?CTC": 4, // tokens of windows; heads, with their queries, keys and values
-		"?CTC": 20, "?CCT": 4, "?CTT": 18, "NTCTT": 4, // per head; attention weights, masked window by window
+		// Tokens of windows; heads, with their queries, keys and values.
+		"?TC": 28, "?TCC": 4, "?TCCC": 4, "C?CTC": 4,
+		// Per head; attention weights, masked window by window.
+		"?CTC": 20, "?CCT": 4, "?CTT": 18, "NTCTT": 4,
 	}},
 	"tiny_vit": {"/Gather_4_output_0 NC", map[tensor.Axes]int{
 		"NCHW": 1, "NCT": 1, "NTC": 72, "NC": 2, // patches, tokens, the class token

@@ -54,11 +54,13 @@ var layoutRules = byOperator(map[string]layoutRule{
 	"LSTM GRU RNN": (*operation).recurrent,
 	"BatchNormalization": func(op *operation, x layout) []layout {
 		mean, variance := op.layout(3), op.layout(4)
-		return []layout{x, mean, variance, mean, variance} // before opset 14 there may be two more outputs, saved_mean and saved_var
+		// Before opset 14 there may be two more outputs, saved_mean and saved_var.
+		return []layout{x, mean, variance, mean, variance}
 	},
 	"LayerNormalization": (*operation).layerNormalization,
 
-	"GatherND NonZero Compress Unique NonMaxSuppression If Loop Scan Optional": func(*operation, layout) []layout { return nil }, // not inferred
+	// Not inferred.
+	"GatherND NonZero Compress Unique NonMaxSuppression If Loop Scan Optional": func(*operation, layout) []layout { return nil },
 })
 
 // fromFirstInput returns the rule of an operator with one output, whose layout f derives from that

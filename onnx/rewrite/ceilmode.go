@@ -43,8 +43,10 @@ func fixCeilMode(b *onnx.Builder, n *pb.NodeProto, x []int) []onnx.Value {
 	if rank == 0 || len(x) != rank+2 || slices.Min(x[2:]) < 1 {
 		return nil
 	}
-	pads, cut := make([]int, 2*rank), make([]int, rank) // for ceil_mode: the padding, and elements of x to crop
-	floorPads := make([]int, 2*rank)                    // padding that gives the same windows without ceil_mode
+	// For ceil_mode: the padding, and elements of x to crop.
+	pads, cut := make([]int, 2*rank), make([]int, rank)
+	// Padding that gives the same windows without ceil_mode.
+	floorPads := make([]int, 2*rank)
 	leftOut := false
 	for i, k := range kernel {
 		w := window.Of(n, k, i, rank) // w.Begin: padding at the start, w.Pad: at both ends

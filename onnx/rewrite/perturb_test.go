@@ -66,9 +66,12 @@ func TestPerturb(t *testing.T) {
 		{Perturbation{}, w},
 		{Perturbation{Prune: 0.5}, []float32{0, -2, 0, 3, 0, 1}},
 		{Perturbation{Prune: 1}, make([]float32, 6)},
-		{Perturbation{Bits: 2}, []float32{0, -3, 0, 3, 0, 0}},                   // 2 bits have the levels -3, 0 and 3
-		{Perturbation{Bits: 3}, []float32{0, -2, 0, 3, 0, 1}},                   // levels 1 apart; 0.5 is rounded to the even level, 0
-		{Perturbation{Prune: 0.7, Bits: 4}, []float32{0, -15. / 7, 0, 3, 0, 0}}, // levels 3/7 apart; four are pruned
+		// 2 bits have the levels -3, 0 and 3.
+		{Perturbation{Bits: 2}, []float32{0, -3, 0, 3, 0, 0}},
+		// Levels 1 apart; 0.5 is rounded to the even level, 0.
+		{Perturbation{Bits: 3}, []float32{0, -2, 0, 3, 0, 1}},
+		// Levels 3/7 apart; four are pruned.
+		{Perturbation{Prune: 0.7, Bits: 4}, []float32{0, -15. / 7, 0, 3, 0, 0}},
 	} {
 		if got := perturbed(t, w, c.v); !slices.Equal(got, c.want) {
 			t.Errorf("%+v: %v, want %v", c.v, got, c.want)

@@ -37,7 +37,8 @@ func TestWithoutWeights(t *testing.T) {
 		emptied := 0
 		for i, w := range bare.Proto().Graph.Initializer {
 			full := proto.Size(m.Proto().Graph.Initializer[i])
-			if left := proto.Size(w); left > 70_000 { // twice the bytes of the largest tensor that keeps its values: 4,096 of 8 bytes
+			// Twice the bytes of the largest tensor that keeps its values: 4,096 of 8 bytes.
+			if left := proto.Size(w); left > 70_000 {
 				t.Errorf("%s: %d of %d bytes of %s remain, want at most 70,000", name, left, full, w.GetName())
 			} else if left < full {
 				emptied++

@@ -56,11 +56,18 @@ func run(ctx context.Context, names []string, files, out, library string) error 
 	}
 	defer remove()
 	start := filepath.Join(temporary, "start.onnx") // symmetric.yaml trains it, as ${START}
-	if err := writeSymmetric(start); err != nil {
+	m, err := symmetric([]int{8, 8, 12, 16}, 3, 8)  // three convolutions a stage, eight classes
+	if err != nil {
+		return err
+	}
+	data, err := m.Bytes()
+	if err == nil {
+		err = os.WriteFile(start, data, 0o644)
+	}
+	if err != nil {
 		return err
 	}
 	for _, name := range names {
-		// A recipe is a training file. The map gives the values of its variables.
 		f, err := recipe.Load(filepath.Join(files, name+".yaml"), map[string]string{"START": start})
 		if err != nil {
 			return err
@@ -79,18 +86,6 @@ func run(ctx context.Context, names []string, files, out, library string) error 
 		}
 	}
 	return nil
-}
-
-func writeSymmetric(path string) error {
-	m, err := symmetric([]int{8, 8, 12, 16}, 3, 8) // three convolutions a stage, eight classes
-	if err != nil {
-		return err
-	}
-	data, err := m.Bytes()
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(path, data, 0o644)
 }
 
 // symmetric returns a convolutional network with random weights whose feature maps are exactly

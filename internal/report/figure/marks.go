@@ -172,8 +172,8 @@ const (
 	maxBars   = 200                 // in a panel
 )
 
-// bars draws a bar for each row, grouped by the field of the vertical axis, with its interval and, at
-// its null, a dashed tick.
+// bars draws a bar for each row, grouped by the field of the vertical axis, with its interval and,
+// at its null, a dashed tick.
 func (d *drawing) bars(p *plot.Plot, g group) error {
 	names := d.sides.Down.Distinct(d.measures, d.parts.rows)
 	if n := len(names) * len(d.parts.names); n > maxBars {

@@ -9,10 +9,6 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// The tables below are those of a page's attachments: the contents of a run folder (the results of
-// a study) other than its scores (report.Attachments). They are data for charts. A unit is one
-// value of a layer: a channel at a position.
-
 // binTable has a row for each bin of each distribution, a histogram of the values of samples or
 // units.
 func binTable(all []report.Distribution, models []scores.ModelRecord) tableData {

@@ -20,8 +20,6 @@ import (
 
 // pageData is the data of a page: the table of scores, tables of what else the charts draw, and the
 // descriptions of the charts. The code in the browser reads it by these keys (web/src/data.ts).
-// Package report explains terms such as variant, factor and contact sheet. Its types that occur
-// here describe contents of the page.
 type pageData struct {
 	tableData                                    // of scores: row i is Run.Rows[i]
 	Shown     []int                              `json:"shown"`  // the report.Level of each row: a detail, or a summary over trials or values
@@ -362,8 +360,8 @@ func packText[T any](rows []T, field func(T) string) textColumn {
 	return c
 }
 
-// depths returns a function that returns the depth of a model's layer (the number of operations on
-// the longest path from the input), or scores.NoDepth if there is no such layer.
+// depths returns a function that returns the depth of a model's layer, or scores.NoDepth if there
+// is no such layer.
 func depths(models []scores.ModelRecord) func(model, layer string) int {
 	known := make(map[[2]string]int)
 	for _, m := range models {

@@ -1,5 +1,5 @@
-// Package html writes the report of a run (one execution of a study) as a single HTML file that
-// works without an internet connection.
+// Package html writes the report of a run as a single HTML file that works without an internet
+// connection.
 //
 //	result, err := study.ReadResult("runs/first")
 //	page := html.Run{Rows: result.Rows, Record: result.Record}
@@ -30,9 +30,7 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A Run holds what a page shows: the scores of a run, its record (models, data, times, warnings),
-// and its attachments, such as images and curves. Among these are Replicates, the scores without
-// one group of samples each, for intervals of differences.
+// A Run holds what a page shows: the scores of a run, its record and its attachments.
 type Run struct {
 	Rows   []scores.Row
 	Record scores.Record

@@ -145,7 +145,7 @@ func (r *run) newStamp() string {
 			fmt.Fprintf(&b, "%s %d %d\n", name, info.Size(), info.ModTime().UnixNano())
 		}
 	}
-	for _, name := range []string{"run.json", "study.yaml", "scores.csv", "cells", "samples.parquet", "units.parquet", "curves.parquet"} {
+	for _, name := range append([]string{"run.json", "study.yaml", "scores.csv", "samples.parquet", "units.parquet", "curves.parquet"}, r.logs("cells")...) {
 		addFile(name)
 	}
 	fs.WalkDir(r.root.open.FS(), path.Join(r.path, "pictures"), func(name string, _ fs.DirEntry, err error) error {

@@ -12,9 +12,9 @@ import (
 // connection open.
 const keepAliveInterval = 15 * time.Second
 
-// events streams the progress of runs as server-sent events: of the runs that the query names, or of
-// all unfinished runs. It sends an event "progress" for each run at the start and after each change,
-// and an event "end" when all runs are finished or have no readable record.
+// events streams the progress of runs as server-sent events: of the runs that the query names, or
+// of all unfinished runs. It sends an event "progress" for each run at the start and after each
+// change, and an event "end" when all runs are finished or have no readable record.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 	runs, err := s.eventRuns(r.URL.Query()["run"])
 	if err != nil {

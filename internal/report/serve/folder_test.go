@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/noether-ml/noether/internal/study/store"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
 )
@@ -81,7 +82,11 @@ func (f *folder) saveRecord() {
 // finishCell writes the scores of cell i.
 func (f *folder) finishCell(i int) {
 	f.t.Helper()
-	if err := scores.WriteCell(filepath.Join(f.dir, "cells", f.record.Keys[i]+".json"), f.cells[i]); err != nil {
+	body, err := f.cells[i].MarshalJSON()
+	if err == nil {
+		err = store.New(filepath.Join(f.dir, "cells"), store.Options{}).Put(store.Record{Key: f.record.Keys[i], Body: body})
+	}
+	if err != nil {
 		f.t.Fatal(err)
 	}
 }

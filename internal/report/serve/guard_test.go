@@ -201,22 +201,20 @@ func TestFoldersThatCannotBeServed(t *testing.T) {
 }
 
 // TestDamagedRuns checks that a run with an unreadable record is not listed, and that a run with a
-// truncated cell (a file with the scores of one measure for one model and transformation) is
-// listed, but its page shows an error.
+// damaged log of cells is listed, but its page shows an error.
 func TestDamagedRuns(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	newFolder(t, filepath.Join(dir, "good"), "net").finish()
 	unreadable := newFolder(t, filepath.Join(dir, "unreadable"), "net")
 	unreadable.write("run.json", `{"study": "cut`)
-	truncated := newFolder(t, filepath.Join(dir, "truncated"), "net")
-	truncated.write("cells/"+truncated.record.Keys[0]+".json", "{")
+	newFolder(t, filepath.Join(dir, "damaged"), "net").write("cells/x.log", "this is not a log, but a text")
 	url := startServer(t, Options{Dirs: []string{dir}})
 	found := ids(t, url, "")
 	if len(found) != 2 {
-		t.Errorf("the runs are %v; want good and truncated", found)
+		t.Errorf("the runs are %v; want good and damaged", found)
 	}
-	if status, body, _ := get(t, url+"/runs/"+found[filepath.Base(dir)+"/truncated"]); status != 500 || !strings.Contains(body, "truncated") {
-		t.Errorf("page of the truncated run: status %d, %s; want 500 and \"truncated\"", status, body)
+	if status, body, _ := get(t, url+"/runs/"+found[filepath.Base(dir)+"/damaged"]); status != 500 || !strings.Contains(body, "damaged in 1 places") {
+		t.Errorf("page of the damaged run: status %d, %s; want 500 and the reason", status, body)
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/noether-ml/noether/internal/checksum"
 	"github.com/noether-ml/noether/internal/report"
+	"github.com/noether-ml/noether/internal/study/store"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
 )
@@ -170,7 +171,8 @@ type run struct {
 	started time.Time // when the study was started
 
 	mutex       sync.Mutex
-	recordInfo  os.FileInfo // of the cached run.json
+	recordInfo  os.FileInfo             // of the cached run.json
+	stores      map[string]*store.Store // by subfolder
 	recordCache scores.Record
 
 	stamps    sync.Mutex
@@ -236,40 +238,53 @@ func sameFile(before, now os.FileInfo) bool {
 }
 
 // cells reads the finished cells of the current study, without the means over cells that
-// scores.Derived computes. A cell has the scores of one measure for one model, data set,
-// transformation value and trial (repetition of the random draws).
+// scores.Derived computes.
 func (r *run) cells(record scores.Record) ([]scores.Cell, error) {
+	s, err := r.stored("cells")
+	if err == nil {
+		err = s.Damage()
+	}
+	if err != nil {
+		return nil, err
+	}
 	var out []scores.Cell
-	for _, name := range r.finished(record) {
-		data, err := r.read(path.Join("cells", name))
+	for _, key := range finishedKeys(s, record) {
+		it, err := s.Get(key)
 		if err != nil {
 			return nil, err
 		}
-		cell, err := scores.ParseCell(data)
+		cell, err := scores.ParseCell(it.Body)
 		if err != nil {
-			return nil, fmt.Errorf("cells/%s: %w", name, err)
+			return nil, fmt.Errorf("%s: record %s: %w", it.Where(), key, err)
 		}
 		out = append(out, cell)
 	}
 	return out, nil
 }
 
-// finished returns the names of the files of finished cells. The keys of the record identify the
-// cells that the study plans.
-func (r *run) finished(record scores.Record) []string {
-	entries, _ := fs.ReadDir(r.root.open.FS(), path.Join(r.path, "cells"))
+// stored returns the records in the logs of a subfolder.
+func (r *run) stored(sub string) (*store.Store, error) {
+	r.mutex.Lock()
+	s := r.stores[sub]
+	if s == nil {
+		s = store.In(r.root.open, path.Join(r.path, sub))
+		if r.stores == nil {
+			r.stores = map[string]*store.Store{}
+		}
+		r.stores[sub] = s
+	}
+	r.mutex.Unlock()
+	return s, s.Refresh()
+}
+
+// finishedKeys returns the keys of the finished cells that the study plans, sorted.
+func finishedKeys(s *store.Store, record scores.Record) []string {
 	planned := make(map[string]bool, len(record.Keys))
 	for _, key := range record.Keys {
 		planned[key] = true
 	}
-	var out []string
-	for _, e := range entries {
-		key, ok := strings.CutSuffix(e.Name(), ".json")
-		// KEY.samples.json holds the values of the samples of a cell.
-		if ok && !strings.HasSuffix(key, ".samples") && !strings.HasPrefix(key, ".") && (record.Keys == nil || planned[key]) {
-			out = append(out, e.Name())
-		}
-	}
+	out := slices.DeleteFunc(s.Keys(), func(key string) bool { return record.Keys != nil && !planned[key] })
+	slices.Sort(out)
 	return out
 }
 
@@ -345,7 +360,7 @@ type Progress struct {
 	Done   int    `json:"done"`   // finished cells
 	Cells  int    `json:"cells"`  // planned cells
 	Failed int    `json:"failed"` // number of failures
-	Saved  int    `json:"saved"`  // number of files with unfinished work
+	Saved  int    `json:"saved"`  // number of cells, and of parts of cells in shards, with saved unfinished work
 	// Share is the share of the forward passes that are done, or of the cells if the record does
 	// not count passes. It is 1 for a finished run.
 	Share float64 `json:"share"`
@@ -376,19 +391,23 @@ func (r *run) progress(record scores.Record) Progress {
 	if record.Finished != nil {
 		return p
 	}
-	p.Done = max(min(len(r.finished(record)), p.Cells), 0)
+	if cells, err := r.stored("cells"); err == nil {
+		p.Done = max(min(len(finishedKeys(cells, record)), p.Cells), 0)
+	}
 	p.Share = float64(p.Done) / float64(max(1, p.Cells))
 	last := time.Time{} // when the run last wrote into its folder
-	for _, name := range []string{"run.json", "cells", "states", "shared"} {
+	for _, name := range slices.Concat([]string{"run.json", "cells", "states"}, r.logs("cells"), r.logs("states")) {
 		if info, err := r.root.open.Stat(path.Join(r.path, name)); err == nil && info.ModTime().After(last) {
 			last = info.ModTime()
 		}
 	}
-	states, _ := fs.ReadDir(r.root.open.FS(), path.Join(r.path, "states"))
-	for _, e := range states {
-		if strings.HasSuffix(e.Name(), ".bin") {
-			p.Saved++
+	if states, err := r.stored("states"); err == nil {
+		saved := map[string]bool{}
+		for _, key := range states.Keys() {
+			cell, _, _ := strings.Cut(key, "/")
+			saved[cell] = true
 		}
+		p.Saved = len(saved)
 	}
 	failures, _ := fs.ReadDir(r.root.open.FS(), path.Join(r.path, "failures"))
 	p.Failed = max(p.Failed, len(failures))
@@ -398,6 +417,15 @@ func (r *run) progress(record scores.Record) Progress {
 	}
 	p.estimate(record, r.written())
 	return p
+}
+
+// logs returns the paths of the logs in a subfolder, relative to the run folder.
+func (r *run) logs(sub string) (out []string) {
+	entries, _ := fs.ReadDir(r.root.open.FS(), path.Join(r.path, sub))
+	for _, e := range entries {
+		out = append(out, path.Join(sub, e.Name()))
+	}
+	return out
 }
 
 // written returns when the record was written.

@@ -12,8 +12,8 @@ import (
 // maxMatrixRuns is the maximum number of runs, the latest, whose scores the first page shows.
 const maxMatrixRuns = 24
 
-// A runMatrix shows one statistic on a data set: a line for each model of each run, and a column for
-// each transformation.
+// A runMatrix shows one statistic on a data set: a line for each model of each run, and a column
+// for each transformation.
 type runMatrix struct {
 	Key     string // identifies the statistic and the data set, across runs
 	Title   string // of the statistic
@@ -109,9 +109,9 @@ func finiteOrNil(v float64) *float64 {
 	return &v
 }
 
-// overview returns a matrix of the latest runs, the choice that it shows, and what matrices can show,
-// the most frequent first. It is what key names, or else the first of these. The matrix is nil if no
-// run has scores under transformations.
+// overview returns a matrix of the latest runs, the choice that it shows, and what matrices can
+// show, the most frequent first. It is what key names, or else the first of these. The matrix is
+// nil if no run has scores under transformations.
 func (s *Server) overview(runs []runJSON, key string) (*runMatrix, string, []matrixChoice) {
 	byKey := map[string][]runMatrix{}
 	var choices []matrixChoice

@@ -288,8 +288,9 @@ func TestUnfinishedRun(t *testing.T) {
 	f := newFolder(t, dir, "net")
 	f.finishCell(1)
 	old := time.Now().Add(-time.Hour)
-	for _, name := range []string{"run.json", "cells", "states"} {
-		if err := os.Chtimes(filepath.Join(dir, name), old, old); err != nil {
+	logs, _ := filepath.Glob(filepath.Join(dir, "cells", "*"))
+	for _, name := range append(logs, filepath.Join(dir, "run.json"), filepath.Join(dir, "cells"), filepath.Join(dir, "states")) {
+		if err := os.Chtimes(name, old, old); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -127,8 +127,8 @@ func headlines(rows []scores.Row, known []measure.Descriptor) []scores.Row {
 // A columnKey identifies a column.
 type columnKey struct{ transform, measure, statistic string }
 
-// columnKeys returns the column of each row, whose line names identify. A statistic that is the same
-// under all transformations has a column without one.
+// columnKeys returns the column of each row, whose line names identify. A statistic that is the
+// same under all transformations has a column without one.
 func columnKeys(rows []scores.Row, names [][]string) []columnKey {
 	type lineStatistic struct{ line, measure, statistic string }
 	first := map[lineStatistic]float64{}

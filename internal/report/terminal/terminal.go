@@ -2,8 +2,8 @@
 //
 //	err := terminal.Write(os.Stdout, result.Rows, result.Record, terminal.Options{Width: 120})
 //
-// Widths are in columns of the terminal. Names of models, layers and transformations come from untrusted files; control characters are
-// removed from them.
+// Widths are in columns of the terminal. Names of models, layers and transformations come from
+// untrusted files; control characters are removed from them.
 package terminal
 
 import (
@@ -227,8 +227,8 @@ func extremes(s report.Series, d measure.Direction, unit string) []gridValue {
 	return []gridValue{best, worst}
 }
 
-// observations returns the number of observations of some statistics of a measure, or its range over
-// the rows.
+// observations returns the number of observations of some statistics of a measure, or its range
+// over the rows.
 func (p *printer) observations(m measure.Descriptor, of []measure.StatisticDescriptor) string {
 	low, high := math.MaxInt, 0
 	for i := range p.shown {

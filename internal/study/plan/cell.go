@@ -12,8 +12,8 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// Identity returns the fields that name the cell, a unit of work of the study, in its record (its
-// results in the run folder), without layers and scores.
+// Identity returns the fields that name the cell in its record (its results in the run folder),
+// without layers and scores.
 func (c *Cell) Identity() scores.Cell {
 	out := scores.Cell{Model: c.Model.Entry.Name, Data: c.Data.Entry.Name, Transform: c.View.Name,
 		Parameter: c.View.Parameter, Drawn: c.drawn, Trial: c.View.Trial, Measure: c.Method.Name()}
@@ -24,9 +24,7 @@ func (c *Cell) Identity() scores.Cell {
 }
 
 // ScoredLayers returns the layers of a finished cell with their scores. If the pairs of layers of a
-// comparison were divided into several grids, they are put back into their original order. A
-// procedure is a measure that works in steps, such as training a probe; other measures have tasks,
-// each with running sums of its own.
+// comparison were divided into several grids, they are put back into their original order.
 func (c *Cell) ScoredLayers() []scores.Layer {
 	if c.Procedure != nil {
 		return c.Procedure.Scored
@@ -68,8 +66,8 @@ func (c *Cell) ModelNames() string {
 }
 
 // A Cell is the work whose results one record holds: a measure for a model (or two, for a
-// comparison), a data set, a value of a transformation and a trial (a repetition of all random
-// draws). The field Entry of a Model or Data is its entry in the study file.
+// comparison), a data set, a value of a transformation and a trial. The field Entry of a Model or
+// Data is its entry in the study file.
 type Cell struct {
 	Key    string // hash of all that the scores depend on, see Plan.cellKey
 	Model  *Model
@@ -106,10 +104,10 @@ func (c *Cell) Classes() []string {
 func (c *Cell) Parameter() string { return cmp.Or(c.View.Parameter, c.drawn) }
 
 // HasUnsaved reports whether a task of the cell has results that are not saved in the run folder.
-func (c *Cell) HasUnsaved() bool { return slices.ContainsFunc(c.Tasks, (*Task).hasUnsaved) }
+func (c *Cell) HasUnsaved() bool { return slices.ContainsFunc(c.Tasks, (*Task).HasUnsaved) }
 
 // A View is one way of transforming the input: a transformation with one value of its parameter, in
-// one trial. The zero View is the clean (not transformed) input.
+// one trial. The zero View is the clean input.
 type View struct {
 	Name      string // name of the transformation; "" for clean inputs
 	Parameter string // value of the parameter, as written in the study file, if the study lists values; else ""

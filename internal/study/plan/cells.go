@@ -14,12 +14,7 @@ import (
 )
 
 // addCells lists the cells of the study, the combinations of a measure, one or two models, a data
-// set, a transformation value and a trial (a repetition of all random draws): first those of single
-// models, then those of two models.
-//
-// A view is a transformation value in a trial. A procedure is a measure that works in steps, such
-// as training a probe; the cells of other measures have a task for each layer, whose accumulator
-// (the running sums of the measure) is updated while a pass reads the samples.
+// set, a transformation value and a trial: first those of single models, then those of two models.
 func (p *Plan) addCells() error {
 	for _, m := range p.Models {
 		if !p.includes(m.Entry.Name) { // the plan may be of some of the models
@@ -84,8 +79,7 @@ func (p *Plan) addCellsOf(m *Model, raw *Data) error {
 		case measure.Measure:
 			err = forEachView(views, func(v View) error { return p.addMeasure(m, d, v, method) })
 		case measure.Comparison:
-			// A layer on the clean (not transformed) input is compared with itself on the
-			// transformed one.
+			// A layer on the clean input is compared with itself on the transformed one.
 			err = forEachView(views, func(v View) error { p.addCleanTransformed(m, d, v, method); return nil })
 		case procedure.Procedure:
 			err = forEachView(procedureViews(p.Study, method, raw), func(v View) error { return p.addProcedure(m, nil, raw, v, spec) })
@@ -104,8 +98,7 @@ func (p *Plan) addCellsBetween(a, b *Model, d *Data, spec spec.MeasureSpec) erro
 		return forEachView(procedureViews(p.Study, method, d), func(v View) error { return p.addProcedure(a, b, d, v, spec) })
 	}
 	if a == b {
-		// The data are shared with the model's other cells, so that one pass (a reading of the
-		// samples) feeds all.
+		// The data are shared with the model's other cells, so that one pass feeds all.
 		d = p.dataFor(d, a)
 	}
 	views := views(p.Study, d)

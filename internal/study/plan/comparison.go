@@ -12,11 +12,11 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// addCleanTransformed adds a cell (a unit of a study's work) that compares each layer on an input x
-// with the same layer on the transformed input T(x). It does so under a view v: a transformation
-// value in a trial, which is a repetition of all random draws. Pairs of layers that are compared
-// form a grid (measure.Grid). The cell has a task for each part into which the grid is split: the
-// work of one accumulator, which holds the running sums.
+// addCleanTransformed adds a cell that compares each layer on an input x with the same layer on the
+// transformed input T(x). It does so under a view v: a transformation value in a trial, which is a
+// repetition of all random draws. Pairs of layers that are compared form a grid (measure.Grid). The
+// cell has a task for each part into which the grid is split: the work of one accumulator, which
+// holds the running sums.
 func (p *Plan) addCleanTransformed(m *Model, d *Data, v View, comparison measure.Comparison) {
 	c := &Cell{Model: m, Data: d, View: v, Method: comparison}
 	if v.Name == "" {
@@ -139,8 +139,8 @@ func describePairs(g measure.Grid, pairs [][2]int, named bool) string {
 	return text
 }
 
-// A gridTarget is the target (what a task measures) of a comparison of pairs of layers: of layers
-// grid.A of sides[0] with layers grid.B of sides[1].
+// A gridTarget is the target of a comparison of pairs of layers: of layers grid.A of sides[0] with
+// layers grid.B of sides[1].
 type gridTarget struct {
 	comparison measure.Comparison
 	grid       measure.Grid
@@ -163,9 +163,9 @@ func (g *gridTarget) names(i, j int) [2]string {
 	return [2]string{g.grid.A[i].Name, g.grid.B[j].Name}
 }
 
-// Name returns a hash of the pairs of layers. It names the task in the files of states (saved
-// accumulators). The index of the grid among the parts of the split would not do: the split depends
-// on the costs that comparisons declare, which another version may change.
+// Name returns a hash of the pairs of layers. It names the task in the files of states. The index
+// of the grid among the parts of the split would not do: the split depends on the costs that
+// comparisons declare, which another version may change.
 func (g *gridTarget) Name() string {
 	sum := sha256.Sum256([]byte(strings.Join(g.depends(), "\n")))
 	return "grid " + hex.EncodeToString(sum[:6])

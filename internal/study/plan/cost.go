@@ -21,7 +21,7 @@ type Cost struct {
 	Engine   time.Duration `json:"engine_ns"`  // forward passes
 	Measure  time.Duration `json:"measure_ns"` // updating accumulators with activations
 	Score    time.Duration `json:"score_ns"`   // computing scores
-	Save     time.Duration `json:"save_ns"`    // writing states (saved accumulators) and records
+	Save     time.Duration `json:"save_ns"`    // writing states and records
 	Total    time.Duration `json:"total_ns"`
 }
 
@@ -29,8 +29,7 @@ type Cost struct {
 // the type Cost.
 func (p *Pass) Cost() int64 { return demandOf(p.AllTasks()).bytes(p.cores) }
 
-// ForwardsOf returns the number of samples in the forward passes of one model. A view is a
-// transformation value in one repetition of the draws; CleanView, -1, stands for the clean inputs.
+// ForwardsOf returns the number of samples in the forward passes of one model.
 func (p *Pass) ForwardsOf(m *Model) int64 {
 	runs := 0
 	for view := CleanView; view < len(p.Views); view++ {
@@ -44,8 +43,7 @@ func (p *Pass) ForwardsOf(m *Model) int64 {
 // Samples returns the number of samples that are left to feed to the accumulators.
 func (p *Pass) Samples() int { return p.Hi - p.Start() }
 
-// Cost returns the memory that the accumulator of the task (a measure at one layer, for example)
-// may hold, in bytes.
+// Cost returns the memory that the accumulator of the task may hold, in bytes.
 func (t *Task) Cost() int64 { return t.cost }
 
 // ProcedurePass returns a pass that runs the first model of a procedure on its clean data, without

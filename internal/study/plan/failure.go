@@ -13,9 +13,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A FailureLog collects the failures of a run: of models, data sets and cells (a measure for one
-// model, data set, transformation value and trial, a repetition of all random draws). The zero
-// FailureLog is empty.
+// A FailureLog collects the failures of a run: of models, data sets and cells. The zero FailureLog
+// is empty.
 type FailureLog struct {
 	Failed []scores.Failure
 	Causes []error         // Causes[i] is that of Failed[i]

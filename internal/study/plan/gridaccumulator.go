@@ -76,9 +76,7 @@ func (a *gridAccumulator) dropReason(pair [2]int) string {
 
 // DropGridLayer makes the accumulator of a grid continue without a layer, if err says that the
 // layer's activations hold NaN or infinity and another pair of layers of the cell is left. It
-// reports whether it did. Then the batch can be fed again. A task is a grid, or a measure at one
-// layer, of a cell. A cell is the work for one measure, data set, transformation value and trial
-// (repetition of the random draws).
+// reports whether it did. Then the batch can be fed again.
 func (t *Task) DropGridLayer(acc Accumulator, err error) bool {
 	a, ok := acc.(*gridAccumulator)
 	var bad *measure.NonFiniteIn
@@ -102,8 +100,7 @@ func (a *gridAccumulator) Join(other Accumulator) error {
 	return a.Merge(o.GridAccumulator)
 }
 
-// The name and the version that start the state (the saved form) of an accumulator with dropped
-// layers.
+// The name and the version that start the state of an accumulator with dropped layers.
 const (
 	droppedState        = "grid with lost layers"
 	droppedStateVersion = 1

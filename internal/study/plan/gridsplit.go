@@ -67,8 +67,8 @@ func components(g measure.Grid) []measure.Grid {
 	return out
 }
 
-// splitGrid halves a grid along the side with more layers until the accumulator (the running sums)
-// of each part fits into memory, in bytes, or the part is a single pair.
+// splitGrid halves a grid along the side with more layers until the accumulator of each part fits
+// into memory, in bytes, or the part is a single pair.
 func splitGrid(c measure.Comparison, g measure.Grid, memory int64) []measure.Grid {
 	if len(g.Pairs) == 1 || c.Cost(g) <= memory {
 		return []measure.Grid{g}

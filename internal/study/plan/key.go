@@ -10,10 +10,9 @@ import (
 	"github.com/noether-ml/noether/internal/study/spec"
 )
 
-// cellKey returns a hash of everything that the scores of a cell (a measure for one model, data
-// set, transformation value and trial, a repetition of the random draws) depend on. Settings that
-// do not affect scores, such as the batch size, are not part of it. The hash is 12 bytes of
-// SHA-256, in hexadecimal.
+// cellKey returns a hash of everything that the scores of a cell depend on. Settings that do not
+// affect scores, such as the batch size, are not part of it. The hash is 12 bytes of SHA-256, in
+// hexadecimal.
 func (p *Plan) cellKey(c *Cell) string {
 	sum := sha256.Sum256([]byte(p.keyText(c)))
 	return hex.EncodeToString(sum[:12])

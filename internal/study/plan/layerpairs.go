@@ -63,8 +63,8 @@ func diagonal(n int) [][2]int {
 	return pairs
 }
 
-// procedureLayers returns the layers that a procedure (a measure that works in steps, such as
-// training a probe) reads of a single model; nil if it reads none.
+// procedureLayers returns the layers that a procedure reads of a single model; nil if it reads
+// none.
 func procedureLayers(m spec.MeasureSpec, model *Model) []tensor.Layer {
 	switch m.LayerPairing() {
 	case "":

@@ -13,15 +13,15 @@ import (
 const (
 	maxBatch       = 64  // larger batches are not faster: activations no longer fit the cache
 	maxDeviceBatch = 256 // on a graphics processor
-	// The activations of a clean (not transformed) and a transformed batch take at most
-	// coreActivationMemory bytes for each core, or deviceActivationMemory on a graphics processor,
-	// which few images do not occupy. If all ReLUs of a ResNet-18 are read on two cores, that holds
-	// batches of 16 images, which run as two parts in parallel. Three fifths of it hold batches of
-	// 10, and each image takes 9 % more time.
+	// The activations of a clean and a transformed batch take at most coreActivationMemory bytes
+	// for each core, or deviceActivationMemory on a graphics processor, which few images do not
+	// occupy. If all ReLUs of a ResNet-18 are read on two cores, that holds batches of 16 images,
+	// which run as two parts in parallel. Three fifths of it hold batches of 10, and each image
+	// takes 9 % more time.
 	coreActivationMemory   = 160 << 20
 	deviceActivationMemory = 1 << 30
 
-	imageMemory      = 96 << 20 // bytes for images that wait for the engine (ONNX Runtime), on two cores
+	imageMemory      = 96 << 20 // bytes for images that wait for the engine, on two cores
 	coreImageMemory  = 48 << 20 // the same for each core if there are more than two
 	minWorkingMemory = 8 << 10  // bytes per sample that the engine uses internally
 
@@ -32,12 +32,11 @@ const (
 	coreActivations = 12 << 20 // bytes; those of clean and transformed samples
 )
 
-// MemoryLimits are the limits of what a pass (one reading of the samples of a data set) holds in
-// memory, in bytes. They follow from the study's bound, the process's limit, the free memory and
-// the device, and affect only speed. An accumulator is what a measure keeps of the samples that it
-// has read.
+// MemoryLimits are the limits of what a pass holds in memory, in bytes. They follow from the
+// study's bound, the process's limit, the free memory and the device, and affect only speed. An
+// accumulator is what a measure keeps of the samples that it has read.
 type MemoryLimits struct {
-	Accumulators int64 // of a pass; a task (the work of one accumulator) that needs more runs alone
+	Accumulators int64 // of a pass; a task that needs more runs alone
 	activations  int64 // of the clean and the transformed batches in progress
 	images       int64 // inputs that wait for the engine
 	batch        int64 // largest number of samples in a batch
@@ -170,8 +169,7 @@ func BatchSize(s *spec.Study, p *Pass, limits MemoryLimits) int {
 		batch = min(batch, limits.device/max(device, 1))
 	}
 	if block := int64(p.Data().Layout.Block); batch > block {
-		// A multiple of the block (up to 32 consecutive samples, see measure.Layout): measures that
-		// work on blocks need not buffer parts.
+		// A multiple of the block: measures that work on blocks need not buffer parts.
 		batch -= batch % block
 	}
 	return int(max(1, min(batch, int64(p.Hi-p.lo))))

@@ -16,7 +16,7 @@ func newPlan() *Plan {
 }
 
 // ForMeasures plans measures at every layer that the model was opened with. The transformation t is
-// drawn once for all samples; nil plans clean inputs (not transformed) only.
+// drawn once for all samples; nil plans clean inputs only.
 func ForMeasures(m *model.Model, src dataset.Source, t transform.Transform, measures []measure.Measure) (*Plan, error) {
 	p := newPlan()
 	view := View{} // a transformation with one value of its parameter; empty: clean

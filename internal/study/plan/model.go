@@ -149,8 +149,8 @@ func stretchWarning(f dataset.Frame, size [2]int) string {
 		size[0], size[1], h, w, max(h, w), f.Height, f.Width)
 }
 
-// samplesOf returns the length of audio items (the pieces of recordings that a model gets) in
-// samples at the model's rate, or 0 if items have no fixed length.
+// samplesOf returns the length of audio items in samples at the model's rate, or 0 if items have no
+// fixed length.
 func samplesOf(waveform *dataset.Waveform, pre model.Preprocess) int {
 	switch {
 	case waveform == nil:

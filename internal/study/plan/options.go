@@ -14,9 +14,7 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// Options are the settings of a run that scores do not depend on. A cell is a measure for one
-// model, data set, transformation value and trial (a repetition of all random draws); its states
-// are its saved running sums, the accumulators.
+// Options are the settings of a run that scores do not depend on.
 type Options struct {
 	Runtime *ort.Runtime
 	Threads int             // threads of the engine, ONNX Runtime; 0: all cores
@@ -45,11 +43,10 @@ type Options struct {
 }
 
 // Progress is the progress of a run. Done and Total count samples of forward passes: a sample
-// counts once for the clean input and once for each view (a transformation value in a trial), in
-// each pass (a reading of the samples).
+// counts once for the clean input and once for each view, in each pass.
 type Progress struct {
 	Done, Total         int64
-	Pass, Passes        int // each procedure (a measure that works in steps) counts as a pass
+	Pass, Passes        int // each procedure counts as a pass
 	Samples, AllSamples int // samples that the current pass has read, of the number that it reads
 	Scored, ToScore     int // tasks (layers of cells) that the current pass has scored, of their number; both 0 while it reads samples
 	Model, Data         string

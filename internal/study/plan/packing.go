@@ -8,14 +8,11 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// Passes groups unfinished tasks into passes whose accumulators (running sums) fit the limits. A
-// task is the part of a cell, a unit of a study's work, that one accumulator computes, such as a
-// measure at one layer. A pass reads the samples of a shard (the part that this process measures;
-// by default all) once, for several tasks of one owner (a model and data, see passOwner). Each view
-// of a pass (a transformation value in a trial, a repetition of all random draws) costs one forward
-// pass per sample, and each pass one more for the clean input; a forward pass ends at the deepest
-// layer that is read. Of several ways to divide the tasks, Passes takes the one with the least
-// estimated time of ONNX Runtime, the engine.
+// Passes groups unfinished tasks into passes whose accumulators fit the limits. A pass reads the
+// samples of a shard once, for several tasks of one owner (a model and data, see passOwner). Each
+// view of a pass costs one forward pass per sample, and each pass one more for the clean input; a
+// forward pass ends at the deepest layer that is read. Of several ways to divide the tasks, Passes
+// takes the one with the least estimated time of ONNX Runtime, the engine.
 func Passes(cells []*Cell, limits Limits, shard Shard) []*Pass {
 	var out []*Pass
 	groups := groupByView(cells)
@@ -178,8 +175,7 @@ func groupByView(cells []*Cell) []*viewTasks {
 }
 
 // draw returns the trial that the view's random draw depends on. It is 0 for fixed transformations
-// and for ready-made pairs (of samples, read from files), so that all their trials share one
-// forward pass.
+// and for ready-made pairs, so that all their trials share one forward pass.
 func (v View) draw() int {
 	if v.Transform == nil || !transform.Random(v.Transform) {
 		return 0

@@ -8,18 +8,15 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Pass reads the samples of a data set once and feeds several tasks. A task is the work of one
-// accumulator (running sums), of a measure at a single layer or of a comparison of layers. A cell,
-// a measure for one model, data set, transformation value and trial, consists of such tasks. The
-// models run on each batch clean (untransformed), once for all views, and then under each view (a
-// transformation value in a trial).
+// A Pass reads the samples of a data set once and feeds several tasks. The models run on each batch
+// clean, once for all views, and then under each view.
 type Pass struct {
 	owner  passOwner
 	Models []*Model
 	Views  []View
 	Tasks  [][]*Task // Tasks[i] are those of Views[i]
 	lo, Hi int       // the pass reads the positions from lo to Hi-1 in the random order of the samples
-	Batch  int       // samples that the engine (ONNX Runtime) runs at once
+	Batch  int       // samples that the engine runs at once
 	// Reductions are what the engine computes from the layers of each model.
 	Reductions map[*Model]Reductions
 	mostBatch  int          // the largest Batch that fits in the device's memory; 0: not known

@@ -15,7 +15,7 @@ import (
 )
 
 // A Plan is a study with its models and data opened, and the list of its cells: a measure for one
-// model, data set, transformation value and trial (repetition of all random draws) each.
+// model, data set, transformation value and trial each.
 type Plan struct {
 	Study *spec.Study
 	Cells []*Cell       // in the order of the scores: by model, data, measure, transformation, value, trial; then pairs of models

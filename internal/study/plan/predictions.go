@@ -13,11 +13,8 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// addPredictions adds a cell that compares the predictions of two models on the same inputs: clean
-// (not transformed), or both under a view (a transformation value in a trial, which is a repetition
-// of all random draws). A cell is a unit of work of a study: a measure of a model or two, on a data
-// set, under a view. A task is the work of one accumulator (running sums); this cell has a single
-// one.
+// addPredictions adds a cell that compares the predictions of two models on the same inputs: clean,
+// or both under a view.
 func (p *Plan) addPredictions(a, b *Model, d *Data, v View, meas measure.Measure) error {
 	c := &Cell{Model: a, other: b, Data: d, View: v, Method: meas}
 	for _, m := range []*Model{a, b} {

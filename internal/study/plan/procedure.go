@@ -18,9 +18,8 @@ import (
 )
 
 // A ProcedureRun is the work of the cell of a procedure: a measure that works in steps on samples
-// in memory, such as the training of probes. A cell is a unit of a study's work: one measure of one
-// model (or pair of models) on one data set under one view. The job is what the procedure gets:
-// models, layers, samples and transformation.
+// in memory, such as the training of probes. The job is what the procedure gets: models, layers,
+// samples and transformation.
 type ProcedureRun struct {
 	Method procedure.Procedure
 	Job    procedure.Job
@@ -85,8 +84,7 @@ func (v View) procedureSkip() string {
 }
 
 // checkNames returns an error if a setting names something that the job's data lack, such as a
-// factor (a known property of samples). A name that may be meant for other data is accepted if some
-// data of the study have it.
+// factor. A name that may be meant for other data is accepted if some data of the study have it.
 func (p *Plan) checkNames(j *procedure.Job, spec spec.MeasureSpec) error {
 	checker, ok := spec.Method.(procedure.Checker)
 	if !ok {
@@ -176,8 +174,8 @@ func (p *Plan) procedures() []*Cell {
 	return slices.DeleteFunc(slices.Clone(p.Cells), func(c *Cell) bool { return c.Procedure == nil })
 }
 
-// includesProcedure reports whether the shard (a part of the samples) runs the i-th procedure. A
-// procedure is not divided between shards.
+// includesProcedure reports whether the shard runs the i-th procedure. A procedure is not divided
+// between shards.
 func (s Shard) includesProcedure(i int) bool { return s.Whole() || i%s.Count == s.Index-1 }
 
 // Gather groups scores by layer, in the order in which the layers first appear.

@@ -11,8 +11,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Reductions are the functions of the activations of a model's layers that the engine computes in
-// a pass, so that these activations stay on the device.
+// Reductions are the functions of the activations of a model's layers that the engine computes in a
+// pass, so that these activations stay on the device.
 type Reductions struct {
 	List []engine.Reduction
 	Of   map[*Task]int // index in List of the reduction that a task reads
@@ -80,8 +80,8 @@ func (p *Pass) Retry(err error) string {
 }
 
 // reductionsOf returns the reductions of a model's layers: those of layers that only tasks with a
-// reduction read (measure.Reducer), on clean (not transformed) and on transformed inputs. There are
-// none if the model cannot run all samples of a batch at once.
+// reduction read (measure.Reducer), on clean and on transformed inputs. There are none if the model
+// cannot run all samples of a batch at once.
 func (p *Pass) reductionsOf(m *Model) Reductions {
 	out := Reductions{Of: map[*Task]int{}}
 	if !m.Net.CanPair() {

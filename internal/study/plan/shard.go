@@ -41,9 +41,9 @@ func (s Shard) String() string {
 }
 
 // Positions returns the half-open range [lo, hi) of the shard's positions in the random order of
-// the samples (see measure.Layout). It consists of whole blocks, so that the accumulators (running
-// sums of measures) of all shards together process the same blocks as an undivided run. It is empty
-// for some shards if there are more shards than blocks.
+// the samples (see measure.Layout). It consists of whole blocks, so that the accumulators of all
+// shards together process the same blocks as an undivided run. It is empty for some shards if there
+// are more shards than blocks.
 func (s Shard) Positions(l measure.Layout) (lo, hi int) {
 	if s.Whole() {
 		return 0, l.N

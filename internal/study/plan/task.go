@@ -15,10 +15,9 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// A Task is the part of a cell's work that one accumulator (running sums, fed batch by batch) does.
-// A cell is a measure for one model, data set, transformation value and trial. The task is the
-// measure at a layer or of a prediction, or a comparison over a grid, which is one or several pairs
-// of layers (measure.Grid).
+// A Task is the part of a cell's work that one accumulator does. The task is the measure at a layer
+// or of a prediction, or a comparison over a grid, which is one or several pairs of layers
+// (measure.Grid).
 type Task struct {
 	target
 	Cell     *Cell
@@ -70,8 +69,8 @@ func (t *Task) NonFiniteLayer(err error) (model, layer string) {
 	return t.Cell.Model.Entry.Name, t.ScoredLayer().Name
 }
 
-// hasUnsaved reports whether the task has results that are not saved in the run folder.
-func (t *Task) hasUnsaved() bool {
+// HasUnsaved reports whether the task has results that are not saved in the run folder.
+func (t *Task) HasUnsaved() bool {
 	return t.Scored == nil && t.Fed != t.Saved || t.Scored != nil && !t.SavedScores
 }
 
@@ -118,7 +117,7 @@ type SampleIDs struct {
 	Position []int            // in the random order of the data
 	Index    []int            // of the sample in the data set, see dataset.Sample
 	Label    []int            // class, or dataset.NoLabel
-	Truth    []*dataset.Truth // labelled boxes or masks, in the frame (part and size of the image) that the task's model gets; empty if the data have none
+	Truth    []*dataset.Truth // labelled boxes or masks, in the frame that the task's model gets; empty if the data have none
 	Ops      []transform.Op   // transformation of each sample; empty for clean inputs, and for ready-made pairs of clean and transformed samples
 }
 

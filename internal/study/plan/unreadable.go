@@ -119,9 +119,8 @@ type RedrawCounts struct {
 	jobs map[string]bool    // trials and transformations already counted
 }
 
-// AddJob counts the draws for the samples of a job, one run of a procedure (a measure that works in
-// steps). Several measures share the same draws, so each transformation is counted once per trial (a
-// repetition of all random draws).
+// AddJob counts the draws for the samples of a job, one run of a procedure. Several measures share
+// the same draws, so each transformation is counted once per trial.
 func (r *RedrawCounts) AddJob(ctx context.Context, j *procedure.Job) {
 	if j.Transform == nil || !slices.ContainsFunc(j.Transform.Values, func(v procedure.Value) bool { return redraws(v.Transform) }) {
 		return

@@ -9,8 +9,7 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// forEachView calls f for each view and stops at the first error. A view is a transformation value
-// in a trial, one of several repetitions of all random draws.
+// forEachView calls f for each view and stops at the first error.
 func forEachView(views []View, f func(View) error) error {
 	for _, v := range views {
 		if err := f(v); err != nil {
@@ -20,10 +19,9 @@ func forEachView(views []View, f func(View) error) error {
 	return nil
 }
 
-// procedureViews returns the views of a procedure (a measure that works in steps): one for each
-// trial and, if the procedure takes a transformation, each transformation. A view has all values of
-// its transformation. Ready-made pairs of clean (not transformed) and transformed samples from
-// files count as a transformation, named "pair".
+// procedureViews returns the views of a procedure: one for each trial and, if the procedure takes a
+// transformation, each transformation. A view has all values of its transformation. Ready-made
+// pairs of clean and transformed samples from files count as a transformation, named "pair".
 func procedureViews(s *spec.Study, method procedure.Procedure, d *Data) []View {
 	bases := []View{{}}
 	switch {
@@ -87,8 +85,8 @@ func views(s *spec.Study, d *Data) []View {
 	return out
 }
 
-// allValues returns the transformation with all its values, as procedures use it. Range is the smallest range that holds all values,
-// nil if a value is not a single number.
+// allValues returns the transformation with all its values, as procedures use it. Range is the
+// smallest range that holds all values, nil if a value is not a single number.
 func allValues(t *spec.Transform) *procedure.Transform {
 	out := &procedure.Transform{Name: t.Name, Identity: spec.CanonicalJSON(t.CanonicalForm()), PerTrial: t.Per == "trial", Range: t.Cells[0].Number}
 	for _, c := range t.Cells {

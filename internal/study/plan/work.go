@@ -4,11 +4,7 @@ import "slices"
 
 // ModelWork is the remaining work of a study for one model: its own cells, and those comparisons
 // with other models of which it is the first model. A run with Options.Only set to the model does
-// this work. A cell is a measure for one model or pair of models, data set, transformation value
-// and trial (a repetition of all random draws); a procedure is a measure that works in steps on
-// samples in memory, such as the training of probes. The other measures are computed by
-// accumulators, from running sums. A block is up to 32 consecutive samples, and a shard some blocks
-// that one process measures.
+// this work. The other measures are computed by accumulators, from running sums.
 type ModelWork struct {
 	Model      string
 	Cells      int   // number of unfinished cells

@@ -9,8 +9,8 @@ import (
 	"github.com/noether-ml/noether/internal/study/plan"
 )
 
-// A computedBatch is a batch for which the models of the pass (a reading of the samples) have run.
-// A batch holds clean inputs (not transformed), or those of one view (a transformation value).
+// A computedBatch is a batch for which the models of the pass have run. A batch holds clean inputs,
+// or those of one view.
 type computedBatch struct {
 	*batch
 	clean, transformed int // slots (indices of buffers) of the readers that hold its activations
@@ -18,7 +18,7 @@ type computedBatch struct {
 	err                error
 }
 
-// slots returns the number of batches whose activations the readers hold. A reader runs one model.
+// slots returns the number of batches whose activations the readers hold.
 func (f *feeder) slots() int {
 	if len(f.readers) == 0 {
 		return 1
@@ -88,7 +88,7 @@ func (f *feeder) computed(ctx context.Context, stream *stream) (next func() (*co
 }
 
 // runModels runs the models of the pass on a batch and returns the number of samples in their
-// forward passes. It skips a view without pending tasks (measures that still need its activations).
+// forward passes. It skips a view without pending tasks.
 func (f *feeder) runModels(ctx context.Context, c *computedBatch) (forwards int, err error) {
 	if len(c.inputs) == 0 || c.view != plan.CleanView && f.slots() == 1 && len(f.pendingTasks(c.view)) == 0 {
 		return 0, nil // with several slots, another goroutine changes what is pending

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/noether-ml/noether/internal/machine"
@@ -15,11 +16,9 @@ import (
 )
 
 // Estimate returns the estimated time and memory of a plan, for each model and data set. It opens
-// each pass (a reading of the samples) as a run does, reads a few batches and times the engine,
-// ONNX Runtime, on them. Of each measure and layer size it feeds and scores one accumulator (the
-// running sums), or two if the layer is measured under several views (transformation values in a
-// trial). Finished cells are left out. A cell is a unit of work: one measure of one model on one
-// data set under one view. A task is the part of a cell that one accumulator computes.
+// each pass as a run does, reads a few batches and times the engine on them. Of each measure and
+// layer size it feeds and scores one accumulator, or two if the layer is measured under several
+// views. Finished cells are left out.
 func Estimate(ctx context.Context, p *plan.Plan, o plan.Options) ([]plan.Cost, error) {
 	if len(p.Cells) >= 1000 { // otherwise garbage collections take a third of the time
 		defer machine.AllowGarbage()()
@@ -35,25 +34,22 @@ func Estimate(ctx context.Context, p *plan.Plan, o plan.Options) ([]plan.Cost, e
 			return nil, err
 		}
 	}
-	for i := range e.costs {
-		c := &e.costs[i]
-		c.Total = c.Open + c.Read + c.Engine + c.Measure + c.Score + c.Save
+	for i, c := range e.costs {
+		e.costs[i].Total = c.Open + c.Read + c.Engine + c.Measure + c.Score + c.Save
 	}
 	return e.costs, nil
 }
 
-// An estimator adds up the costs of passes and procedures (measures that work in steps).
+// An estimator adds up the costs of passes and procedures.
 type estimator struct {
 	*runner
-	costs         []plan.Cost
-	costIndex     map[string]int          // index into costs, by models and data
-	countedCells  map[*plan.Cell]bool     // cells that Cost.Cells includes
-	countedLayers map[string]bool         // layers that Cost.Layers includes
-	shapes        map[string]shapeTimes   // by Task.Shape, equal for tasks that take equally long
-	timedTasks    map[string][]*plan.Task // one timed task of each shape, by measure
-	passTimes     map[string]passTime     // by models, data and layers; by models and data alone: the times of the last such pass
-	start         time.Time
-	sampleTimes   map[procedureKey]time.Duration // engine time of a sample, for procedures
+	costs       []plan.Cost
+	counted     map[any]bool            // cells, and layers of models on data, that the costs include
+	shapes      map[string]shapeTimes   // by Task.Shape, equal for tasks that take equally long
+	timedTasks  map[string][]*plan.Task // one timed task of each shape, by measure
+	passTimes   map[string]passTime     // by models, data and layers; by models and data alone: the times of the last such pass
+	start       time.Time
+	sampleTimes map[procedureKey]time.Duration // engine time of a sample, for procedures
 }
 
 // A procedureKey identifies the procedures that share a time of the engine.
@@ -65,35 +61,30 @@ type procedureKey struct {
 func newEstimator(p *plan.Plan, o plan.Options) *estimator {
 	o.FailFast = true
 	w := &rundir.Writer{Plan: p, Options: o, Log: telemetry.NewLogger(nil), Stats: &telemetry.Stats{}}
-	return &estimator{runner: &runner{Writer: w, accs: map[*plan.Task]plan.Accumulator{}}, costIndex: map[string]int{}, countedCells: map[*plan.Cell]bool{},
-		countedLayers: map[string]bool{}, shapes: map[string]shapeTimes{}, timedTasks: map[string][]*plan.Task{}, passTimes: map[string]passTime{}, start: time.Now(), sampleTimes: map[procedureKey]time.Duration{}}
+	return &estimator{runner: &runner{Writer: w, accs: map[*plan.Task]plan.Accumulator{}}, counted: map[any]bool{}, shapes: map[string]shapeTimes{},
+		timedTasks: map[string][]*plan.Task{}, passTimes: map[string]passTime{}, start: time.Now(), sampleTimes: map[procedureKey]time.Duration{}}
 }
 
 func (e *estimator) costFor(models string, d *plan.Data) *plan.Cost {
-	key := models + "\x00" + d.Entry.Name
-	i, ok := e.costIndex[key]
-	if !ok {
+	i := slices.IndexFunc(e.costs, func(c plan.Cost) bool { return c.Model == models && c.Data == d.Entry.Name })
+	if i < 0 {
 		i = len(e.costs)
-		e.costIndex[key] = i
 		e.costs = append(e.costs, plan.Cost{Model: models, Data: d.Entry.Name})
 	}
 	return &e.costs[i]
 }
 
-// countCell adds a cell to the number of cells, unless it was added before.
-func (e *estimator) countCell(c *plan.Cost, cell *plan.Cell) {
-	if !e.countedCells[cell] {
-		e.countedCells[cell] = true
-		c.Cells++
+// count adds one to a number of cells or layers, unless this was done before for the key.
+func (e *estimator) count(n *int, key any) {
+	if !e.counted[key] {
+		e.counted[key] = true
+		*n++
 	}
 }
 
 // countLayer adds a layer to the number of layers of a cost, unless it was added before.
 func (e *estimator) countLayer(c *plan.Cost, m *plan.Model, name string) {
-	if key := fmt.Sprintf("%q", []string{c.Model, c.Data, m.Entry.Name, name}); !e.countedLayers[key] {
-		e.countedLayers[key] = true
-		c.Layers++
-	}
+	e.count(&c.Layers, [4]string{c.Model, c.Data, m.Entry.Name, name})
 }
 
 // addPass adds the cost of a pass: the measured times of one sample multiplied by the number of
@@ -125,7 +116,7 @@ func (e *estimator) addPass(ctx context.Context, p *plan.Pass) error {
 	c.Measure += n * feed
 	c.Score += score
 	for _, task := range p.AllTasks() {
-		e.countCell(c, task.Cell)
+		e.count(&c.Cells, task.Cell)
 	}
 	c.Save += e.savingTime(p, c.Read+c.Engine+c.Measure+c.Score-before)
 	return nil
@@ -178,32 +169,25 @@ func (e *estimator) timesOfTasks(p *plan.Pass) (feed, score time.Duration) {
 	return feed, parallelTime(scores, e.Options.Workers())
 }
 
-// timesOfShape returns the times of the shape of a task (see plan.Task.Shape). A shape that was not
-// timed takes the times of the timed shape of the same measure that is nearest in memory, scaled to
-// its own memory (see scale).
+// timesOfShape returns the times of the shape of a task. A shape that was not timed takes those of
+// the timed shape of the same measure that is nearest in memory, scaled to its own memory as for an
+// n x n matrix, such as a covariance: memory and feeding take n² steps, and scoring n³.
 func (e *estimator) timesOfShape(t *plan.Task) shapeTimes {
 	if known, ok := e.shapes[t.Shape()]; ok {
 		return known
 	}
-	var nearestTimes shapeTimes
+	var times shapeTimes
 	nearest := math.Inf(1)
 	for _, other := range e.timedTasks[t.Cell.Method.Name()] {
 		ratio := float64(max(1, t.Cost())) / float64(max(1, other.Cost()))
 		if distance := math.Abs(math.Log(ratio)); distance < nearest {
-			nearest, nearestTimes = distance, e.shapes[other.Shape()].scale(ratio)
+			nearest = distance
+			for i, o := range e.shapes[other.Shape()] {
+				times[i] = taskTime{time.Duration(float64(o.feed) * ratio), time.Duration(float64(o.score) * math.Pow(ratio, 1.5))}
+			}
 		}
 	}
-	return nearestTimes
-}
-
-// scale returns the times of a shape with ratio times the memory. It assumes an n x n matrix, such
-// as a covariance: memory and feeding take n² steps, and scoring n³, which is memory to the power
-// 1.5.
-func (s shapeTimes) scale(ratio float64) shapeTimes {
-	for i, t := range s {
-		s[i] = taskTime{time.Duration(float64(t.feed) * ratio), time.Duration(float64(t.score) * math.Pow(ratio, 1.5))}
-	}
-	return s
+	return times
 }
 
 // parallelTime returns the time of tasks that share the cores: their sum divided by the number of
@@ -218,7 +202,7 @@ func parallelTime(tasks []time.Duration, cores int) time.Duration {
 }
 
 // savingTime returns the time that a pass of the given duration spends on saving its accumulators
-// and the records (files of scores) of its cells.
+// and the records of its cells.
 func (e *estimator) savingTime(p *plan.Pass, duration time.Duration) time.Duration {
 	timer := newSaveTimer(e.Options.SaveInterval, e.Options.SaveFraction)
 	var bytes int64
@@ -250,7 +234,7 @@ func (e *estimator) addProcedure(ctx context.Context, cell *plan.Cell) error {
 	}
 	c.Passes++
 	c.Forwards += forwards
-	e.countCell(c, cell)
+	e.count(&c.Cells, cell)
 	layers := job.A.Layers
 	prediction := len(layers) == 0 && cell.Model.Net.Classes() > 0
 	if len(layers) == 0 && !prediction {

@@ -25,11 +25,10 @@ const (
 )
 
 // writeFeatureMaps draws the feature maps of the first sample for those cells of equivariance
-// errors (package measure/equivariance) that rundir.MapCells chooses and that lack them. A cell is
-// a measure for one model, data set, transformation value and trial (a repetition of all random
-// draws). In a sharded run, whose processes measure different samples, only the first shard does.
-// If drawing fails, it warns and goes on with the next model or data set. It returns an error if a
-// file cannot be saved or ctx is cancelled.
+// errors (package measure/equivariance) that rundir.MapCells chooses and that lack them. In a
+// sharded run, whose processes measure different samples, only the first shard does. If drawing
+// fails, it warns and goes on with the next model or data set. It returns an error if a file cannot
+// be saved or ctx is cancelled.
 func (r *runner) writeFeatureMaps(ctx context.Context) error {
 	if r.Options.Shard.Index > 1 {
 		return nil

@@ -18,9 +18,8 @@ import (
 )
 
 // A feeder runs a pass: it reads the samples once, runs the models on them, and feeds the
-// activations to the accumulators (running sums) of several tasks, such as a measure at one layer.
-// A task is a part of a cell: a measure for one model, data set, transformation value and trial.
-// The feeder holds the sessions of ONNX Runtime and the accumulators.
+// activations to the accumulators of several tasks, such as a measure at one layer. The feeder
+// holds the sessions of ONNX Runtime and the accumulators.
 type feeder struct {
 	*plan.Pass
 	cores   int       // goroutines that feed accumulators
@@ -51,8 +50,8 @@ func (f *feeder) currentSamples() []string {
 // dropped.
 func pending(t *plan.Task) bool { return !t.Cell.Failed && t.Scored == nil }
 
-// pendingTasks returns the tasks of a view (a transformation value in a trial) that are still fed.
-// It leaves the pass's own list unchanged, because the goroutine that prepares batches reads it.
+// pendingTasks returns the tasks of a view that are still fed. It leaves the pass's own list
+// unchanged, because the goroutine that prepares batches reads it.
 func (f *feeder) pendingTasks(view int) []*plan.Task {
 	var out []*plan.Task
 	for _, t := range f.Tasks[view] {

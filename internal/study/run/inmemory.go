@@ -8,9 +8,8 @@ import (
 	"github.com/noether-ml/noether/internal/study/rundir"
 )
 
-// InMemory runs every cell of a plan (a measure for one model, data set, transformation value and
-// trial, a repetition of all random draws) without a run folder. The scores are in the fields
-// Scored of the cells' tasks, each the work of one accumulator.
+// InMemory runs every cell of a plan without a run folder. The scores are in the fields Scored of
+// the cells' tasks, each the work of one accumulator.
 func InMemory(ctx context.Context, p *plan.Plan) error {
 	w := &rundir.Writer{Plan: p, Options: plan.Options{FailFast: true}, Log: telemetry.NewLogger(nil), Stats: p.Stats}
 	r := &runner{Writer: w, accs: map[*plan.Task]plan.Accumulator{}}
@@ -23,7 +22,7 @@ func InMemory(ctx context.Context, p *plan.Plan) error {
 	return nil
 }
 
-// measurePass runs a pass (a reading of the samples) and saves nothing.
+// measurePass runs a pass and saves nothing.
 func (r *runner) measurePass(ctx context.Context, p *plan.Pass) error {
 	f, err := r.newFeeder(p)
 	if err != nil {

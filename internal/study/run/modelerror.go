@@ -7,11 +7,9 @@ import (
 	"github.com/noether-ml/noether/internal/study/plan"
 )
 
-// failPass records the failure of a pass (a reading of the samples for several cells) for its
-// unfinished cells (a cell is a measure for one model, data set, transformation value and trial):
-// those that read the failed model, or all if the cause is not a model. The caller has saved the
-// states (running sums) of the pass. inputs are the names of the samples that were being read, for
-// the records.
+// failPass records the failure of a pass for its unfinished cells: those that read the failed
+// model, or all if the cause is not a model. The caller has saved the states of the pass. inputs
+// are the names of the samples that were being read, for the records.
 func (r *runner) failPass(p *plan.Pass, inputs []string, cause error) error {
 	var broken *modelError
 	errors.As(cause, &broken)

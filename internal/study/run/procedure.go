@@ -18,9 +18,7 @@ import (
 )
 
 // runProcedure runs the procedure of a cell, and writes the record of the cell, the file of its
-// scores. A procedure is a measure that works in steps, such as the training of a probe; a cell is
-// a measure for one model, data set, transformation value and trial. It records a failure of the
-// procedure, and returns only errors that end the run.
+// scores. It records a failure of the procedure, and returns only errors that end the run.
 func (r *runner) runProcedure(ctx context.Context, c *plan.Cell) error {
 	if r.Folder.HasCell(c) { // a concurrent run of the study has finished it
 		c.Done = true
@@ -50,8 +48,7 @@ func (r *runner) runProcedure(ctx context.Context, c *plan.Cell) error {
 	defer work.End()
 	stopTimer := r.Stats.During(telemetry.Procedures)
 	defer unsaved.Hold(ctx)() // when ctx ends, the program waits until the checkpoint is saved
-	// The scores of single units (values of a layer) and their tuning curves, if the procedure has
-	// any.
+	// The scores of single units and their tuning curves, if the procedure has any.
 	units := r.NewUnitFiles(c)
 	job.Units, job.Curves = units.AddUnits, units.AddCurves
 	err := guard.Run(func() error {
@@ -60,7 +57,7 @@ func (r *runner) runProcedure(ctx context.Context, c *plan.Cell) error {
 			c.Procedure.Scored, err = c.Procedure.Gather(scored)
 		}
 		if err == nil {
-			err = units.Write()
+			err = units.Close()
 		}
 		return err
 	})

@@ -11,8 +11,7 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// A reader runs one model of a pass (a reading of the samples) and holds the activations of the
-// batch that is measured.
+// A reader runs one model of a pass and holds the activations of the batch that is measured.
 type reader struct {
 	model       *plan.Model
 	outputs     []int // indices of the class scores that enter the softmax; nil: all
@@ -21,7 +20,7 @@ type reader struct {
 	reductions  plan.Reductions
 	layerIndex  map[string]int           // index of each layer in the sessions
 	prediction  bool                     // the class scores are read too
-	clean       *activations             // of the clean (not transformed) inputs
+	clean       *activations             // of the clean inputs
 	transformed *activations             // of the transformed inputs
 	scratch     map[string]tensor.Tensor // transformed activations, by layer (see transformActivation)
 	// The activations of the batches in progress; clean and transformed are elements of these
@@ -127,9 +126,8 @@ func (r *reader) predict(b *activations) error {
 	return nil
 }
 
-// tensor returns the activations or log-probabilities that a task (a measure at one layer, for
-// instance) reads under a view (a transformation value in a trial), for the b samples of the last
-// batch: b x the shape of the layer, or b x classes.
+// tensor returns the activations or log-probabilities that a task reads under a view, for the b
+// samples of the last batch: b x the shape of the layer, or b x classes.
 func (r *reader) tensor(reading plan.Reading, v plan.View) tensor.Tensor {
 	switch {
 	case reading.IsPrediction():

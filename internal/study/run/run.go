@@ -48,11 +48,16 @@ func Run(ctx context.Context, s *spec.Study, dir string, o plan.Options) (result
 
 // execute runs a plan in its folder: first passes, each of which reads the samples once for several
 // measures, then procedures, the measures that work in steps.
-func execute(ctx context.Context, p *plan.Plan, folder rundir.Folder, o plan.Options) (*rundir.Result, error) {
+func execute(ctx context.Context, p *plan.Plan, folder rundir.Folder, o plan.Options) (result *rundir.Result, err error) {
 	w, err := rundir.NewWriter(p, folder, o)
 	if err != nil {
 		return nil, err
 	}
+	defer func() {
+		if closing := w.Close(); err == nil {
+			err = rundir.SaveError(closing)
+		}
+	}()
 	r := &runner{Writer: w, accs: map[*plan.Task]plan.Accumulator{}, timer: newSaveTimer(o.SaveInterval, o.SaveFraction), recorded: time.Now()}
 	limits := plan.LimitsOf(p.Study, &o)
 	r.parallel = newParallelism(plan.Passes(p.Cells, limits, o.Shard), o.Workers()) // before Resume marks finished tasks, which are in no pass
@@ -110,8 +115,8 @@ func execute(ctx context.Context, p *plan.Plan, folder rundir.Folder, o plan.Opt
 	return r.Finish(ctx)
 }
 
-// runPass feeds a pass to its accumulators (running sums), and scores the complete cells. If a part
-// of the pass fails, the rest is tried again without it.
+// runPass feeds a pass to its accumulators, and scores the complete cells. If a part of the pass
+// fails, the rest is tried again without it.
 func (r *runner) runPass(ctx context.Context, p *plan.Pass) (err error) {
 	ctx, pass := telemetry.Span(ctx, "pass", attribute.String("models", p.Title()), attribute.String("data", p.Data().Entry.Name))
 	defer func() { telemetry.EndSpan(pass, err) }()

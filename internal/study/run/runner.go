@@ -20,9 +20,8 @@ type runner struct {
 	parallel parallelism
 }
 
-// A parallelism is the number of tasks that use the BLAS (the library of matrix products) at once,
-// when they are fed activations and when their scores are computed. The BLAS divides its threads
-// between them.
+// A parallelism is the number of tasks that use the BLAS at once, when they are fed activations and
+// when their scores are computed. The BLAS divides its threads between them.
 //
 // The number of threads affects rounding. A parallelism therefore follows from all tasks of a
 // study: a resumed run, which has fewer left, computes the same scores to the bit.

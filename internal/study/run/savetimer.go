@@ -5,11 +5,10 @@ import (
 	"time"
 )
 
-// A saveTimer decides when states (the running sums of unfinished work) are saved: at most once in
-// an interval, and so seldom that saving takes at most a fraction of the time. States of some
-// gigabytes can take longer to write than the work since the last save took. The time of a save can
-// only be estimated from earlier ones: many disks write a short burst much faster than gigabytes. A
-// save that exceeds its limit is cancelled.
+// A saveTimer decides when states are saved: at most once in an interval, and so seldom that saving
+// takes at most a fraction of the time. States of some gigabytes can take longer to write than the
+// work since the last save took. The time of a save can only be estimated from earlier ones: many
+// disks write a short burst much faster than gigabytes. A save that exceeds its limit is cancelled.
 type saveTimer struct {
 	interval time.Duration    // minimum time between saves
 	fraction float64          // largest fraction of the time that saving may take

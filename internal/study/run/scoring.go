@@ -11,10 +11,8 @@ import (
 	"github.com/noether-ml/noether/internal/study/rundir"
 )
 
-// score computes the scores of the tasks of a pass (one reading of the samples). A task is a
-// measure at one layer and has one accumulator (running sums). A cell, a measure for one model,
-// data set, transformation value and trial, has a task for each layer. score writes the records
-// (files of scores) of the cells whose tasks then all have scores.
+// score computes the scores of the tasks of a pass. score writes the records of the cells whose
+// tasks then all have scores.
 func (r *runner) score(ctx context.Context, p *plan.Pass) error {
 	ctx, span := telemetry.Span(ctx, "score")
 	defer span.End()

@@ -12,14 +12,13 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// longSave is the duration above which the user is warned that the save at the end of a pass (a
-// reading of the samples) takes long.
+// longSave is the duration above which the user is warned that the save at the end of a pass takes
+// long.
 const longSave = 2 * time.Second
 
-// saveAfter saves the states of a pass, the accumulators (running sums) of its unfinished cells,
-// after the pass ended early with err. A cell is one measure of one model on one data set, under
-// one transformation value, in one trial (a repetition of all random draws). It returns err, or the
-// error of saving if that fails. If err is itself a failure to save, it does not save again.
+// saveAfter saves the states of a pass, the accumulators of its unfinished cells, after the pass
+// ended early with err. It returns err, or the error of saving if that fails. If err is itself a
+// failure to save, it does not save again.
 func (r *runner) saveAfter(err error, p *plan.Pass) error {
 	if rundir.IsSaveError(err) {
 		return err
@@ -34,8 +33,7 @@ func (r *runner) saveAfter(err error, p *plan.Pass) error {
 	return err
 }
 
-// currentStore returns the store of the current pass (a file for what accumulators need not keep in
-// memory), or nil if the run has no folder.
+// currentStore returns the store of the current pass, or nil if the run has no folder.
 func (r *runner) currentStore() measure.Store {
 	if r.store == nil {
 		return nil
@@ -43,8 +41,7 @@ func (r *runner) currentStore() measure.Store {
 	return r.store
 }
 
-// saveIncomplete saves the finished tasks (parts of a cell, such as one layer) of cells that later
-// passes complete.
+// saveIncomplete saves the finished tasks of cells that later passes complete.
 func (r *runner) saveIncomplete(p *plan.Pass) error {
 	if slices.ContainsFunc(p.AllTasks(), func(t *plan.Task) bool { return !t.Cell.Done && !t.Cell.Failed }) {
 		return r.save(context.Background(), p)

@@ -20,10 +20,9 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// A batch holds samples and the inputs of one forward pass of each model on them: clean (not
-// transformed), or under one view, which is a transformation value in a trial (a repetition of all
-// random draws). Unreadable samples are left out. The order is the random one in which a pass reads
-// the samples of the data set once (plan.Pass).
+// A batch holds samples and the inputs of one forward pass of each model on them: clean, or under
+// one view. Unreadable samples are left out. The order is the random one in which a pass reads the
+// samples of the data set once (plan.Pass).
 type batch struct {
 	view      int                // plan.CleanView, or index of the view
 	positions []int              // of the samples in the order, ascending
@@ -274,8 +273,8 @@ func (f *feeder) transformBatch(samples [][]dataset.Sample, clean *batch, view i
 	return b, err
 }
 
-// transformSamples transforms samples in parallel, each by its Op (a transformation with drawn
-// parameters). Samples of data that are pairs already hold their transformed images.
+// transformSamples transforms samples in parallel, each by its Op. Samples of data that are pairs
+// already hold their transformed images.
 func (f *feeder) transformSamples(samples []dataset.Sample, ops []transform.Op, v plan.View) ([]tensor.Tensor, error) {
 	out := make([]tensor.Tensor, len(samples))
 	var group errgroup.Group

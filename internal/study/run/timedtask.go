@@ -5,8 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/noether-ml/noether/internal/study/internal/guard"
 	"github.com/noether-ml/noether/internal/study/plan"
 	"github.com/noether-ml/noether/measure"
@@ -14,18 +12,15 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// A taskTime is the time that a task (the accumulator of a measure at one layer under one
-// transformation value) takes alone on one core.
+// A taskTime is the time that a task takes alone on one core.
 type taskTime struct {
 	feed  time.Duration // for one sample
 	score time.Duration // for all scores of the task
 }
 
-// shapeTimes are the times of tasks of one shape, which take equally long (see plan.Task.Shape): at
-// index firstView for the first view (a transformation value in a trial, which is a repetition of
-// all random draws) of a layer in a pass (a reading of the samples), at laterView for the others.
-// Later views may be faster, because a measure may share what it computes from the clean
-// activations (of inputs that are not transformed) between views.
+// shapeTimes are the times of tasks of one shape (see plan.Task.Shape): at index firstView for the
+// first view of a layer in a pass, at laterView for the others. Later views may be faster, because a
+// measure may share what it computes from the clean activations between views.
 type shapeTimes [2]taskTime
 
 const (
@@ -39,7 +34,7 @@ type timedTask struct {
 	viewRank    int // firstView or laterView
 	view        int // index into Pass.Views
 	acc         plan.Accumulator
-	activations []tensor.Tensor // of the current batch, for each of the task's readings (the layers that it reads)
+	activations []tensor.Tensor // of the current batch, for each of the task's readings
 	reduced     bool            // activations holds the values of the task's reduction instead
 	ops         []transform.Op  // transformations of the samples of the batch
 	scratch     []tensor.Tensor // buffers of scaled
@@ -118,9 +113,8 @@ func copyOf(z tensor.Tensor) tensor.Tensor {
 }
 
 // feedTimedTasks feeds the k-th of the given number of batches to the tasks. It feeds the samples
-// several times, each time as if they were at other positions, so that every jackknife group (a
-// part of the samples that an interval leaves out once) gets samples. With last set it feeds all
-// remaining positions.
+// several times, each time as if they were at other positions, so that every jackknife group gets
+// samples. With last set it feeds all remaining positions.
 func (f *feeder) feedTimedTasks(tasks []*timedTask, b *batch, k, batches int, last bool) {
 	starts := timedStarts(f.Data().Layout, f.Batch)
 	from, to := k*len(starts)/batches, (k+1)*len(starts)/batches
@@ -168,30 +162,21 @@ func (f *feeder) feedView(tasks []*timedTask, view int, ids plan.SampleIDs, scal
 			fed, inputs = append(fed, t), append(inputs, t.scaled(len(ids.Position), scale))
 		}
 	}
-	clock, walls := startClock(), make([]time.Duration, len(fed))
-	var group errgroup.Group
-	group.SetLimit(f.cores)
-	for i, t := range fed {
-		group.Go(func() error {
-			start := time.Now()
-			ids := ids
-			if len(t.ops) > 0 {
-				ids.Ops = t.ops[:len(ids.Position)]
+	took := timeParallel(len(fed), f.cores, func(i int) {
+		t, ids := fed[i], ids
+		if len(t.ops) > 0 {
+			ids.Ops = t.ops[:len(ids.Position)]
+		}
+		t.err = guard.Run(func() error {
+			if t.reduced {
+				return t.task.FeedReduced(t.acc, ids, inputs[i][0])
 			}
-			t.err = guard.Run(func() error {
-				if t.reduced {
-					return t.task.FeedReduced(t.acc, ids, inputs[i][0])
-				}
-				return t.acc.Feed(ids, inputs[i])
-			})
-			t.samples += len(ids.Position)
-			walls[i] = time.Since(start)
-			return nil
+			return t.acc.Feed(ids, inputs[i])
 		})
-	}
-	group.Wait()
-	for i, d := range clock.divide(walls) {
-		fed[i].feedTime += d
+		t.samples += len(ids.Position)
+	})
+	for i, t := range fed {
+		t.feedTime += took[i]
 	}
 }
 
@@ -211,34 +196,21 @@ func (t *timedTask) scaled(n int, factor float32) []tensor.Tensor {
 	return t.scratch
 }
 
-// scoreTimedTasks computes and times the scores of the tasks: first those of the first views, then
-// the others, which may use results of the first.
+// scoreTimedTasks computes and times the scores of the tasks, as many at once as there are cores:
+// first those of the first views, then the others, which may use results of the first.
 func (e *estimator) scoreTimedTasks(ctx context.Context, tasks []*timedTask) {
 	for rank := range 2 {
-		e.scoreInParallel(ctx, slices.DeleteFunc(slices.Clone(tasks), func(t *timedTask) bool { return t.viewRank != rank || t.err != nil }))
-	}
-}
-
-// scoreInParallel computes and times the scores of tasks, as many at once as there are cores.
-func (e *estimator) scoreInParallel(ctx context.Context, tasks []*timedTask) {
-	workers := max(1, min(e.Options.Workers(), len(tasks)))
-	e.Options.ShareBLAS(workers)
-	clock, walls := startClock(), make([]time.Duration, len(tasks))
-	var group errgroup.Group
-	group.SetLimit(workers)
-	for i, t := range tasks {
-		group.Go(func() error {
-			if ctx.Err() != nil {
-				return nil
+		scored := slices.DeleteFunc(slices.Clone(tasks), func(t *timedTask) bool { return t.viewRank != rank || t.err != nil })
+		workers := max(1, min(e.Options.Workers(), len(scored)))
+		e.Options.ShareBLAS(workers)
+		took := timeParallel(len(scored), workers, func(i int) {
+			if t := scored[i]; ctx.Err() == nil {
+				t.err = guard.Run(func() error { _, err := t.task.Compute(t.acc); return err })
+				t.acc = nil
 			}
-			start := time.Now()
-			t.err = guard.Run(func() error { _, err := t.task.Compute(t.acc); return err })
-			walls[i], t.acc = time.Since(start), nil
-			return nil
 		})
-	}
-	group.Wait()
-	for i, d := range clock.divide(walls) {
-		tasks[i].scoreTime = d
+		for i, t := range scored {
+			t.scoreTime = took[i]
+		}
 	}
 }

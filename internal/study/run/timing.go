@@ -19,16 +19,16 @@ const (
 	// timedSamples is the number of samples of a pass that are run; two batches if these are more.
 	timedSamples = 32
 	// After engineTimeLimit, a batch that starts is the last, unless it is the first, and no
-	// further view (a transformation value in a trial) is transformed.
+	// further view is transformed.
 	engineTimeLimit = 4 * time.Second
-	// timedBlocks is the number of blocks (up to 32 consecutive samples, see measure.Layout) that
-	// accumulators (running sums of measures) are fed: one of each jackknife group (a part of the
-	// samples that an interval leaves out once).
+	// timedBlocks is the number of blocks that accumulators are fed: one of each jackknife group.
 	timedBlocks = 20
+	// engineIdleRatio is the assumed time of the engine on idle cores, relative to its processor time
+	// divided by the number of cores. It exceeds 1 because the engine does not keep all cores busy.
+	engineIdleRatio = 1.2
 )
 
-// A passTime holds the times of a pass (a reading of the samples). read and engine are those of one
-// sample.
+// A passTime holds the times of a pass. read and engine are those of one sample.
 type passTime struct {
 	open   time.Duration                 // opening the sessions
 	read   time.Duration                 // decoding a sample, and transforming it for each view
@@ -36,8 +36,7 @@ type passTime struct {
 	peak   int64                         // peak memory of the process with all accumulators of the pass, in bytes
 }
 
-// A timedBatch is a clean (not transformed) batch, with its samples in each frame (size and crop)
-// that models need.
+// A timedBatch is a clean batch, with its samples in each frame that models need.
 type timedBatch struct {
 	samples [][]dataset.Sample
 	clean   *batch
@@ -54,12 +53,10 @@ func (e *estimator) timePass(ctx context.Context, p *plan.Pass) (passTime, error
 	}
 }
 
-// tryPass opens a pass, times a few batches of it, and times its tasks (accumulators, each of one
-// measure at one layer under one view), except those like one that has been timed: of the same
-// measure, with a layer of the same shape.
+// tryPass opens a pass, times a few batches of it, and times its tasks, except those of a shape that
+// has been timed.
 func (e *estimator) tryPass(ctx context.Context, p *plan.Pass) (passTime, error) {
 	out := passTime{engine: map[*plan.Model]time.Duration{}}
-	// The store is a temporary file for what accumulators need not hold in memory.
 	e.store = &rundir.Store{Dir: os.TempDir()}
 	defer e.store.Close()
 	start := time.Now()
@@ -158,18 +155,20 @@ func (f *feeder) readBatches(ctx context.Context, out *passTime) (batches []time
 		return nil, fmt.Errorf("data %s: none of the first %d samples can be read", f.Data().Entry.Name, to-from)
 	}
 	out.read = time.Since(start) / time.Duration(n)
-	clock := startClock()
-	first := batches[0]
-	view := 0
-	for ; view < len(f.Views) && clock.wall() < engineTimeLimit; view++ {
-		if _, err := f.transformBatch(first.samples, first.clean, view); err != nil {
-			return nil, err
+	first, view := batches[0], 0
+	deadline := time.Now().Add(engineTimeLimit)
+	// Transforming needs nothing but the processor.
+	took, err := timeIdle(func(cpu time.Duration) time.Duration { return cpu }, func() error {
+		for ; view < len(f.Views) && time.Now().Before(deadline); view++ {
+			if _, err := f.transformBatch(first.samples, first.clean, view); err != nil {
+				return err
+			}
 		}
-	}
+		return nil
+	})
 	all := float64(len(f.Views)) / float64(max(1, view)) // the other views are assumed to take as long
-	took := idleTime(clock.wall(), clock.cpu())          // transforming needs nothing but the processor
 	out.read += time.Duration(float64(took) * all / float64(len(first.clean.positions)))
-	return batches, nil
+	return batches, err
 }
 
 // An engineTally adds up the engine time of each model. The zero engineTally ignores times.
@@ -184,19 +183,19 @@ func (f *feeder) runTimed(ctx context.Context, b *batch, tally *engineTally) err
 		if len(b.inputs) == 0 || len(b.inputs[i]) == 0 {
 			continue
 		}
-		clock := startClock()
-		var err error
-		if b.view != plan.CleanView && r.reduced != nil {
-			err = r.runReduced(ctx, b.inputs[i], f.Data().Layout.Partners(b.positions), r.clean, r.transformed)
-		} else {
-			err = r.run(ctx, b.inputs[i], b.view != plan.CleanView)
-		}
+		took, err := timeIdle(func(cpu time.Duration) time.Duration {
+			return time.Duration(engineIdleRatio * float64(cpu) / float64(f.cores))
+		}, func() error {
+			if b.view != plan.CleanView && r.reduced != nil {
+				return r.runReduced(ctx, b.inputs[i], f.Data().Layout.Partners(b.positions), r.clean, r.transformed)
+			}
+			return r.run(ctx, b.inputs[i], b.view != plan.CleanView)
+		})
 		if err != nil {
 			return err
 		}
 		if tally.took != nil {
-			// The estimated time on idle cores: the lesser of two upper bounds.
-			tally.took[r.model] += idleTime(clock.wall(), time.Duration(engineIdleRatio*float64(clock.cpu())/float64(f.cores)))
+			tally.took[r.model] += took
 			tally.samples[r.model] += len(b.inputs[i])
 		}
 	}

@@ -1,28 +1,26 @@
 package rundir
 
 import (
-	"path/filepath"
 	"slices"
 	"time"
 
-	"github.com/noether-ml/noether/internal/filesys"
 	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/internal/study/internal/telemetry"
 	"github.com/noether-ml/noether/internal/study/plan"
+	"github.com/noether-ml/noether/internal/study/store"
 )
 
-// CompleteCell writes the record, the file of scores, of a cell (a measure for one model, data set,
-// transformation value and trial) and removes its states, the saved progress, if all its layers
-// have scores.
+// CompleteCell writes the record of a cell and drops its states, if all its layers have scores.
 func (r *Writer) CompleteCell(c *plan.Cell) error {
 	if !isScored(c) {
 		return nil
 	}
 	defer r.Stats.During(telemetry.Saving)()
-	if err := r.writeCell(c); err != nil {
-		return err
+	record, err := r.recordOf(c)
+	if err != nil {
+		return SaveError(err)
 	}
-	return r.finishCells(c)
+	return r.finishCells([]*plan.Cell{c}, []store.Record{record})
 }
 
 // isScored reports whether all layers of a cell have scores.
@@ -30,38 +28,16 @@ func isScored(c *plan.Cell) bool {
 	return !slices.ContainsFunc(c.Tasks, func(t *plan.Task) bool { return t.Scored == nil })
 }
 
-// writeCell writes the files of a cell whose layers all have scores. The cell is not finished until
-// finishCells is called.
-func (r *Writer) writeCell(c *plan.Cell) error {
-	record, err := r.Folder.writeCell(c, r.peakMemory())
-	if err != nil {
+// finishCells writes the records of cells, and then drops their states.
+func (r *Writer) finishCells(cells []*plan.Cell, records []store.Record) error {
+	if err := r.Folder.cells.Put(records...); err != nil {
 		return SaveError(err)
 	}
-	if r.sampleTable != nil {
-		r.sampleTable.keep(c, record.samples)
-	}
-	record.samples = nil
-	r.keepRecord(c, record)
-	for _, t := range c.Tasks {
-		t.Scored = nil // the record in the folder holds them now
-	}
-	return nil
-}
-
-// finishCells finishes cells whose files were written. It syncs their folder before it removes the
-// states, so that a loss of power cannot take both the files and the states.
-func (r *Writer) finishCells(cells ...*plan.Cell) error {
-	if len(cells) == 0 {
-		return nil
-	}
-	filesys.SyncDir(filepath.Dir(r.Folder.cell(cells[0])))
 	for _, c := range cells {
-		if err := r.removeStates(c); err != nil {
-			return SaveError(err)
-		}
+		r.dropStates(c)
 		r.cellDone(c)
 	}
-	return nil
+	return SaveError(r.Folder.states.Sweep())
 }
 
 // cellDone marks a cell as finished, and removes the files of its failures in earlier runs.

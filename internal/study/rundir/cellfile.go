@@ -3,24 +3,20 @@ package rundir
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
+	"hash/crc32"
 	"maps"
 	"math"
 	"slices"
 
-	"github.com/noether-ml/noether/internal/atomicfile"
 	"github.com/noether-ml/noether/internal/plainjson"
 	"github.com/noether-ml/noether/internal/study/plan"
+	"github.com/noether-ml/noether/internal/study/store"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
 )
 
-// A finishedTask is the payload of a finished task in a state file, as JSON. A task is the part of
-// a cell (a measure for one model, data set, transformation value and trial, a repetition of all
-// random draws) that one accumulator (the running sums of a measure) computes, such as a measure at
-// one layer. A state file holds the progress of a cell until all its tasks are finished.
+// A finishedTask is the state of a finished task, as JSON.
 type finishedTask struct {
 	Cell    scores.Cell // only the layers of this task
 	Samples []statisticValues
@@ -97,8 +93,8 @@ func unpackSamples(files []statisticValues) ([]measure.SampleScore, error) {
 	return out, nil
 }
 
-// appendSamples appends the content of a file of per-sample values, by the name of the task. The text
-// is that of encoding/json, in a fraction of the time.
+// appendSamples appends the per-sample values of a cell, by the name of the task. The text is that of
+// encoding/json, in a fraction of the time.
 func appendSamples(b []byte, samples map[string][]statisticValues) []byte {
 	separator := byte('{')
 	for _, task := range slices.Sorted(maps.Keys(samples)) {
@@ -148,115 +144,76 @@ func scanSamples(content []byte) (map[string][]statisticValues, bool) {
 	return out, s.Done()
 }
 
-// samplesSuffix is the end of the name of a cell's file of per-sample values.
-const samplesSuffix = ".samples.json"
+// The parts of the record of a cell: values per sample, scores of units, and tuning curves of units.
+const (
+	samplesPart = "samples"
+	unitsPart   = "units"
+	curvesPart  = "curves"
+)
 
-// writeCell writes the record of a finished cell, a JSON file with its scores, and returns the
-// record. The per-sample values are written first, so that a record never lacks them; if a loss of
-// power removes them, the record's checksums tell. The caller syncs the folder.
-func (f Folder) writeCell(c *plan.Cell, peakMemory int64) (cellRecord, error) {
-	record := cellRecord{Cell: c.Identity()}
-	record.Layers = c.ScoredLayers()
-	record.PeakMemory = peakMemory
+// recordOf returns the record of a cell whose layers all have scores, which the record replaces in
+// memory.
+func (r *Writer) recordOf(c *plan.Cell) (store.Record, error) {
+	cell := c.Identity()
+	cell.Layers = c.ScoredLayers()
+	cell.PeakMemory = r.peakMemory()
 	samples := map[string][]statisticValues{}
 	for _, t := range c.Tasks {
 		if t.Scored.Samples != nil {
 			samples[t.Name()] = packSamples(t.Scored.Samples)
 		}
 	}
-	var err error
-	if len(samples) > 0 {
-		content := appendSamples(nil, samples)
-		// The record, which is written later, has the checksum of this file.
-		if err := atomicfile.WriteUnread(f.Path("cells", c.Key+samplesSuffix), content); err != nil {
-			return record, err
-		}
-		record.samples, record.Files = samples, map[string]scores.FileSum{samplesSuffix: scores.SumOf(content)}
-	}
-	// There may be other files, such as the table of units that a procedure (a measure that works in
-	// steps) has written.
-	if len(samples) == 0 || c.Procedure != nil {
-		if record.Files, err = f.sumCellFiles(c.Key); err != nil {
-			return record, err
-		}
-	}
-	var data []byte
-	if data, record.sum, err = scores.FormatCell(record.Cell); err != nil {
-		return record, err
-	}
-	return record, atomicfile.WriteEntry(f.cell(c), data)
-}
-
-// cellSuffixes are the ends of the names of a cell's files besides its record: values per sample,
-// values per unit (one value of a layer), and tuning curves of units.
-var cellSuffixes = []string{samplesSuffix, unitsSuffix, curvesSuffix}
-
-// sumCellFiles returns the checksums of the files of a cell besides its record.
-func (f Folder) sumCellFiles(key string) (map[string]scores.FileSum, error) {
-	sums := map[string]scores.FileSum{}
-	for _, suffix := range cellSuffixes {
-		sum, err := scores.SumFile(f.Path("cells", key+suffix))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		sums[suffix] = sum
-	}
-	return sums, nil
-}
-
-// readCell reads a cell's record and verifies the cell's other files by their checksums. It returns
-// an error if the record is that of another cell, or a file is missing or altered. If listed is not
-// nil, it has the names of the files in the folder of the cells.
-func (f Folder) readCell(c *plan.Cell, listed map[string]bool) (cellRecord, error) {
-	got, err := f.readCellRecord(c)
+	body, err := cell.MarshalJSON()
 	if err != nil {
-		return got, err
+		return store.Record{}, err
 	}
-	for _, suffix := range cellSuffixes {
-		if _, named := got.Files[suffix]; !named && listed != nil && !listed[c.Key+suffix] {
-			continue
-		}
-		if err := f.verifyCellFile(got.Cell, c.Key, suffix); err != nil {
-			return got, fmt.Errorf("%w; run the study again, which computes the cell again", err)
+	out := store.Record{Key: c.Key, Body: body}
+	if len(samples) > 0 {
+		out.Parts = append(out.Parts, store.Part{Name: samplesPart, Data: appendSamples(nil, samples)})
+		if r.sampleTable != nil {
+			r.sampleTable.keep(c, samples)
 		}
 	}
-	return got, nil
+	if u := r.units[c]; u != nil {
+		out.Parts = append(out.Parts, u...)
+		delete(r.units, c)
+	}
+	r.keepRecord(c, cellRecord{cell, checksumOf(body)})
+	for _, t := range c.Tasks {
+		t.Scored = nil
+	}
+	return out, nil
 }
 
-// verifyCellFile verifies a file of a cell against the cell's record. If the record does not name
-// the file, the file must be missing or readable: records of earlier versions name no files.
-func (f Folder) verifyCellFile(record scores.Cell, key, suffix string) error {
-	path := f.Path("cells", key+suffix)
-	if sum, known := record.Files[suffix]; known {
-		return sum.Verify(path)
+// readCell reads a cell's record. It returns an error if the record is that of another cell.
+func (f Folder) readCell(c *plan.Cell) (cellRecord, error) {
+	cell, sum, err := f.cellOf(c.Key)
+	if err == nil && !isRecordOf(c, cell) {
+		err = fmt.Errorf("%s: the record of %s is that of another cell", f.Path("cells"), c.Key)
 	}
-	switch suffix {
-	case unitsSuffix:
-		return optional(scores.ReadFile(path, scores.ReadUnits, func(scores.UnitRow) {}))
-	case curvesSuffix:
-		return optional(scores.ReadFile(path, scores.ReadCurves, func(scores.CurveRow) {}))
-	}
-	_, err := f.readSampleFiles(key)
-	return err
+	return cellRecord{cell, sum}, err
 }
 
-// readCellRecord reads a cell's record. It returns an error if the record is that of another cell.
-func (f Folder) readCellRecord(c *plan.Cell) (got cellRecord, err error) {
-	got.Cell, got.sum, err = scores.ReadCellSum(f.cell(c))
-	if err == nil && !isRecordOf(c, got.Cell) {
-		err = fmt.Errorf("%s is the record of another cell", f.cell(c))
+// cellOf reads the record of a key. sum is the checksum of its text.
+func (f Folder) cellOf(key string) (cell scores.Cell, sum uint32, err error) {
+	it, err := f.cells.Get(key)
+	if err != nil {
+		return cell, 0, err
 	}
-	return got, err
+	if cell, err = scores.ParseCell(it.Body); err != nil {
+		return cell, 0, fmt.Errorf("%s: record %s: %w", it.Where(), key, err)
+	}
+	return cell, checksumOf(it.Body), nil
+}
+
+func checksumOf(data []byte) uint32 {
+	return crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli))
 }
 
 // A cellRecord is the record of a finished cell.
 type cellRecord struct {
 	scores.Cell
-	sum     uint32                       // its checksum, see scores.ReadCellSum
-	samples map[string][]statisticValues // the per-sample values by task, as Folder.writeCell wrote them
+	sum uint32 // the checksum of its text
 }
 
 // isRecordOf reports whether a record is that of a cell.

@@ -15,8 +15,10 @@ import (
 	"github.com/noether-ml/noether/internal/catalog"
 	"github.com/noether-ml/noether/internal/checksum"
 	"github.com/noether-ml/noether/internal/filesys"
+	"github.com/noether-ml/noether/internal/plural"
 	"github.com/noether-ml/noether/internal/study/internal/guard"
 	"github.com/noether-ml/noether/internal/study/plan"
+	"github.com/noether-ml/noether/internal/study/store"
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -32,29 +34,28 @@ type Finding struct {
 // Kinds of findings.
 const (
 	Damaged   = "damaged"   // truncated or altered
-	Foreign   = "foreign"   // not a file of a run, or the file of another cell than its name says
+	Foreign   = "foreign"   // not a file of a run, or the record of another cell than its key says
 	Temporary = "temporary" // left by a run that was killed
-	Unwanted  = "unwanted"  // left over from finished work, or a table of a cell that has no record
+	Unwanted  = "unwanted"  // left over from finished work
 	Lacking   = "lacking"   // missing, or different from the cells that it is computed from
 	Old       = "old"       // valid, but not of a cell of the current study
 	Unknown   = "unknown"   // not checked, because the study cannot be opened
 )
 
-// Check examines every file of a run folder. It reports damaged and foreign records of cells,
-// states (the saved progress of unfinished cells) and failures, files of finished work, temporary
-// files, and tables that differ from the cells. A cell is a measure for one model, data set,
-// transformation value and trial (repetition of all random draws); its record holds its scores.
+// Check examines every file of a run folder. It reports damaged and foreign records of cells and
+// states, failures and files of finished work, temporary files, and tables that differ from the
+// cells.
 //
 // With fix it repairs what it finds: damaged and foreign files are moved into the subfolder aside,
-// temporary and unwanted files are removed (tables of a cell without its record are moved aside),
-// and tables of the run are written again. It never touches a valid cell. Running the study again
-// computes what is missing.
+// temporary and unwanted files are removed, and tables of the run are written again. Valid records
+// of a damaged log are moved to another one. Logs that a process appends to stay as they are.
+// Running the study again computes what is missing.
 //
 // Check opens the folder's study to learn the keys of its cells. If the study cannot be opened, it
 // adds a note and examines each file without the study. It returns an error if dir is not a run
 // folder, if ctx ends, or if a file cannot be read or repaired.
 func Check(ctx context.Context, dir string, fix bool, o plan.Options) ([]Finding, error) {
-	c := &checker{folder: Folder{dir}, fix: fix}
+	c := &checker{folder: openVerified(dir), fix: fix}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return nil, fmt.Errorf("%s is not a run folder", dir)
 	}
@@ -64,6 +65,10 @@ func Check(ctx context.Context, dir string, fix bool, o plan.Options) ([]Finding
 	if err := c.obstacles(); err != nil {
 		return c.found, err
 	}
+	if err := c.folder.load(); err != nil {
+		return c.found, err
+	}
+	defer c.folder.close()
 	err := c.openPlan(ctx, o)
 	if c.plan != nil {
 		defer c.plan.Close()
@@ -74,7 +79,7 @@ func Check(ctx context.Context, dir string, fix bool, o plan.Options) ([]Finding
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	for _, check := range []func() error{c.record, c.reportPage, c.temporaryFiles, c.cells, c.states, c.shared, c.failures, c.tables} {
+	for _, check := range []func() error{c.record, c.reportPage, c.temporaryFiles, c.cells, c.states, c.failures, c.tables} {
 		if err := check(); err != nil {
 			return c.found, err
 		}
@@ -199,13 +204,8 @@ func (c *checker) temporaryFiles() error {
 	return nil
 }
 
-// Names of files. 24 hexadecimal digits are the key of a cell or a hash; "3of16" is shard 3 of 16
-// (parts of the samples that separate processes measure), and "all" stands for all samples.
-var (
-	cellName  = regexp.MustCompile(`^([0-9a-f]{24})(\.samples\.json|\.units\.parquet|\.curves\.parquet|\.json)$`)
-	stateName = regexp.MustCompile(`^([0-9a-f]{24})\.(all|\d+of\d+)\.bin$`)
-	failName  = regexp.MustCompile(`^([0-9a-f]{24}|(?:model|data)-[0-9a-f]{24})(\.\d+of\d+)?\.json$`)
-)
+// failName matches the names of files of failures: the key of a cell, or a hash of a model or data.
+var failName = regexp.MustCompile(`^([0-9a-f]{24}|(?:model|data)-[0-9a-f]{24})(\.\d+of\d+)?\.json$`)
 
 // files returns the names of the files in a subfolder, except temporary ones.
 func (c *checker) files(sub string) ([]string, error) {
@@ -227,71 +227,137 @@ func (c *checker) isValid(key string) bool {
 	return ok
 }
 
+// foreignFiles reports the files in the folder of a store that are no logs.
+func (c *checker) foreignFiles(sub string) error {
+	names, err := c.files(sub)
+	for _, name := range names {
+		if err == nil && !store.IsLog(name) {
+			err = c.report(filepath.Join(sub, name), Foreign, "it is not a log of a run", c.moveAside)
+		}
+	}
+	return err
+}
+
+// cells checks the records of cells.
 func (c *checker) cells() error {
-	names, err := c.files("cells")
+	old := 0
+	err := c.logs("cells", c.folder.cells, func(l store.Log, problem func(kind, why string)) {
+		for _, key := range l.Records {
+			record, _, err := c.folder.cellOf(key)
+			switch wanted := c.wanted[key]; {
+			case err != nil:
+				problem(Damaged, err.Error())
+			case wanted != nil && !isRecordOf(wanted, record):
+				problem(Foreign, fmt.Sprintf("the record of %s is that of another cell", key))
+			default:
+				c.valid[key] = record
+				if wanted == nil && c.plan != nil {
+					old++
+				}
+				continue
+			}
+			c.folder.cells.Drop(key)
+		}
+	})
+	c.noteOld("cells", old)
+	return err
+}
+
+// states checks the states of unfinished cells.
+func (c *checker) states() error {
+	complete := c.plan != nil && !slices.ContainsFunc(c.plan.Cells, func(cell *plan.Cell) bool { return !c.isValid(cell.Key) })
+	old := 0
+	err := c.logs("states", c.folder.states, func(l store.Log, problem func(kind, why string)) {
+		done := 0
+		for _, key := range l.Records {
+			id, _, task := splitKey(key)
+			shared := strings.HasPrefix(key, sharedPrefix)
+			cell := c.wanted[id]
+			switch {
+			case c.isValid(id), complete && shared:
+				done++
+			case c.plan != nil && cell == nil && !shared:
+				old++
+			case cell != nil && cell.Procedure == nil:
+				if err := c.folder.checkState(cell, key, task); err != nil {
+					problem(Damaged, err.Error())
+					c.folder.states.Drop(key)
+				}
+			}
+		}
+		if done > 0 && done == len(l.Records) && !l.InUse {
+			problem(Unwanted, "its cells are done")
+			c.folder.states.Drop(l.Records...)
+		}
+	})
+	c.noteOld("states", old)
+	return err
+}
+
+// noteOld notes how many valid records the study no longer has.
+func (c *checker) noteOld(sub string, n int) {
+	if n > 0 {
+		c.note(sub, Old, fmt.Sprintf("%s of an older study, or of another version of a measure: the current study has no such cell", plural.Of(n, "record")))
+	}
+}
+
+// logs checks the logs of a store, each by a function that drops records of no use. With fix it moves
+// the other records to one log, and logs with damaged records aside. Logs that another process uses
+// stay as they are.
+func (c *checker) logs(sub string, s *store.Store, check func(l store.Log, problem func(kind, why string))) error {
+	names, err := c.files(sub)
 	if err != nil {
 		return err
 	}
-	// Records first: the checks of the other files of a cell depend on them.
-	slices.SortStableFunc(names, func(a, b string) int { return strings.Count(a, ".") - strings.Count(b, ".") })
 	for _, name := range names {
-		if err := c.cell(name); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (c *checker) cell(name string) error {
-	file := filepath.Join("cells", name)
-	m := cellName.FindStringSubmatch(name)
-	if m == nil {
-		return c.report(file, Foreign, "it is not a record of a cell", c.moveAside)
-	}
-	key, cell := m[1], c.wanted[m[1]]
-	if m[2] != ".json" {
-		return c.cellTable(file, key, m[2])
-	}
-	record, err := scores.ReadCell(c.folder.Path(file))
-	if err != nil {
-		return c.report(file, Damaged, trimPath(err, c.folder.Path(file)), c.moveAside)
-	}
-	switch {
-	case cell != nil:
-		if !isRecordOf(cell, record) {
-			return c.report(file, Foreign, "it is the record of another cell than its name says", c.moveAside)
-		}
-	case c.plan != nil:
-		c.note(file, Old, "of an older study, or of another version of a measure: the current study has no such cell")
-	}
-	for _, suffix := range cellSuffixes {
-		if _, has := record.Files[suffix]; has {
-			if _, err := os.Stat(c.folder.Path("cells", key+suffix)); errors.Is(err, fs.ErrNotExist) {
-				return c.report(file, Damaged, "its file "+key+suffix+" is missing", c.moveAside)
+		if !store.IsLog(name) {
+			if err := c.report(filepath.Join(sub, name), Foreign, "it is not a log of a run", c.moveAside); err != nil {
+				return err
 			}
 		}
 	}
-	c.valid[key] = record
-	return nil
-}
-
-// cellTable checks a file of per-sample values, unit scores or tuning curves of a cell. If it is
-// damaged, the cell's record is moved aside too, so that the next run computes the cell again.
-func (c *checker) cellTable(file, key, suffix string) error {
-	record, ok := c.valid[key]
-	if !ok {
-		return c.report(file, Unwanted, "the cell that it belongs to has no record", c.moveAside)
+	repair := false
+	for _, l := range s.Logs() {
+		f := Finding{File: filepath.Join(sub, l.Name)}
+		problem := func(kind, why string) {
+			if f.Kind == "" {
+				f.Kind, f.Why = kind, why
+			}
+		}
+		if l.Damaged > 0 || l.Tail > 0 && !l.InUse {
+			kind := Temporary
+			if l.Damaged > 0 {
+				kind = Damaged
+			}
+			problem(kind, "it "+damageOf(l))
+		}
+		check(l, problem)
+		if len(l.Records) == 0 && !l.InUse {
+			problem(Temporary, "it has no record that counts")
+		}
+		if f.Kind == "" {
+			continue
+		}
+		if c.fix && !l.InUse {
+			repair = true
+			switch {
+			case l.Damaged > 0:
+				f.Mended = "moved to " + asideFolder + "/" + sub + ", and its intact records to another log"
+			case f.Kind == Unwanted:
+				f.Mended = "removed"
+			default:
+				f.Mended = "its other records were moved to another log"
+			}
+		}
+		c.found = append(c.found, f)
 	}
-	err := c.folder.verifyCellFile(record, key, suffix)
-	if err == nil {
+	if !repair {
 		return nil
 	}
-	delete(c.valid, key)
-	what := map[string]string{samplesSuffix: "per-sample values are", unitsSuffix: "table of units is", curvesSuffix: "table of curves is"}[suffix]
-	if err := c.report(filepath.Join("cells", key+".json"), Damaged, "its "+what+" damaged", c.moveAside); err != nil {
+	return s.Compact(func(path string) error {
+		_, err := c.folder.moveAside(filepath.Join(sub, filepath.Base(path)))
 		return err
-	}
-	return c.report(file, Damaged, trimPath(err, c.folder.Path(file)), c.moveAside)
+	})
 }
 
 // trimPath returns the text of an error without the path of the file, which the finding already
@@ -300,101 +366,31 @@ func trimPath(err error, path string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(err.Error(), "reading "), path), ": ")
 }
 
-func (c *checker) states() error {
-	names, err := c.files("states")
-	for _, name := range names {
-		if err == nil {
-			err = c.state(name)
-		}
-	}
-	return err
-}
-
-func (c *checker) state(name string) error {
-	file := filepath.Join("states", name)
-	m := stateName.FindStringSubmatch(name)
-	if m == nil {
-		return c.report(file, Foreign, "it is not a state of a cell", c.moveAside)
-	}
-	f, err := openState(c.folder.Path(file))
-	if errors.Is(err, fs.ErrNotExist) { // a run in progress has finished it
+// checkState reads the state of a task: its scores, or its accumulator.
+func (f Folder) checkState(c *plan.Cell, key, task string) error {
+	i := slices.IndexFunc(c.Tasks, func(t *plan.Task) bool { return t.Name() == task })
+	if i < 0 {
 		return nil
 	}
+	t := c.Tasks[i]
+	it, state, err := f.stateOf(key)
 	if err != nil {
-		return c.report(file, Damaged, trimPath(err, c.folder.Path(file)), c.moveAside)
+		return err
 	}
-	defer f.Close()
-	cell := c.wanted[m[1]]
-	switch {
-	case !f.isIntact():
-		return c.report(file, Damaged, errDamaged.Error(), c.moveAside)
-	// The checkpoint of a procedure (a measure that works in steps) names its file.
-	case f.Cell != m[1] && f.Cell != name:
-		return c.report(file, Foreign, "it is the state of another cell than its name says", c.moveAside)
-	case c.isValid(m[1]):
-		return c.report(file, Unwanted, "its cell is done", c.remove)
-	case c.plan != nil && cell == nil:
-		c.note(file, Old, "of an older study, or of another version of a measure: the current study has no such cell")
-	case cell != nil && cell.Procedure == nil:
-		if err := checkState(cell, f); err != nil {
-			return c.report(file, Damaged, trimPath(err, c.folder.Path(file)), c.moveAside)
-		}
-	}
-	return nil
-}
-
-// shared checks the checkpoints that several cells of a procedure share.
-func (c *checker) shared() error {
-	names, err := c.files("shared")
-	for _, name := range names {
-		if err != nil {
-			break
-		}
-		file := filepath.Join("shared", name)
-		f, bad := openState(c.folder.Path(file))
-		if errors.Is(bad, fs.ErrNotExist) { // a run in progress has removed it
-			continue
-		}
-		if bad == nil {
-			if !f.isIntact() {
-				bad = errDamaged
+	return guard.Run(func() error {
+		if state.Scored {
+			raw, err := it.Bytes(statePart)
+			if err == nil {
+				_, err = readFinished(t, raw)
 			}
-			f.Close()
-		}
-		if bad != nil {
-			err = c.report(file, Damaged, trimPath(bad, c.folder.Path(file)), c.moveAside)
-		}
-	}
-	return err
-}
-
-// checkState reads every task of a cell (such as a measure at one layer) that a state file holds:
-// its scores, or its accumulator (running sums).
-func checkState(c *plan.Cell, f *stateFile) error {
-	for _, t := range c.Tasks {
-		e := f.entry(t.Name())
-		if e == nil {
-			continue
-		}
-		err := guard.Run(func() error {
-			if e.Scored {
-				raw, err := f.bytes(e)
-				if err == nil {
-					_, err = readFinished(t, raw)
-				}
-				return err
-			}
-			acc, err := t.Open(nil)
-			if err != nil {
-				return err
-			}
-			return restore(t, acc, f)
-		})
-		if err != nil {
 			return err
 		}
-	}
-	return nil
+		acc, err := t.Open(nil)
+		if err == nil {
+			_, err = f.restore(t, acc, key)
+		}
+		return err
+	})
 }
 
 func (c *checker) failures() error {

@@ -3,19 +3,19 @@ package rundir
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/noether-ml/noether/internal/plural"
 	"github.com/noether-ml/noether/scores"
 )
 
-// tables checks the tables of a finished run: scores.csv against the records of the cells (the
-// scores of one measure for one model, data set, transformation value and trial) if every cell has
-// one, and all tables against their checksums.
+// tables checks the tables of a finished run: scores.csv against the records of the cells if every
+// cell has one, and all tables against their checksums.
 func (c *checker) tables() error {
 	record, err := scores.ReadRecord(c.folder.Path("run.json"))
 	rows, complete := c.rows()
@@ -46,19 +46,16 @@ func (c *checker) tables() error {
 	return scores.WriteRecord(c.folder.Path("run.json"), record)
 }
 
-// missingCells notes the cells that a finished run lacks. c.valid holds the valid records by key.
-// If no cell has a record, the user has removed them, which needs no note.
+// missingCells notes how many cells a finished run lacks.
 func (c *checker) missingCells(record scores.Record) {
-	failed := map[string]bool{}
-	for _, f := range record.Failed {
-		failed[f.Key] = true
-	}
+	n := 0
 	for _, key := range record.Keys {
-		file := filepath.Join("cells", key+".json")
-		if _, exists := c.folder.mode(file); exists || failed[key] || len(c.valid) == 0 {
-			continue
+		if !c.isValid(key) && !slices.ContainsFunc(record.Failed, func(f scores.Failure) bool { return f.Key == key }) {
+			n++
 		}
-		c.note(file, Lacking, "the run was finished, and this cell is missing: run the study again")
+	}
+	if n > 0 {
+		c.note("cells", Lacking, fmt.Sprintf("the run was finished, and %s of %d are missing: run the study again", plural.Of(n, "cell"), len(record.Keys)))
 	}
 }
 

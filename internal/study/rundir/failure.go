@@ -1,7 +1,9 @@
 package rundir
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"strings"
 
@@ -75,7 +77,7 @@ func (r *Writer) Outcome() error {
 // openFailures writes the failures of the plan, and removes those of earlier runs for models and
 // data that could be opened now.
 func (r *Writer) openFailures() error {
-	r.failedBefore, _ = listByKey([]string{r.Folder.dir}, "failures", ".json")
+	r.failedBefore, _ = listFailures([]Folder{r.Folder})
 	for i := range r.failures.Failed {
 		if err := r.Folder.writeFailure(r.failures.Failed[i]); err != nil {
 			return err
@@ -110,24 +112,34 @@ func (f Folder) RemoveFailures(key string) {
 	}
 }
 
-// clearFinished removes the failures and states (saved progress) of all finished cells. A run that
-// is killed may leave them.
-func (f Folder) clearFinished(cells []*plan.Cell) {
-	files, _ := f.list("failures", "", ".json")
-	states, _ := f.list("states", "", ".bin")
-	done := map[string]bool{}
-	for _, c := range cells {
-		done[c.Key] = c.Done
-	}
-	for _, file := range append(files, states...) {
-		if done[cellKey(file)] {
-			filesys.Remove(file)
+// listFailures returns the files of failures in some folders, by cell.
+func listFailures(folders []Folder) (map[string][]string, error) {
+	out := map[string][]string{}
+	for _, f := range folders {
+		files, err := f.list("failures", "", ".json")
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		for _, file := range files {
+			key, _, _ := strings.Cut(filepath.Base(file), ".")
+			out[key] = append(out[key], file)
 		}
 	}
+	return out, nil
 }
 
-// cellKey returns the key in the path of a file of a cell.
-func cellKey(file string) string {
-	key, _, _ := strings.Cut(filepath.Base(file), ".")
-	return key
+// clearFinished removes the failures and drops the states of all finished cells. A run that is
+// killed may leave them.
+func (r *Writer) clearFinished() {
+	failures, _ := listFailures([]Folder{r.Folder})
+	r.listStates()
+	for _, c := range r.Plan.Cells {
+		if !c.Done {
+			continue
+		}
+		for _, file := range failures[c.Key] {
+			filesys.Remove(file)
+		}
+		r.dropStates(c)
+	}
 }

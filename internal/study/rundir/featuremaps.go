@@ -100,11 +100,11 @@ func (r *Writer) collectMaps() error {
 	for _, c := range r.MapCells() {
 		image, text := mapFiles(c)
 		wanted[image], wanted[text] = true, true
-		for _, dir := range r.mergedDirs {
+		for _, from := range r.merged {
 			if r.HasMaps(c) {
 				break
 			}
-			if err := r.copyMaps(c, Folder{dir}); err != nil {
+			if err := r.copyMaps(c, from); err != nil {
 				return err
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -15,16 +16,90 @@ import (
 	"github.com/noether-ml/noether/internal/atomicfile"
 	"github.com/noether-ml/noether/internal/filesys"
 	"github.com/noether-ml/noether/internal/study/plan"
+	"github.com/noether-ml/noether/internal/study/store"
 )
 
 // A Folder is a run folder. Its methods take paths relative to it, unless stated otherwise.
-type Folder struct{ dir string }
+type Folder struct {
+	dir    string
+	cells  *store.Store // the records of finished cells, by key
+	states *store.Store // the states of unfinished cells; see taskKey
+}
+
+// open returns a run folder. Its stores are read by load.
+func open(dir string) Folder { return openFor(dir, store.Options{}, store.Options{}) }
+
+// openVerified returns a run folder whose records are verified as a whole when they are read.
+func openVerified(dir string) Folder {
+	return openFor(dir, store.Options{Verify: true}, store.Options{Verify: true})
+}
+
+func openFor(dir string, cells, states store.Options) Folder {
+	return Folder{dir, store.New(filepath.Join(dir, "cells"), cells), store.New(filepath.Join(dir, "states"), states)}
+}
+
+// ownLogs returns the folder as a run with the given options reads and writes it. The names of logs
+// of cells begin with the model if the run is of one, those of states with the model, if so, and the
+// shard: 3of16 or all. A run reads the logs of its model and its shard, and those of all.
+func (f Folder) ownLogs(o plan.Options) Folder {
+	model, reads := modelLogs(o)
+	shard := o.Shard.String()
+	return openFor(f.dir, store.Options{Verify: true, Name: model, Reads: reads},
+		store.Options{Verify: true, Name: strings.TrimPrefix(model+"."+shard, "."), Reads: func(name string) bool {
+			return name == "" || name == shard || reads(strings.TrimSuffix(name, shard)) && strings.HasSuffix(name, "."+shard)
+		}})
+}
+
+// modelLogs returns how the names of logs begin in a run with the given options, and which of these
+// names it reads, without the shard.
+func modelLogs(o plan.Options) (model string, reads func(name string) bool) {
+	if len(o.Only) == 1 {
+		model = fmt.Sprintf("%08x", checksumOf([]byte(o.Only[0])))
+	}
+	return model, func(name string) bool { return model == "" || name == "" || strings.TrimSuffix(name, ".") == model }
+}
+
+// readAll lets load read the logs of all models and shards from now on.
+func (f Folder) readAll() {
+	f.cells.Read(nil)
+	f.states.Read(nil)
+}
+
+// readShards lets load read the logs of all shards from now on.
+func (f Folder) readShards(o plan.Options) {
+	_, reads := modelLogs(o)
+	f.states.Read(func(name string) bool { return reads(name[:strings.LastIndexByte(name, '.')+1]) })
+}
+
+// load reads the stores, or what was added since.
+func (f Folder) load() error {
+	if f.isOld() {
+		return fmt.Errorf("%s is a run folder of an earlier version of noether, which this one does not read: choose another folder", f.dir)
+	}
+	return errors.Join(f.cells.Refresh(), f.states.Refresh())
+}
+
+// close ends the use of the folder's logs.
+func (f Folder) close() error { return errors.Join(f.cells.Close(), f.states.Close()) }
+
+// isOld reports whether the folder has the form that it had before there were logs.
+func (f Folder) isOld() bool {
+	for sub, name := range map[string]*regexp.Regexp{"cells": oldCell, "states": oldState} {
+		entries, _ := os.ReadDir(f.Path(sub))
+		if slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return name.MatchString(e.Name()) }) {
+			return true
+		}
+	}
+	return false
+}
+
+var oldCell, oldState = regexp.MustCompile(`^[0-9a-f]{24}\.json$`), regexp.MustCompile(`^[0-9a-f]{24}\.\w+\.bin$`)
 
 // Create makes the folder and checks, before any work is done, that it can be written. Files that
 // have the name of a run's subfolder, and folders that have the name of a run's file, are moved
 // into the subfolder aside, with a warning by warnf.
 func Create(dir string, warnf func(format string, args ...any)) (Folder, error) {
-	f := Folder{dir}
+	f := open(dir)
 	for _, o := range f.obstacles() {
 		where, err := f.moveAside(o.path)
 		if err != nil {
@@ -47,10 +122,8 @@ func Create(dir string, warnf func(format string, args ...any)) (Folder, error) 
 	return f, nil
 }
 
-// writtenFolders are the subfolders in which a run writes files; "" is the folder itself. A cell is
-// a measure for one model, data set, transformation value and repetition of the random draws; a
-// state is the saved progress of an unfinished cell.
-var writtenFolders = []string{"", "cells", "states", "failures", "shared", viewSheetFolder, sampleSheetFolder, mapSheetFolder, modelImageFolder}
+// writtenFolders are the subfolders in which a run writes files; "" is the folder itself.
+var writtenFolders = []string{"", "cells", "states", "failures", viewSheetFolder, sampleSheetFolder, mapSheetFolder, modelImageFolder}
 
 // An obstacle has the name of one of a run's files or subfolders but is something else.
 type obstacle struct{ path, why string } // the path is relative to the run folder
@@ -58,7 +131,7 @@ type obstacle struct{ path, why string } // the path is relative to the run fold
 // obstacles returns the obstacles in the folder. A symbolic link is judged by its target.
 func (f Folder) obstacles() []obstacle {
 	var out []obstacle
-	// "pictures" is the parent of the folders of contact sheets (images of several samples).
+	// "pictures" is the parent of the folders of contact sheets.
 	for _, sub := range append([]string{"pictures"}, writtenFolders[1:]...) {
 		if mode, ok := f.mode(sub); ok && !mode.IsDir() {
 			out = append(out, obstacle{sub, "it is not a folder"})
@@ -99,10 +172,9 @@ var isRunFile = map[string]func(name string) bool{
 	"": func(name string) bool {
 		return slices.Contains(tables, name) || slices.Contains([]string{"run.json", "study.yaml", "report.html"}, name)
 	},
-	"cells":           cellName.MatchString,
-	"states":          stateName.MatchString,
+	"cells":           store.IsLog,
+	"states":          store.IsLog,
 	"failures":        failName.MatchString,
-	"shared":          func(name string) bool { return strings.HasSuffix(name, ".bin") },
 	viewSheetFolder:   isSheet,
 	sampleSheetFolder: isSheet,
 	mapSheetFolder:    isSheet,
@@ -143,7 +215,7 @@ func (f Folder) moveAside(file string) (string, error) {
 func (f Folder) staleFiles(now time.Time) []string {
 	var out []string
 	folders := slices.Clone(writtenFolders)
-	for _, pattern := range []string{"cluster", "internal/cluster/*", "internal/cluster/*/*"} { // written by noether cluster
+	for _, pattern := range []string{"cluster", "cluster/*", "cluster/*/*"} { // written by noether cluster
 		found, _ := fs.Glob(os.DirFS(f.dir), pattern)
 		folders = append(folders, found...)
 	}
@@ -171,36 +243,6 @@ func (f Folder) list(sub, prefix, suffix string) ([]string, error) {
 // Path returns the path of a file in the folder, including that of the folder.
 func (f Folder) Path(elem ...string) string {
 	return filepath.Join(append([]string{f.dir}, elem...)...)
-}
-
-// cell returns the path of a cell's record.
-func (f Folder) cell(c *plan.Cell) string { return f.Path("cells", c.Key+".json") }
-
-// state returns the path of a cell's state for a shard (a part of the samples), or of the
-// checkpoint of a procedure, a measure that works in steps.
-func (f Folder) state(c *plan.Cell, p plan.Shard) string {
-	if c.Procedure != nil {
-		p = plan.Shard{} // all samples: a procedure is not divided
-	}
-	return f.Path("states", c.Key+"."+p.String()+".bin")
-}
-
-// shared returns the path of a checkpoint shared by cells of a procedure.
-func (f Folder) shared(name string) string { return f.Path("shared", name+".bin") }
-
-// removeShared removes the shared checkpoints when all cells are finished. If another run of the
-// study saves one meanwhile, the folder is not empty (fs.ErrExist), and that run removes it.
-func (f Folder) removeShared() error {
-	if err := filesys.RemoveAll(f.Path("shared")); !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return nil
-}
-
-// HasCell reports whether the folder holds a complete record of the cell.
-func (f Folder) HasCell(c *plan.Cell) bool {
-	_, err := f.readCell(c, nil)
-	return err == nil
 }
 
 func (f Folder) writeText(name, text string) error {

@@ -1,15 +1,10 @@
 package rundir
 
 import (
-	"io"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
-
-	"golang.org/x/sync/errgroup"
-
-	"github.com/noether-ml/noether/internal/study/plan"
 )
 
 // TestStaleFilesUseFileSystemClock checks that the age of a temporary file is measured by the clock
@@ -24,7 +19,7 @@ func TestStaleFilesUseFileSystemClock(t *testing.T) {
 	}
 	server := time.Now().Add(-30 * time.Hour) // the file server's clock
 	// Temporary files have names of this form; the digits are random.
-	for name, age := range map[string]time.Duration{"states/.recent.bin.0123456789abcdef.tmp": 10 * time.Minute, "states/.stale.bin.0123456789abcdef.tmp": 2 * time.Hour, "cells/old.json": 200 * time.Hour} {
+	for name, age := range map[string]time.Duration{"states/.recent.log.0123456789abcdef.tmp": 10 * time.Minute, "states/.stale.log.0123456789abcdef.tmp": 2 * time.Hour, "cells/old.log": 200 * time.Hour} {
 		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, nil, 0o666); err != nil {
 			t.Fatal(err)
@@ -36,31 +31,9 @@ func TestStaleFilesUseFileSystemClock(t *testing.T) {
 	for _, file := range f.staleFiles(server) {
 		os.Remove(f.Path(file))
 	}
-	for name, kept := range map[string]bool{"states/.recent.bin.0123456789abcdef.tmp": true, "states/.stale.bin.0123456789abcdef.tmp": false, "cells/old.json": true} {
+	for name, kept := range map[string]bool{"states/.recent.log.0123456789abcdef.tmp": true, "states/.stale.log.0123456789abcdef.tmp": false, "cells/old.log": true} {
 		if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != kept {
 			t.Errorf("%s: error %v; it exists: %t, want %t", name, err, err == nil, kept)
-		}
-	}
-}
-
-// TestRemoveSharedWhileAnotherRunSaves checks that a run that ends can remove the folder of shared
-// checkpoints while another run of the study saves one there. A shared checkpoint is a result that
-// several jobs of a study use, such as the comparisons of one model with several others.
-func TestRemoveSharedWhileAnotherRunSaves(t *testing.T) {
-	t.Parallel()
-	f, err := Create(t.TempDir(), t.Logf)
-	if err != nil {
-		t.Fatal(err)
-	}
-	saved := &checkpoint{cell: &plan.Cell{Data: &plan.Data{Unreadable: &plan.UnreadableSamples{}}}, path: f.shared("x")}
-	for range 100 {
-		var group errgroup.Group
-		group.Go(f.removeShared)
-		group.Go(func() error {
-			return saved.Save(func(w io.Writer) error { _, err := io.WriteString(w, "state"); return err })
-		})
-		if err := group.Wait(); err != nil {
-			t.Fatal(err)
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/noether-ml/noether/internal/study/internal/telemetry"
 	"github.com/noether-ml/noether/internal/study/plan"
 	"github.com/noether-ml/noether/internal/study/spec"
+	"github.com/noether-ml/noether/internal/study/store"
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -29,25 +30,32 @@ import (
 // If shards are missing or unfinished, Merge still writes the complete cells, and returns an
 // *Incomplete that names the others. Then the run is not marked as finished. As in Run, a failed
 // cell does not stop the others. Merge may be repeated, also concurrently.
-func Merge(ctx context.Context, s *spec.Study, dirs []string, o plan.Options) (*Result, error) {
+func Merge(ctx context.Context, s *spec.Study, dirs []string, o plan.Options) (result *Result, err error) {
 	for _, dir := range dirs[1:] {
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 			return nil, fmt.Errorf("%s is not a run folder", dir)
 		}
 	}
-	p, folder, states, err := openMerge(ctx, s, dirs, o)
+	p, folders, err := openMerge(ctx, s, dirs, o)
 	if p != nil {
 		defer p.Close()
 	}
 	if err != nil {
 		return nil, err
 	}
-	r, err := NewWriter(p, folder, o)
+	r, err := NewWriter(p, folders[0], o)
 	if err != nil {
 		return nil, err
 	}
+	defer func() {
+		if closing := r.Close(); err == nil {
+			err = SaveError(closing)
+		}
+	}()
+	r.Folder = folders[0]
 	r.readUnreadable()
-	r.mergedDirs = dirs
+	r.merged = folders
+	r.warnOfDamage()
 	r.records = make(map[*plan.Cell]cellRecord, len(p.Cells))
 	allowGarbage(p) // lets the heap grow more between collections
 	incomplete := &Incomplete{Cells: len(p.Cells)}
@@ -56,7 +64,7 @@ func Merge(ctx context.Context, s *spec.Study, dirs []string, o plan.Options) (*
 			r.sampleTable.stop()
 		}
 	}()
-	if err := r.mergeCells(ctx, p.Cells, states, incomplete); err != nil {
+	if err := r.mergeCells(ctx, p.Cells, incomplete); err != nil {
 		return nil, err
 	}
 	if len(incomplete.Missing) > 0 {
@@ -69,9 +77,9 @@ func Merge(ctx context.Context, s *spec.Study, dirs []string, o plan.Options) (*
 	return r.Finish(ctx)
 }
 
-// openMerge makes the run folder dirs[0] and lists the states in all folders, while it opens the
+// openMerge makes the run folder dirs[0] and reads the stores of all folders, while it opens the
 // models and the data. The caller closes the plan, which may be nil after an error.
-func openMerge(ctx context.Context, s *spec.Study, dirs []string, o plan.Options) (p *plan.Plan, folder Folder, states filesByKey, err error) {
+func openMerge(ctx context.Context, s *spec.Study, dirs []string, o plan.Options) (p *plan.Plan, folders []Folder, err error) {
 	if warn := o.Warn; warn != nil {
 		var mu sync.Mutex
 		o.Warn = func(text string) {
@@ -80,70 +88,78 @@ func openMerge(ctx context.Context, s *spec.Study, dirs []string, o plan.Options
 			warn(text)
 		}
 	}
+	for _, dir := range dirs {
+		folders = append(folders, open(dir))
+	}
 	var group errgroup.Group
 	group.Go(func() (err error) {
-		if folder, err = Create(dirs[0], o.Warnf); err == nil {
-			states, err = listByKey(dirs, "states", ".bin")
+		if folders[0], err = Create(dirs[0], o.Warnf); err != nil {
+			return err
 		}
-		return err
+		for _, f := range folders {
+			if err := f.load(); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	p, failed := plan.New(ctx, s, o)
-	return p, folder, states, cmp.Or(group.Wait(), failed)
+	return p, folders, cmp.Or(group.Wait(), failed)
 }
 
 // CompleteCells finishes the cells for which the folder holds the states of all shards. Each shard
 // calls it when it ends, so the last one finishes the cell. Shards that end at the same time start
 // at different cells, and a cell that two of them finish has the same scores.
 func (r *Writer) CompleteCells(ctx context.Context) error {
-	states, err := listByKey([]string{r.Folder.dir}, "states", ".bin")
-	if err != nil {
+	r.Folder.readShards(r.Options)
+	if err := r.Folder.load(); err != nil {
 		return err
 	}
 	first := (r.Options.Shard.Index - 1) * len(r.Plan.Cells) / r.Options.Shard.Count
-	return r.mergeCells(ctx, slices.Concat(r.Plan.Cells[first:], r.Plan.Cells[:first]), states, &Incomplete{})
+	return r.mergeCells(ctx, slices.Concat(r.Plan.Cells[first:], r.Plan.Cells[:first]), &Incomplete{})
 }
 
-// mergeChunk is the number of cells whose files a merge writes before it syncs their folder.
-const mergeChunk = 256
+const (
+	mergeChunk = 256     // cells whose records a merge writes at once
+	largeCell  = 1 << 20 // bytes of a record that is written by itself
+)
 
-// mergeCells merges cells from the given states, or records the shards that they lack, or why they
-// failed. It returns only errors that end the merge.
-func (r *Writer) mergeCells(ctx context.Context, cells []*plan.Cell, states filesByKey, incomplete *Incomplete) error {
-	listed, err := r.Folder.listCells()
+// mergeCells merges cells from the states in the folders, or records the shards that they lack, or
+// why they failed. It returns only errors that end the merge.
+func (r *Writer) mergeCells(ctx context.Context, cells []*plan.Cell, incomplete *Incomplete) error {
+	r.listStates()
+	failures, err := listFailures(r.merged)
 	if err != nil {
 		return err
 	}
-	r.states = states
-	failures, err := listByKey(r.mergedDirs, "failures", ".json")
-	if err != nil {
-		return err
-	}
-	if r.mergedDirs != nil && len(listed) == 0 { // else cells of an earlier merge would be read while others are merged
+	if r.merged != nil && len(r.Folder.cells.Keys()) == 0 { // else cells of an earlier merge would be read while others are merged
 		r.sampleTable = r.startSampleTable(ctx)
 	}
-	m := &merger{Writer: r, listed: listed, files: semaphore.NewWeighted(maxStateFiles), cores: semaphore.NewWeighted(int64(r.Options.Workers())), memory: semaphore.NewWeighted(int64(r.Plan.Study.Memory))}
-	var finishing errgroup.Group // finishes a chunk while the next one is merged
+	m := &merger{Writer: r, cores: semaphore.NewWeighted(int64(r.Options.Workers())), memory: semaphore.NewWeighted(int64(r.Plan.Study.Memory))}
+	m.found = findStates(m.folders())
+	var finishing errgroup.Group // writes the records of a chunk while the next one is merged
 	defer finishing.Wait()
 	for chunk := range slices.Chunk(cells, mergeChunk) {
 		errs := m.mergeAll(ctx, chunk)
-		var merged []*plan.Cell
-		for i, c := range chunk {
-			if errs[i] == nil && !c.Failed && !c.Done {
-				merged = append(merged, c)
-			}
-		}
+		merged, records := m.taken()
 		if err := finishing.Wait(); err != nil {
 			return err
 		}
-		finishing.Go(func() error { return r.finishCells(merged...) })
 		for i, c := range chunk {
 			if err := r.noteUnmerged(ctx, c, errs[i], failures[c.Key], incomplete); err != nil {
 				return err
 			}
 		}
-		if r.sampleTable != nil && len(incomplete.Missing) == 0 {
-			r.sampleTable.add(chunk)
-		}
+		complete := len(incomplete.Missing) == 0
+		finishing.Go(func() error {
+			if err := r.finishCells(merged, records); err != nil {
+				return err
+			}
+			if r.sampleTable != nil && complete {
+				r.sampleTable.add(chunk)
+			}
+			return nil
+		})
 	}
 	return finishing.Wait()
 }
@@ -183,17 +199,33 @@ func shardErrors(failures []string) []string {
 // A merger merges several cells at once.
 type merger struct {
 	*Writer
-	listed map[string]bool // names of the files in the folder of the cells at the start
-	// Limits that all cells share: of the number of open state files, of the number of tasks (a
-	// cell has one for each layer) that compute, and of the memory of accumulators in bytes.
-	files, cores, memory *semaphore.Weighted
-	blasSharers          int // number of goroutines between which the threads of the BLAS are divided at present
+	found map[string][]*shardStates // by cell
+	// Limits that all cells share: of the number of tasks that compute, and of the memory of
+	// accumulators in bytes.
+	cores, memory *semaphore.Weighted
+	blasSharers   int // number of goroutines between which the threads of the BLAS are divided at present
+
+	writing sync.Mutex // guards the following
+	cells   []*plan.Cell
+	records []store.Record // of the cells, to be written
 }
 
-const (
-	maxStateFiles  = 512 // open at once, unless a cell alone has more
-	mergedTogether = 16  // cells at once: more than cores, since most of the time goes into waiting for the disk
-)
+// folders returns the folders that the merge reads.
+func (m *merger) folders() []Folder {
+	if m.merged == nil {
+		return []Folder{m.Folder}
+	}
+	return m.merged
+}
+
+// taken returns the merged cells whose records are to be written, and forgets them.
+func (m *merger) taken() ([]*plan.Cell, []store.Record) {
+	cells, records := m.cells, m.records
+	m.cells, m.records = nil, nil
+	return cells, records
+}
+
+const mergedTogether = 16 // cells at once: more than cores, since most of the time goes into waiting for the disk
 
 // mergeAll merges cells and returns the error of each. Cells that use different numbers of threads
 // of the BLAS are not merged at the same time, since that number affects rounding.
@@ -222,58 +254,46 @@ func (m *merger) mergeAll(ctx context.Context, cells []*plan.Cell) []error {
 	return errs
 }
 
-// mergeUnlessDone merges a cell that has no record, the file of its scores, yet. If it has one, the
-// cell is done.
+// mergeUnlessDone merges a cell that has no valid record yet. If it has one, the cell is done.
 func (m *merger) mergeUnlessDone(ctx context.Context, c *plan.Cell) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	isDone := func(listed map[string]bool) bool {
-		record, err := m.Folder.readCell(c, listed)
+	isDone := func() bool {
+		record, err := m.Folder.readCell(c)
 		if err == nil {
 			m.keepRecord(c, record)
 		}
 		return err == nil
 	}
-	if !m.listed[c.Key+".json"] || !isDone(m.listed) {
+	if !isDone() {
 		err := m.mergeCell(ctx, c)
-		if err == nil || ctx.Err() != nil || !isDone(nil) {
+		if err == nil || ctx.Err() != nil || m.refresh() != nil || !isDone() {
 			return err
 		}
 	}
 	c.Done = true // possibly by a concurrent merge, which then removed the states that mergeCell was reading
-	return m.removeStates(c)
+	m.dropStates(c)
+	return nil
 }
 
-// mergeCell merges the states that the shards left of a cell, in the order of the samples, and
-// writes its files.
+// mergeCell merges the states that the shards left of a cell, in the order of the samples.
 func (m *merger) mergeCell(ctx context.Context, c *plan.Cell) error {
 	if c.Procedure != nil {
-		return m.copyProcedureCell(c)
+		if copied, err := m.copyRecord(c); copied || err != nil {
+			return err
+		}
+		return &MissingShards{Cell: c.String(), Model: c.Model.Entry.Name, Whole: true}
 	}
 	defer m.Stats.During(telemetry.Merging)()
-	open := min(int64(len(m.states[c.Key])), maxStateFiles)
-	if m.files.Acquire(ctx, open) != nil {
-		return context.Cause(ctx)
-	}
-	defer m.files.Release(open)
-	states, err := findStates(c, m.states)
-	if missing := (*MissingShards)(nil); errors.As(err, &missing) {
+	shards, err := m.completeShards(c)
+	if err != nil {
 		if copied, failed := m.copyRecord(c); copied || failed != nil {
 			return failed
 		}
-	}
-	if err != nil {
 		return err
 	}
-	merge := func() error {
-		defer func() {
-			for _, p := range states {
-				p.Close()
-			}
-		}()
-		return m.mergeTasks(ctx, c, states)
-	}
+	merge := func() error { return m.mergeTasks(ctx, c, shards) }
 	if isCheap(c) {
 		err = merge()
 	} else {
@@ -291,45 +311,46 @@ func (m *merger) mergeCell(ctx context.Context, c *plan.Cell) error {
 	if err != nil {
 		return err
 	}
-	for _, p := range states {
-		c.Data.Unreadable.Add(p.Unreadable...)
-	}
 	if err := c.Data.Unreadable.TooMany(); err != nil {
 		return fmt.Errorf("data %s: %w", c.Data.Entry.Name, err)
 	}
-	return m.writeCell(c)
-}
-
-// copyProcedureCell copies the record of a procedure's cell, and its other files, from the folder
-// of the shard that ran it. A procedure, a measure that works in steps such as the training of
-// probes, is not divided: one shard runs it on all of its samples.
-func (r *Writer) copyProcedureCell(c *plan.Cell) error {
-	for _, dir := range r.mergedDirs {
-		from := Folder{dir}
-		if record, err := from.readCell(c, nil); err == nil {
-			if err := r.Folder.copyFiles(from, c.Key, unitsSuffix, curvesSuffix); err != nil {
-				return err
-			}
-			c.Procedure.Scored = record.Layers
-			return r.writeCell(c)
-		}
+	record, err := m.recordOf(c)
+	if err != nil {
+		return err
 	}
-	return &MissingShards{Cell: c.String(), Model: c.Model.Entry.Name, Whole: true}
+	return m.add(c, record)
 }
 
-// copyRecord copies the per-sample values and then the record of a cell that was finished in
-// another folder. It reports whether some folder has the record.
-func (r *Writer) copyRecord(c *plan.Cell) (bool, error) {
-	for _, dir := range r.mergedDirs {
-		from := Folder{dir}
-		if from.dir == r.Folder.dir || !from.HasCell(c) {
+// add writes the record of a merged cell, now if it is large, else with others.
+func (m *merger) add(c *plan.Cell, record store.Record) error {
+	size := len(record.Body)
+	for _, p := range record.Parts {
+		size += len(p.Data)
+	}
+	if size >= largeCell {
+		return m.finishCells([]*plan.Cell{c}, []store.Record{record})
+	}
+	m.writing.Lock()
+	defer m.writing.Unlock()
+	m.cells, m.records = append(m.cells, c), append(m.records, record)
+	return nil
+}
+
+// copyRecord copies the record of a cell that was finished in another folder. It reports whether
+// some folder has the record.
+func (m *merger) copyRecord(c *plan.Cell) (bool, error) {
+	for _, from := range m.merged {
+		if from.dir == m.Folder.dir {
 			continue
 		}
-		if err := r.Folder.copyFiles(from, c.Key, samplesSuffix, ".json"); err != nil {
+		if _, err := from.readCell(c); err != nil {
+			continue
+		}
+		it, err := from.cells.Get(c.Key)
+		if err != nil {
 			return false, err
 		}
-		r.cellDone(c)
-		return true, nil
+		return true, m.finishCells([]*plan.Cell{c}, []store.Record{it.Record()})
 	}
 	return false, nil
 }
@@ -346,7 +367,7 @@ func isCheap(c *plan.Cell) bool {
 }
 
 // mergeTasks merges the tasks of a cell in parallel, within the memory bound of the study.
-func (m *merger) mergeTasks(ctx context.Context, c *plan.Cell, states []*stateFile) error {
+func (m *merger) mergeTasks(ctx context.Context, c *plan.Cell, shards []*shardStates) error {
 	cheap := isCheap(c)
 	group, taskContext := errgroup.WithContext(ctx)
 	for _, t := range c.Tasks {
@@ -361,7 +382,7 @@ func (m *merger) mergeTasks(ctx context.Context, c *plan.Cell, states []*stateFi
 		merge := func() error {
 			defer m.cores.Release(1)
 			defer m.memory.Release(need)
-			return guard.Run(func() error { return mergeTask(taskContext, t, states) })
+			return guard.Run(func() error { return m.mergeTask(taskContext, t, shards) })
 		}
 		if !cheap {
 			group.Go(merge)
@@ -384,18 +405,24 @@ type damagedShard struct {
 
 // mergeTask merges the accumulators of a task in the states of all shards, in order, and computes
 // the scores.
-func mergeTask(ctx context.Context, t *plan.Task, states []*stateFile) error {
+func (m *merger) mergeTask(ctx context.Context, t *plan.Task, shards []*shardStates) error {
 	var merged plan.Accumulator
-	for _, p := range states { // a shard has scores of a task only if its layer was dropped, because it held NaN or infinity
-		if e := p.entry(t.Name()); e.Scored {
-			raw, err := p.bytes(e)
-			if err == nil {
+	for _, s := range shards { // a shard has scores of a task only if its layer was dropped, because it held NaN or infinity
+		found := s.states[t.Name()]
+		if _, scored := progressOf(found.version); !scored {
+			continue
+		}
+		it, state, err := found.folder.stateOf(found.key)
+		if err == nil {
+			t.Cell.Data.Unreadable.Add(state.Unreadable...)
+			var raw []byte
+			if raw, err = it.Bytes(statePart); err == nil {
 				t.Scored, err = readFinished(t, raw)
 			}
-			return err
 		}
+		return err
 	}
-	for _, p := range states {
+	for _, s := range shards {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -403,9 +430,12 @@ func mergeTask(ctx context.Context, t *plan.Task, states []*stateFile) error {
 		if err != nil {
 			return t.Explain(err)
 		}
-		if err := restore(t, acc, p); err != nil {
-			return &damagedShard{err, p.Shard}
+		found := s.states[t.Name()]
+		state, err := found.folder.restore(t, acc, found.key)
+		if err != nil {
+			return &damagedShard{err, s.shard}
 		}
+		t.Cell.Data.Unreadable.Add(state.Unreadable...)
 		if merged == nil {
 			merged = acc
 		} else if err := merged.Join(acc); err != nil {

@@ -6,7 +6,9 @@ import "github.com/noether-ml/noether/internal/study/plan"
 // progress) of the others. A cell is a measure for one model, data set, transformation value and
 // trial (repetition of all random draws).
 func Resume(p *plan.Plan, dir string, o plan.Options) error {
-	return (&Writer{Plan: p, Folder: Folder{dir}, Options: o}).Resume()
+	f := open(dir).ownLogs(o)
+	defer f.close()
+	return (&Writer{Plan: p, Folder: f, Options: o}).Resume()
 }
 
 // Prepare makes the run folder dir and writes the record of the run (run.json) and the resolved
@@ -21,6 +23,7 @@ func Prepare(p *plan.Plan, dir string, o plan.Options) error {
 	if err != nil {
 		return err
 	}
+	defer r.Folder.close()
 	if err := r.Resume(); err != nil {
 		return err
 	}

@@ -2,21 +2,13 @@ package rundir
 
 import (
 	"encoding/binary"
-	"errors"
-	"io/fs"
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/noether-ml/noether/internal/filesys"
 	"github.com/noether-ml/noether/internal/study/plan"
 	"github.com/noether-ml/noether/scores"
 )
-
-// A Writer writes a run folder. It keeps the records of cells that it has read or written if they
-// are needed again soon: a study may have 100,000 of them, and reading them takes most of the time
-// of a merge (which combines runs over parts of the samples). A cell is a measure for one model,
-// data set, transformation value and repetition of the random draws; its record holds its scores.
 
 // ForgetRecords frees the records of finished cells, which Finish then reads again. Call it after
 // Resume if there is work left, which needs the memory.
@@ -39,14 +31,13 @@ func (r *Writer) keptRecord(c *plan.Cell) (cellRecord, bool) {
 	return record, ok
 }
 
-// readRecords returns the records of finished cells, and the checksum of all. listed has the names
-// of the files in the folder of the cells.
-func (r *Writer) readRecords(finished []*plan.Cell, listed map[string]bool) ([]scores.Cell, string, error) {
+// readRecords returns the records of finished cells, and the checksum of all.
+func (r *Writer) readRecords(finished []*plan.Cell) ([]scores.Cell, string, error) {
 	out, sums := make([]scores.Cell, len(finished)), make([]uint32, len(finished))
 	err := r.onAllCores(len(finished), func(i int) (err error) {
 		record, kept := r.keptRecord(finished[i])
 		if !kept {
-			record, err = r.Folder.readCell(finished[i], listed)
+			record, err = r.Folder.readCell(finished[i])
 		}
 		out[i], sums[i] = record.Cell, record.sum
 		return err
@@ -66,17 +57,13 @@ func sumOfSums(sums []uint32) string {
 // readFinished keeps the records of all finished cells of the plan. Cells without a valid record
 // are not finished.
 func (r *Writer) readFinished() error {
-	listed, err := r.Folder.listCells()
-	if err != nil {
-		return err
-	}
 	r.records = make(map[*plan.Cell]cellRecord, len(r.Plan.Cells))
 	return r.onAllCores(len(r.Plan.Cells), func(i int) error {
 		c := r.Plan.Cells[i]
-		if !listed[c.Key+".json"] {
+		if !r.Folder.HasCell(c) {
 			return nil
 		}
-		if record, err := r.Folder.readCell(c, listed); err == nil {
+		if record, err := r.Folder.readCell(c); err == nil {
 			r.keepRecord(c, record)
 		}
 		return nil
@@ -107,15 +94,8 @@ func parallel(goroutines, n int, f func(i int) error) error {
 	return group.Wait()
 }
 
-// listCells returns the names of the files in the folder of the cells.
-func (f Folder) listCells() (map[string]bool, error) {
-	entries, err := filesys.ReadDir(f.Path("cells"))
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
-	out := make(map[string]bool, len(entries))
-	for _, e := range entries {
-		out[e.Name()] = true
-	}
-	return out, err
+// HasCell reports whether the folder holds a record of the cell, as far as it was read.
+func (f Folder) HasCell(c *plan.Cell) bool {
+	_, ok := f.cells.Version(c.Key)
+	return ok
 }

@@ -36,9 +36,7 @@ func (f Folder) CheckStudy(p *plan.Plan, replace bool) error {
 // clear removes the files of a run, and all .csv and .parquet files. Other files stay.
 func (f Folder) clear() error {
 	var errs []error
-	// "states" has the saved progress of cells, and "shared" the checkpoints that several cells of
-	// a procedure (a measure that works in steps) share. The folders in constants have images.
-	for _, name := range []string{"cells", "states", "shared", "failures", viewSheetFolder, sampleSheetFolder, mapSheetFolder, modelImageFolder, "study.yaml", "run.json", "report.html"} {
+	for _, name := range []string{"cells", "states", "failures", viewSheetFolder, sampleSheetFolder, mapSheetFolder, modelImageFolder, "study.yaml", "run.json", "report.html"} {
 		errs = append(errs, filesys.RemoveAll(f.Path(name)))
 	}
 	for _, pattern := range []string{"*.csv", "*.parquet"} {

@@ -1,6 +1,7 @@
 package rundir
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +13,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 
 	"golang.org/x/sync/errgroup"
 
@@ -41,29 +41,32 @@ type Result struct {
 // all variables filled in) and the record.
 func (r *Writer) Finish(ctx context.Context) (*Result, error) {
 	allowGarbage(r.Plan) // not undone: the caller works on the same records
-	listed, err := r.Folder.listCells()
+	r.Folder.readAll()
+	if err := r.Folder.load(); err != nil {
+		return nil, err
+	}
+	parts, err := r.cellsByPart()
 	if err != nil {
 		return nil, err
 	}
 	var result *Result
 	var group errgroup.Group // each table is written by one goroutine
 	group.Go(func() (err error) {
-		result, err = r.writeScores(r.Plan.Cells, listed)
+		result, err = r.writeScores(r.Plan.Cells)
 		return err
 	})
-	// Cells may have files of per-sample values, which end in samplesSuffix.
 	if t := r.sampleTable; t != nil {
 		r.sampleTable = nil
 		group.Go(t.finish)
-	} else if r.Plan.Study.Samples || len(r.cellsWith(samplesSuffix, listed)) > 0 {
+	} else if r.Plan.Study.Samples || len(parts[samplesPart]) > 0 {
 		group.Go(func() error {
-			return r.Folder.write("samples.parquet", func(w io.Writer) error { return r.writeSamples(ctx, w, r.cellsWith(samplesSuffix, listed)) })
+			return r.Folder.write("samples.parquet", func(w io.Writer) error { return r.writeSamples(ctx, w, parts[samplesPart]) })
 		})
 	}
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	if err := r.writeUnits(listed); err != nil {
+	if err := r.writeUnits(parts); err != nil {
 		return nil, err
 	}
 	if err := r.drawSheets(ctx); err != nil {
@@ -75,11 +78,10 @@ func (r *Writer) Finish(ctx context.Context) (*Result, error) {
 	if err := r.copyModelImages(); err != nil {
 		return nil, err
 	}
-	if result.Record, err = r.writeRecord(true); err != nil {
+	if err := r.clearStates(); err != nil {
 		return nil, err
 	}
-	// Checkpoints that cells shared are of no use after the last cell.
-	if err := r.Folder.removeShared(); err != nil {
+	if result.Record, err = r.writeRecord(true); err != nil {
 		return nil, err
 	}
 	// The record is not read back: another run of the study may be writing to the same folder, and
@@ -97,15 +99,45 @@ func (r *Writer) drawSheets(ctx context.Context) error {
 	return group.Wait()
 }
 
-// cellsWith returns the cells that have a file of a suffix among the listed names, failed ones left
-// out.
-func (r *Writer) cellsWith(suffix string, listed map[string]bool) (out []*plan.Cell) {
-	for _, c := range r.Plan.Cells {
-		if !c.Failed && listed[c.Key+suffix] {
-			out = append(out, c)
+// clearStates removes what is of no use after the last cell, failures, states and checkpoints, and
+// gathers the records of the cells in one log.
+func (r *Writer) clearStates() error {
+	r.Folder.readAll()
+	if err := r.Folder.load(); err != nil {
+		return err
+	}
+	r.clearFinished()
+	r.Folder.dropShared()
+	return SaveError(errors.Join(r.Folder.states.Sweep(), r.Folder.cells.Compact(nil)))
+}
+
+// cellsByPart returns the cells that did not fail and have a part, by its name, in their order.
+func (r *Writer) cellsByPart() (map[string][]*plan.Cell, error) {
+	names := []string{samplesPart, unitsPart, curvesPart}
+	has := make([][3]bool, len(r.Plan.Cells))
+	err := r.onAllCores(len(has), func(i int) error {
+		c := r.Plan.Cells[i]
+		if c.Failed || !r.Folder.cells.HasParts(c.Key) {
+			return nil
+		}
+		it, err := r.Folder.cells.Get(c.Key)
+		if err != nil {
+			return err
+		}
+		for k, name := range names {
+			_, has[i][k] = it.Size(name)
+		}
+		return nil
+	})
+	out := map[string][]*plan.Cell{}
+	for i, c := range r.Plan.Cells {
+		for k, name := range names {
+			if has[i][k] {
+				out[name] = append(out[name], c)
+			}
 		}
 	}
-	return out
+	return out, err
 }
 
 // allowGarbage lets the heap grow by more garbage before the records of many cells are read. The
@@ -123,11 +155,7 @@ func allowGarbage(p *plan.Plan) (restore func()) {
 // finished and names the missing shards (parts of the samples, measured by one process each).
 func (r *Writer) finishIncomplete(incomplete *Incomplete) (*Result, error) {
 	r.missing = incomplete.ByModel()
-	listed, err := r.Folder.listCells()
-	if err != nil {
-		return nil, err
-	}
-	result, err := r.writeScores(slices.DeleteFunc(slices.Clone(r.Plan.Cells), func(c *plan.Cell) bool { return !c.Done }), listed)
+	result, err := r.writeScores(slices.DeleteFunc(slices.Clone(r.Plan.Cells), func(c *plan.Cell) bool { return !c.Done }))
 	if err != nil {
 		return nil, err
 	}
@@ -135,12 +163,10 @@ func (r *Writer) finishIncomplete(incomplete *Incomplete) (*Result, error) {
 	return result, err
 }
 
-// writeScores writes the tables of scores of the given cells. listed has the names of the files in
-// the folder of the cells. The result lacks the record.
-func (r *Writer) writeScores(finished []*plan.Cell, listed map[string]bool) (*Result, error) {
-	r.Folder.clearFinished(r.Plan.Cells) // removes their failures and saved progress
+// writeScores writes the tables of scores of the given cells. The result lacks the record.
+func (r *Writer) writeScores(finished []*plan.Cell) (*Result, error) {
 	finished = slices.DeleteFunc(slices.Clone(finished), func(c *plan.Cell) bool { return c.Failed })
-	cells, sum, err := r.readRecords(finished, listed)
+	cells, sum, err := r.readRecords(finished)
 	if err != nil {
 		return nil, err
 	}
@@ -223,7 +249,8 @@ func (r *Writer) unfinishedCells() []scores.Failure {
 // ReadResult reads the scores and the record of a run folder. For a run in progress it returns the
 // scores so far.
 func ReadResult(dir string) (*Result, error) {
-	f := Folder{dir}
+	f := open(dir)
+	defer f.close()
 	record, err := scores.ReadRecord(f.Path("run.json"))
 	text, noStudy := os.ReadFile(f.Path("study.yaml"))
 	if cells, none := os.Stat(f.Path("cells")); errors.Is(err, fs.ErrNotExist) && noStudy == nil && none == nil && cells.IsDir() {
@@ -253,24 +280,34 @@ func ReadResult(dir string) (*Result, error) {
 	return &Result{Rows: rows, Record: record}, err
 }
 
-// Unmerged returns the number of state files (saved running sums) in a run folder that Merge has
-// not merged yet, each of one cell and one shard.
+// Unmerged returns the number of cells and shards whose states in a run folder Merge has not merged
+// yet.
 func Unmerged(dir string) (int, error) {
-	files, err := Folder{dir}.list("states", "", ".bin")
+	f := open(dir)
+	defer f.close()
+	if err := f.load(); err != nil {
+		return 0, err
+	}
 	n := 0
-	for _, file := range files {
-		if _, shard, ok := strings.Cut(strings.TrimSuffix(filepath.Base(file), ".bin"), "."); ok && shard != (plan.Shard{}).String() {
-			n++
+	for cell, shards := range findStates([]Folder{f}) {
+		if _, done := f.cells.Version(cell); done {
+			continue
+		}
+		for _, s := range shards {
+			if !s.shard.Whole() {
+				n++
+			}
 		}
 	}
-	return n, err
+	return n, nil
 }
 
 // ReadCells reads the cells of a run folder, and the cells of means over values and trials that are
 // derived from them. Unlike the rows of ReadResult, their scores keep the replicates (jackknife
 // estimates) for intervals of differences.
 func ReadCells(dir string) ([]scores.Cell, scores.Record, error) {
-	f := Folder{dir}
+	f := open(dir)
+	defer f.close()
 	record, err := scores.ReadRecord(f.Path("run.json"))
 	if err != nil {
 		return nil, record, fmt.Errorf("%s is not a run folder: %w", dir, err)
@@ -289,21 +326,17 @@ func (f Folder) readUnfinished(r scores.Record) ([]scores.Row, error) {
 // readCells reads the finished cells of the current study. It also returns the failures, and the
 // finished cells of incomplete means. No mean that includes one of these is computed.
 func (f Folder) readCells(r scores.Record) ([]scores.Cell, []scores.Failure, error) {
-	keys := r.Keys // in the order of the study; files of other cells are left of an earlier version of it
+	if err := cmp.Or(f.load(), f.cells.Damage()); err != nil {
+		return nil, nil, err
+	}
+	keys := r.Keys // in the order of the study; records of other cells are left of an earlier version of it
 	if keys == nil {
-		files, err := f.list("cells", "", ".json")
-		if err != nil {
-			return nil, nil, err
-		}
-		for _, file := range files {
-			if !strings.HasSuffix(file, samplesSuffix) {
-				keys = append(keys, strings.TrimSuffix(filepath.Base(file), ".json"))
-			}
-		}
+		keys = f.cells.Keys()
+		slices.Sort(keys)
 	}
 	cells, found := make([]scores.Cell, len(keys)), make([]bool, len(keys))
 	err := parallel(runtime.GOMAXPROCS(0), len(keys), func(i int) (err error) {
-		cells[i], err = scores.ReadCell(f.Path("cells", keys[i]+".json"))
+		cells[i], _, err = f.cellOf(keys[i])
 		if found[i] = err == nil; errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}

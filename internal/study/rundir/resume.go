@@ -3,67 +3,97 @@ package rundir
 import (
 	"errors"
 	"fmt"
-	"os"
+	"io/fs"
 
 	"github.com/noether-ml/noether/internal/study/internal/guard"
 	"github.com/noether-ml/noether/internal/study/plan"
+	"github.com/noether-ml/noether/internal/study/store"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
 )
 
-// resetCell discards the progress of a cell, a unit of a study's work: one measure of one model on
-// one data set, under one transformation value, in one trial. Each of its tasks, the work of one
-// accumulator (the running sums), is to read its samples from the first one again, and loses its
-// scores.
-func resetCell(c *plan.Cell) {
-	for _, t := range c.Tasks {
-		t.Fed, t.Scored, t.Saved, t.SavedScores = 0, nil, 0, false
-	}
-}
-
-// Resume marks in the plan what the folder already holds: finished cells, and the states (saved
-// accumulators) of the others. The records of finished cells stay in memory until ForgetRecords. A
-// damaged state is a warning, and its cell starts from the first sample; one that cannot be read is
-// an error.
+// Resume marks in the plan what the folder already holds: finished cells, and the states of the
+// others. The records of finished cells stay in memory until ForgetRecords. It warns of damaged
+// records and states, which are computed again.
 func (r *Writer) Resume() error {
 	r.readUnreadable()
-	// With Only, the names of the models to run, the folder may hold states of many other models,
-	// and listing them is slow.
-	if r.Options.Only == nil {
-		var err error
-		if r.states, err = listByKey([]string{r.Folder.dir}, "states", ".bin"); err != nil {
-			return err
-		}
-	}
 	defer allowGarbage(r.Plan)()
+	if err := r.Folder.load(); err != nil {
+		return err
+	}
+	r.warnOfDamage()
+	r.listStates()
 	if err := r.readFinished(); err != nil {
 		return err
 	}
 	for _, c := range r.Plan.Cells {
-		if _, c.Done = r.records[c]; c.Done {
+		if _, c.Done = r.records[c]; c.Done || c.Procedure != nil { // a procedure loads its own checkpoint
 			continue
 		}
-		if c.Procedure != nil { // a measure that works in steps; it loads its own checkpoint
-			continue
-		}
-		f, err := openState(r.Folder.state(c, r.Options.Shard))
-		switch {
-		case errors.Is(err, os.ErrNotExist):
-			continue
-		case errors.Is(err, errDamaged):
-			r.Options.Warnf("%v; that cell starts afresh", err)
-			continue
-		case err != nil:
-			return fmt.Errorf("%w; noether check --fix %s moves it aside", err, r.Folder.dir)
-		}
-		err = restoreCell(c, f)
-		f.Close()
-		if err != nil {
-			resetCell(c)
-			r.Options.Warnf("%s: %v; that cell starts afresh", r.Folder.state(c, r.Options.Shard), err)
+		for _, t := range c.Tasks {
+			if err := r.restoreTask(t); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// warnOfDamage warns of logs that a kill, a loss of power or damage has left incomplete.
+func (r *Writer) warnOfDamage() {
+	for sub, s := range map[string]*store.Store{"cells": r.Folder.cells, "states": r.Folder.states} {
+		for _, l := range s.Logs() {
+			if why := damageOf(l); why != "" && !l.InUse {
+				r.Options.Warnf("%s %s; what it held is computed again", r.Folder.Path(sub, l.Name), why)
+			}
+		}
+	}
+}
+
+// damageOf describes what is wrong with a log, or returns "".
+func damageOf(l store.Log) string {
+	switch {
+	case l.Damaged > 0:
+		return fmt.Sprintf("is damaged in %d places", l.Damaged)
+	case l.Tail > 0:
+		return "ends in an incomplete record, as after a kill"
+	}
+	return ""
+}
+
+// restoreTask sets the progress of a task from its state.
+func (r *Writer) restoreTask(t *plan.Task) error {
+	key := taskKey(t.Cell, r.Options.Shard, t.Name())
+	it, state, err := r.Folder.stateOf(key)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil && state.N != t.Cell.Data.Layout.N {
+		err = errUnusable
+	}
+	if err == nil && state.Scored {
+		var raw []byte
+		if raw, err = it.Bytes(statePart); err == nil {
+			t.Scored, err = readFinished(t, raw)
+		}
+	}
+	if bad := (*fs.PathError)(nil); errors.As(err, &bad) {
+		return err
+	}
+	if err != nil {
+		r.startAnew(t, key, err)
+		return nil
+	}
+	t.Fed, t.Saved, t.SavedScores = state.Seen, state.Seen, state.Scored
+	t.Cell.Data.Unreadable.Add(state.Unreadable...)
+	return nil
+}
+
+// startAnew drops a state that is of no use, so that its task is fed from the first sample.
+func (r *Writer) startAnew(t *plan.Task, key string, why error) {
+	r.Options.Warnf("%s, layer %s: %v; it starts afresh", t.Cell, t.Name(), why)
+	r.Folder.states.Drop(key)
+	t.Fed, t.Scored, t.Saved, t.SavedScores = 0, nil, 0, false
 }
 
 // readUnreadable reads the record of an earlier run, and restores the names of unreadable samples
@@ -83,32 +113,6 @@ func (r *Writer) readUnreadable() {
 	}
 }
 
-// restoreCell sets the progress of a cell's tasks from a state file.
-func restoreCell(c *plan.Cell, f *stateFile) error {
-	for _, t := range c.Tasks {
-		e := f.entry(t.Name())
-		if e == nil {
-			continue
-		}
-		if !e.Scored {
-			if err := f.verify(e); err != nil {
-				return err
-			}
-		} else {
-			raw, err := f.bytes(e)
-			if err == nil {
-				t.Scored, err = readFinished(t, raw)
-			}
-			if err != nil {
-				return fmt.Errorf("%w: %w", errDamaged, err)
-			}
-		}
-		t.Fed, t.Saved, t.SavedScores = e.Seen, e.Seen, e.Scored
-	}
-	c.Data.Unreadable.Add(f.Unreadable...)
-	return nil
-}
-
 // Accumulator returns a task's accumulator, restored from the state of an earlier run if there is
 // one. With a damaged state it warns and returns an empty accumulator. The store is a file for what
 // the accumulator need not keep in memory.
@@ -120,40 +124,45 @@ func (r *Writer) Accumulator(t *plan.Task, store measure.Store) (plan.Accumulato
 	if t.Saved == 0 {
 		return acc, nil
 	}
-	f, err := openState(r.Folder.state(t.Cell, r.Options.Shard))
-	if errors.Is(err, os.ErrNotExist) { // a concurrent run of the study has finished the cell
+	if r.Folder.states == nil { // an estimate measures without a folder
 		t.Fed, t.Saved = 0, 0
 		return acc, nil
 	}
-	if err == nil {
-		defer f.Close()
-		err = guard.Run(func() error { return restore(t, acc, f) })
-	}
-	if IsSaveError(err) {
+	key := taskKey(t.Cell, r.Options.Shard, t.Name())
+	var state taskState
+	err = guard.Run(func() error {
+		state, err = r.Folder.restore(t, acc, key)
+		return err
+	})
+	switch {
+	case IsSaveError(err):
 		return nil, err
-	}
-	if err != nil { // the accumulator may be partly restored
-		r.Options.Warnf("%v; that layer starts afresh", err)
+	case errors.Is(err, fs.ErrNotExist): // a concurrent run of the study has finished the cell
 		t.Fed, t.Saved = 0, 0
-		acc, err = t.Open(store)
-		return acc, err
+		return acc, nil
+	case err != nil: // the accumulator may be partly restored
+		r.startAnew(t, key, err)
+		return t.Open(store)
 	}
-	t.Fed = f.entry(t.Name()).Seen // a concurrent run may have saved since Resume
+	t.Fed = state.Seen // a concurrent run may have saved since Resume
 	return acc, nil
 }
 
-// restore reads the task's state from a file into an accumulator.
-func restore(t *plan.Task, acc plan.Accumulator, f *stateFile) error {
-	e := f.entry(t.Name())
-	if e == nil || e.Scored || f.Cell != t.Cell.Key || f.N != t.Cell.Data.Layout.N {
-		return fmt.Errorf("%s: %w", f.path, errDamaged)
+// restore reads the state of a key into the accumulator of a task.
+func (f Folder) restore(t *plan.Task, acc plan.Accumulator, key string) (taskState, error) {
+	it, state, err := f.stateOf(key)
+	if err != nil {
+		return state, err
 	}
-	raw, err := f.bytes(e)
+	if state.Scored || state.N != t.Cell.Data.Layout.N {
+		return state, fmt.Errorf("%s: record %s: %w", it.Where(), key, errUnusable)
+	}
+	raw, err := it.Bytes(statePart)
 	if err == nil {
 		err = acc.UnmarshalBinary(raw)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: layer %s: %w", f.path, t.Name(), err)
+		err = fmt.Errorf("%s: layer %s: %w", it.Where(), t.Name(), err)
 	}
-	return nil
+	return state, err
 }

@@ -3,15 +3,12 @@ package rundir
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/noether-ml/noether/internal/filesys"
 	"github.com/noether-ml/noether/internal/study/plan"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
@@ -86,7 +83,7 @@ func (r *Writer) appendSampleRows(ctx context.Context, out []scores.SampleRow, c
 	for _, t := range c.Tasks {
 		values, err := unpackSamples(packed[t.Name()])
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", r.Folder.Path("cells", c.Key+samplesSuffix), err)
+			return nil, fmt.Errorf("%s: %w", r.Folder.Path("cells"), err)
 		}
 		row.Layer = t.Name()
 		for _, v := range values {
@@ -128,28 +125,27 @@ func (f Folder) readSampleFiles(key string) (map[string][]measure.SampleScore, e
 	out := map[string][]measure.SampleScore{}
 	for task, files := range packed {
 		if out[task], err = unpackSamples(files); err != nil {
-			return nil, fmt.Errorf("%s: %w", f.Path("cells", key+samplesSuffix), err)
+			return nil, fmt.Errorf("%s: %w", f.Path("cells"), err)
 		}
 	}
 	return out, nil
 }
 
-// readPackedSamples does what readSampleFiles does, but returns the values as they are in the file.
-func (f Folder) readPackedSamples(key string) (packed map[string][]statisticValues, err error) {
-	path := f.Path("cells", key+samplesSuffix)
-	err = filesys.WithFile(path, func(content []byte) (err error) {
-		scanned := false
-		if packed, scanned = scanSamples(content); !scanned {
-			packed = map[string][]statisticValues{}
-			err = json.Unmarshal(content, &packed)
-		}
-		return err
-	})
-	if errors.Is(err, os.ErrNotExist) {
+// readPackedSamples does what readSampleFiles does, but returns the values as they are stored.
+func (f Folder) readPackedSamples(key string) (map[string][]statisticValues, error) {
+	if !f.cells.HasParts(key) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+	content, err := f.cellPart(key, samplesPart)
+	if content == nil || err != nil {
+		return nil, err
+	}
+	packed, scanned := scanSamples(content)
+	if !scanned {
+		packed = map[string][]statisticValues{}
+		if err := json.Unmarshal(content, &packed); err != nil {
+			return nil, fmt.Errorf("%s: record %s: %w", f.Path("cells"), key, err)
+		}
 	}
 	return packed, nil
 }

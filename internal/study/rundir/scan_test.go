@@ -3,38 +3,10 @@ package rundir
 import (
 	"bytes"
 	"encoding/json"
-	"reflect"
 	"testing"
 
 	"pgregory.net/rapid"
-
-	"github.com/noether-ml/noether/internal/study/plan"
 )
-
-// TestScanStateIndex checks that scanStateIndex reads what encoding/json reads, and refuses
-// truncated text.
-func TestScanStateIndex(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		number := rapid.IntRange(0, 1<<40)
-		want := stateIndex{Cell: rapid.StringMatching(`[0-9a-f]{24}`).Draw(t, "cell"), Shard: plan.Shard{Index: number.Draw(t, "index"), Count: number.Draw(t, "of")}, N: number.Draw(t, "n")}
-		for range rapid.IntRange(1, 3).Draw(t, "entries") {
-			want.Entries = append(want.Entries, stateEntry{Layer: rapid.StringMatching(`[a-z/ é]*`).Draw(t, "layer"), Seen: number.Draw(t, "seen"), Scored: rapid.Bool().Draw(t, "scored"),
-				Offset: int64(number.Draw(t, "offset")), Size: int64(number.Draw(t, "size")), CRC32C: rapid.StringMatching(`[0-9a-f]{8}`).Draw(t, "crc")})
-		}
-		text, err := json.Marshal(want)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got stateIndex
-		if !scanStateIndex(text, &got) || !reflect.DeepEqual(got, want) {
-			t.Fatalf("read %+v from %s", got, text)
-		}
-		if scanStateIndex(text[:rapid.IntRange(0, len(text)-1).Draw(t, "length")], &stateIndex{}) {
-			t.Fatal("truncated text is read")
-		}
-	})
-}
 
 // TestScanSamples checks that appendSamples writes what encoding/json writes, and that scanSamples
 // reads it and refuses truncated text.

@@ -3,118 +3,77 @@ package rundir
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
-	"github.com/noether-ml/noether/internal/filesys"
 	"github.com/noether-ml/noether/internal/study/plan"
 	"github.com/noether-ml/noether/scores"
 )
 
-// filesByKey maps the key of a cell (a measure for one model, data set, transformation value and
-// trial) to its files in all run folders. A shard is a part of the samples that one process
-// measures; a merge combines the run folders of all shards. The folders are listed once,
-// because listing them for each cell is slow with a thousand shards.
-type filesByKey map[string][]string
-
-// listByKey lists the files with a suffix in a subfolder of run folders. A run folder without the
-// subfolder has none.
-func listByKey(dirs []string, sub, suffix string) (filesByKey, error) {
-	out := filesByKey{}
-	for _, dir := range dirs {
-		files, err := Folder{dir}.list(sub, "", suffix)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
-		for _, file := range files {
-			out[cellKey(file)] = append(out[cellKey(file)], file)
-		}
-	}
-	return out, nil
+// shardStates are the states of the tasks of a cell in one shard, by task.
+type shardStates struct {
+	shard  plan.Shard
+	states map[string]foundState
 }
 
-// removeStates removes the states (saved running sums) of a finished cell from the run's folder:
-// the one that this run wrote (a merge writes none), and those that were there when the folder was
-// listed. To list the folder for each cell would be slow, since it holds the states of all other
-// cells.
-func (r *Writer) removeStates(c *plan.Cell) error {
-	var own string
-	var removed []string
-	if r.mergedDirs == nil {
-		own = r.Folder.state(c, r.Options.Shard)
-		removed = append(removed, own)
-	}
-	for _, file := range r.states[c.Key] {
-		if file != own && strings.HasPrefix(file, r.Folder.Path("states")+string(filepath.Separator)) {
-			removed = append(removed, file)
-		}
-	}
-	return removeAll(removed)
+// A foundState is the state of a task in one of the folders that a merge reads.
+type foundState struct {
+	folder  Folder
+	key     string
+	version uint64
 }
 
-// removeAll removes files. Files that do not exist are no error.
-func removeAll(files []string) error {
-	var errs []error
-	for _, file := range files {
-		if err := filesys.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			errs = append(errs, err)
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// shardOf returns the shard in the name of a state file, KEY.INDEXofCOUNT.bin.
-func shardOf(file string) (index, count int, ok bool) {
-	name := strings.TrimSuffix(file, ".bin")
-	first, second, found := strings.Cut(name[strings.LastIndexByte(name, '.')+1:], "of")
-	index, err := strconv.Atoi(first)
-	count, err2 := strconv.Atoi(second)
-	return index, count, len(name) < len(file) && found && err == nil && err2 == nil
-}
-
-// findStates opens the states of all shards of a cell, in order. If there are states of several
-// divisions (4 shards and 16, for example), it takes the division of which the largest fraction
-// exists. It returns a *MissingShards if shards are missing or unfinished.
-func findStates(c *plan.Cell, states filesByKey) ([]*stateFile, error) {
-	byCount := map[int]map[int]string{} // files by the number of shards, then by shard
-	for _, file := range states[c.Key] {
-		i, count, ok := shardOf(file)
-		if !ok {
-			continue
-		}
-		if byCount[count] == nil {
-			byCount[count] = map[int]string{}
-		}
-		if other := byCount[count][i]; other == "" || !holdsShard(c, other, plan.Shard{Index: i, Count: count}) {
-			byCount[count][i] = file
-		}
-	}
-	bestCount := 0
-	for _, count := range slices.Sorted(maps.Keys(byCount)) {
-		if bestCount == 0 || len(byCount[count])*bestCount > len(byCount[bestCount])*count {
-			bestCount = count
-		}
-	}
-	if bestCount == 0 {
-		return nil, missingShards(c, nil)
-	}
-	return openStates(c, byCount[bestCount], bestCount)
-}
-
-// openStates opens the given files, one for each of count shards. Shards without samples have no
-// file.
-func openStates(c *plan.Cell, files map[int]string, count int) (states []*stateFile, err error) {
-	defer func() {
-		if err != nil {
-			for _, p := range states {
-				p.Close()
+// findStates returns the states of all cells in some folders, by cell.
+func findStates(folders []Folder) map[string][]*shardStates {
+	out := map[string][]*shardStates{}
+	for _, f := range folders {
+		for _, key := range f.states.Keys() {
+			cell, name, task := splitKey(key)
+			shard, err := parseShardName(name)
+			if err != nil {
+				continue
+			}
+			version, _ := f.states.Version(key)
+			i := slices.IndexFunc(out[cell], func(s *shardStates) bool { return s.shard == shard })
+			if i < 0 {
+				i = len(out[cell])
+				out[cell] = append(out[cell], &shardStates{shard, map[string]foundState{}})
+			}
+			if old, ok := out[cell][i].states[task]; !ok || old.version < version {
+				out[cell][i].states[task] = foundState{f, key, version}
 			}
 		}
-	}()
+	}
+	return out
+}
+
+// parseShardName parses the name of a shard such as 3of16.
+func parseShardName(name string) (plan.Shard, error) {
+	return plan.ParseShard(strings.Replace(name, "of", "/", 1))
+}
+
+// completeShards returns the states of all shards of a cell, in order. If there are states of several
+// divisions (4 shards and 16, for example), it takes the division of which the largest fraction
+// exists. It returns a *MissingShards if shards are missing or unfinished.
+func (m *merger) completeShards(c *plan.Cell) ([]*shardStates, error) {
+	byCount := map[int]map[int]*shardStates{}
+	for _, s := range m.found[c.Key] {
+		if byCount[s.shard.Count] == nil {
+			byCount[s.shard.Count] = map[int]*shardStates{}
+		}
+		byCount[s.shard.Count][s.shard.Index] = s
+	}
+	count := 0
+	for _, n := range slices.Sorted(maps.Keys(byCount)) {
+		if count == 0 || len(byCount[n])*count > len(byCount[count])*n {
+			count = n
+		}
+	}
+	if count == 0 {
+		return nil, missingShards(c, nil)
+	}
+	var out []*shardStates
 	var missing []string
 	for i := 1; i <= count; i++ {
 		shard := plan.Shard{Index: i, Count: count}
@@ -122,51 +81,46 @@ func openStates(c *plan.Cell, files map[int]string, count int) (states []*stateF
 		if lo == hi {
 			continue
 		}
-		f, err := openState(files[i])
-		switch {
-		case files[i] == "" || errors.Is(err, fs.ErrNotExist):
-			missing = append(missing, fmt.Sprintf("%d/%d", i, count))
-			continue
-		case errors.Is(err, errDamaged):
+		switch s := byCount[count][i]; {
+		case m.isDamaged(c, shard):
 			missing = append(missing, fmt.Sprintf("%d/%d (damaged)", i, count))
-			continue
-		case err != nil:
-			return states, err
-		}
-		states = append(states, f)
-		if !isComplete(c, f, shard) {
+		case s == nil:
+			missing = append(missing, fmt.Sprintf("%d/%d", i, count))
+		case !s.isComplete(c, hi):
 			missing = append(missing, fmt.Sprintf("%d/%d (unfinished)", i, count))
+		default:
+			out = append(out, s)
 		}
 	}
 	if len(missing) > 0 {
-		return states, missingShards(c, missing)
+		return nil, missingShards(c, missing)
 	}
-	return states, nil
+	return out, nil
 }
 
-// holdsShard reports whether a state file holds a complete shard.
-func holdsShard(c *plan.Cell, file string, shard plan.Shard) bool {
-	f, err := openState(file)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	return isComplete(c, f, shard) && f.isIntact()
+// isComplete reports whether the states hold every task of the cell, fed up to position hi or
+// scored.
+func (s *shardStates) isComplete(c *plan.Cell, hi int) bool {
+	return !slices.ContainsFunc(c.Tasks, func(t *plan.Task) bool {
+		state, ok := s.states[t.Name()]
+		seen, scored := progressOf(state.version)
+		return !ok || !scored && seen < hi
+	})
 }
 
-// isComplete reports whether a state file holds every task (one measure at one layer, for example)
-// of the cell, after the last sample of its shard.
-func isComplete(c *plan.Cell, f *stateFile, shard plan.Shard) bool {
-	_, hi := shard.Positions(c.Data.Layout)
-	if f.Cell != c.Key || f.N != c.Data.Layout.N || f.Shard != shard {
-		return false
-	}
-	for _, t := range c.Tasks {
-		if e := f.entry(t.Name()); e == nil || !e.Scored && e.Seen < hi {
-			return false
+// isDamaged reports whether a state of a cell in a shard is damaged, and there is no other one.
+func (m *merger) isDamaged(c *plan.Cell, shard plan.Shard) bool {
+	return slices.ContainsFunc(c.Tasks, func(t *plan.Task) bool {
+		key := taskKey(c, shard, t.Name())
+		damaged := false
+		for _, f := range m.folders() {
+			if _, ok := f.states.Version(key); ok {
+				return false
+			}
+			damaged = damaged || f.states.Damaged(key)
 		}
-	}
-	return true
+		return damaged
+	})
 }
 
 func missingShards(c *plan.Cell, shards []string) *MissingShards {

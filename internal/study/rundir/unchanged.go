@@ -40,8 +40,7 @@ func (r *Writer) Unchanged() *Result {
 		return nil
 	}
 	// Failures, saved progress and checkpoints that cells share are of no use after the last cell.
-	r.Folder.clearFinished(r.Plan.Cells)
-	if r.Folder.removeShared() != nil {
+	if r.clearStates() != nil {
 		return nil
 	}
 	record := *r.before

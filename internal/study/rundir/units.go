@@ -3,21 +3,18 @@ package rundir
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
-	"os"
 
-	"github.com/noether-ml/noether/internal/atomicfile"
 	"github.com/noether-ml/noether/internal/study/plan"
+	"github.com/noether-ml/noether/internal/study/store"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
 )
 
-// unitFiles collects the scores and tuning curves of units (values of a layer, each a channel at a
-// position) of a procedure (a measure that works in steps) until its cell is written. A tuning
-// curve is the response of a unit to an input and its transformed versions. A cell is a measure for
-// one model, data set, transformation and trial. unitFiles holds the rows as Parquet, which takes
-// about a tenth of the memory of the rows.
+// unitFiles collects the scores and tuning curves of units of a procedure until its cell is written.
+// It holds the rows as Parquet, which takes about a tenth of the memory of the rows.
 type unitFiles struct {
 	writer        *Writer
 	cell          *plan.Cell
@@ -65,83 +62,69 @@ func (u *unitFiles) AddCurves(rows []measure.UnitResponse) error {
 	return nil
 }
 
-// Write writes the collected files into the run folder. Call it before the cell's record is
-// written, so that a record never lacks its files.
-func (u *unitFiles) Write() error {
-	write := func(name string, closing func() error, content *bytes.Buffer) error {
-		if err := closing(); err != nil {
-			return err
-		}
-		if err := atomicfile.Write(u.writer.Folder.Path("cells", u.cell.Key+name), content.Bytes()); err != nil {
-			return SaveError(err)
-		}
-		return nil
-	}
+// Close hands the collected tables over to the cell's record. Call it before the record is written.
+func (u *unitFiles) Close() error {
+	var parts []store.Part
 	if u.unitWriter != nil {
-		if err := write(unitsSuffix, u.unitWriter.Close, &u.units); err != nil {
+		if err := u.unitWriter.Close(); err != nil {
 			return err
 		}
+		parts = append(parts, store.Part{Name: unitsPart, Data: u.units.Bytes()})
 	}
 	if u.curveWriter != nil {
-		return write(curvesSuffix, u.curveWriter.Close, &u.curves)
-	}
-	return nil
-}
-
-const (
-	unitsSuffix  = ".units.parquet"
-	curvesSuffix = ".curves.parquet"
-)
-
-// copyFiles copies the files of the cell with a key (a hash of all that its scores depend on) and
-// the given suffixes from another run folder, in order. Missing files are skipped.
-func (f Folder) copyFiles(from Folder, key string, suffixes ...string) error {
-	for _, suffix := range suffixes {
-		raw, err := os.ReadFile(from.Path("cells", key+suffix))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
+		if err := u.curveWriter.Close(); err != nil {
 			return err
 		}
-		if err := atomicfile.Write(f.Path("cells", key+suffix), raw); err != nil {
-			return SaveError(err)
-		}
+		parts = append(parts, store.Part{Name: curvesPart, Data: u.curves.Bytes()})
 	}
+	u.writer.units[u.cell] = parts
 	return nil
 }
 
-// writeUnits writes units.parquet and curves.parquet, each if any cell has a file of such rows.
-// listed has the names of the files in the folder of the cells.
-func (r *Writer) writeUnits(listed map[string]bool) error {
-	err := joinRows(r, "units.parquet", r.cellsWith(unitsSuffix, listed), unitsSuffix, scores.NewUnitWriter, scores.ReadUnits)
+// writeUnits writes units.parquet and curves.parquet, each if any cell has such rows. cells has the
+// cells with a part, by its name.
+func (r *Writer) writeUnits(cells map[string][]*plan.Cell) error {
+	err := joinRows(r, "units.parquet", cells[unitsPart], unitsPart, scores.NewUnitWriter, scores.ReadUnits)
 	if err != nil {
 		return err
 	}
-	return joinRows(r, "curves.parquet", r.cellsWith(curvesSuffix, listed), curvesSuffix, scores.NewCurveWriter, scores.ReadCurves)
+	return joinRows(r, "curves.parquet", cells[curvesPart], curvesPart, scores.NewCurveWriter, scores.ReadCurves)
 }
 
-// joinRows writes the rows of some cells to one file of the run folder. It reads them from the
-// cells' files with the given suffix. Without cells it writes no file.
-func joinRows[T any](r *Writer, name string, cells []*plan.Cell, suffix string, open func(io.Writer) *scores.RowWriter[T], read func(io.ReaderAt, int64, func(T)) error) error {
+// joinRows writes the rows in a part of some cells to one file of the run folder. Without cells it
+// writes no file.
+func joinRows[T any](r *Writer, name string, cells []*plan.Cell, part string, open func(io.Writer) *scores.RowWriter[T], read func(io.ReaderAt, int64, func(T)) error) error {
 	if len(cells) == 0 {
 		return nil
 	}
 	return r.Folder.write(name, func(w io.Writer) error {
 		out := open(w)
 		for _, c := range cells {
+			raw, err := r.Folder.cellPart(c.Key, part)
+			if err != nil {
+				return err
+			}
 			var failed error
-			err := scores.ReadFile(r.Folder.Path("cells", c.Key+suffix), read, func(row T) {
+			err = read(bytes.NewReader(raw), int64(len(raw)), func(row T) {
 				if failed == nil {
 					failed = out.Write(row)
 				}
 			})
 			if err := errors.Join(err, failed); err != nil {
-				return err
+				return fmt.Errorf("%s: record %s: %w", r.Folder.Path("cells"), c.Key, err)
 			}
 		}
 		return out.Close()
 	})
+}
+
+// cellPart returns a part of the record of a cell, or nil if it has none.
+func (f Folder) cellPart(key, part string) ([]byte, error) {
+	it, err := f.cells.Get(key)
+	if err != nil {
+		return nil, err
+	}
+	return it.Bytes(part)
 }
 
 // optional returns err unless it says that a file does not exist.

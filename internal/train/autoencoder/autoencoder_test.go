@@ -27,8 +27,9 @@ type golden struct {
 	X, Held                     [][]float32 // patterns (inputs) for training and for validation
 	W1, W2                      [][]float32 // weights and biases after the last step
 	B1, B2                      []float32
-	Curve                       []float64                    // validation error after each epoch
-	Start                       struct{ W1, W2 [][]float32 } // weights before the first step, transposed
+	Curve                       []float64 // validation error after each epoch
+	// Weights before the first step, transposed.
+	Start struct{ W1, W2 [][]float32 }
 }
 
 func matrix(rows [][]float32) tensor.Tensor {

@@ -33,11 +33,13 @@ type Settings struct {
 	// last. With a large weight decay, which increases the reconstruction error, that is an early
 	// epoch.
 	Best           bool
-	RollbackFactor float64          // undoes epochs that increase J, see train.FitOptions; 0: none
-	RollbackByLoss bool             // undoes epochs that increase |x - y|^2, without the other terms of J
-	Patience       int              // epochs without a better reconstruction, after which training ends; 0: no limit
-	Checkpoint     train.Checkpoint // optional
-	Identity       string           // a checkpoint with another identity is an error
+	RollbackFactor float64 // undoes epochs that increase J, see train.FitOptions; 0: none
+	// Undoes epochs that increase |x - y|^2, without the other terms of J.
+	RollbackByLoss bool
+	// Epochs without a better reconstruction, after which training ends; 0: no limit.
+	Patience   int
+	Checkpoint train.Checkpoint // optional
+	Identity   string           // a checkpoint with another identity is an error
 	// AfterEpoch is called after each epoch. An error ends the training. Optional.
 	AfterEpoch func(train.Epoch) error
 	// Resumed is called once with the epochs in a checkpoint. Optional.
@@ -125,7 +127,9 @@ func fit(ctx context.Context, rt *ort.Runtime, network *onnx.Model, patterns, va
 		return nil, err
 	}
 	defer t.Close()
-	source := func(x tensor.Tensor) train.Source { return &train.Arrays{Inputs: []tensor.Tensor{x}, Target: x} }
+	source := func(x tensor.Tensor) train.Source {
+		return &train.Arrays{Inputs: []tensor.Tensor{x}, Targets: train.Targets{Target: x}}
+	}
 	epochs, err := t.Fit(ctx, source(patterns), source(validation), train.FitOptions{Epochs: s.Epochs, Batch: s.Batch, Patience: s.Patience, Seed: s.Seed,
 		RollbackFactor: s.RollbackFactor, RollbackByLoss: s.RollbackByLoss, KeepLast: !s.Best, Checkpoint: s.Checkpoint, Identity: s.Identity, AfterEpoch: s.AfterEpoch, Resumed: s.Resumed})
 	if err != nil {

@@ -22,10 +22,12 @@ type golden struct {
 	Target, Weight, Decay, Rate float64
 	Momentum                    []float32 // of each step
 	Cases                       []struct {
-		Binary          bool
-		Start, End      map[string][]float32 // weights before the first and after the last step
-		V, U            [][]float32          // images, and uniform random numbers for sampling, of each step
-		Error, Activity []float64            // reconstruction error and mean activation, of each step
+		Binary     bool
+		Start, End map[string][]float32 // weights before the first and after the last step
+		// Images, and uniform random numbers for sampling, of each step.
+		V, U [][]float32
+		// Reconstruction error and mean activation, of each step.
+		Error, Activity []float64
 	}
 }
 

@@ -14,9 +14,10 @@ import (
 
 // Settings are the settings of training a layer.
 type Settings struct {
-	Units    int     // number of groups, K: the hidden units of a group share a filter
-	Filter   int     // side of a filter in pixels; 0: 10
-	Block    int     // side of a block, a square of units of a group, at most one of which is on; 0: 2
+	Units  int // number of groups, K: the hidden units of a group share a filter
+	Filter int // side of a filter in pixels; 0: 10
+	// Side of a block, a square of units of a group, at most one of which is on; 0: 2.
+	Block    int
 	Binary   bool    // visible units are binary, images their probabilities; else Gaussian
 	Target   float64 // target mean activation of hidden units; 0: 0.005
 	Weight   float64 // of the sparsity penalty; 0: 5

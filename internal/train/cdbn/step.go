@@ -71,7 +71,8 @@ func (m *layerGraph) visible(h, w, c onnx.Value) onnx.Value {
 // probabilities q of hidden units: K x channels x f x f, for each weight of the filters.
 func (m *layerGraph) correlation(v, q onnx.Value) onnx.Value {
 	b := m.b
-	sum := b.Conv(b.Transpose(v, 1, 0, 2, 3), b.Transpose(q, 1, 0, 2, 3), "", nil) // channels x K x f x f
+	// Channels x K x f x f.
+	sum := b.Conv(b.Transpose(v, 1, 0, 2, 3), b.Transpose(q, 1, 0, 2, 3), "", nil)
 	return b.Mul(b.Transpose(sum, 1, 0, 2, 3), b.Scalar(1/float32(m.Batch*m.height*m.width)))
 }
 

@@ -53,7 +53,8 @@ func Fit(filter tensor.Tensor) (Gabor, error) {
 		return Gabor{}, fmt.Errorf("fitting a Gabor function: the filter has the energy %g", f.energy)
 	}
 	best := Gabor{Explained: math.Inf(-1)}
-	const steps, simplex = 400, 0.3 // largest number of steps; size of the first simplex, in the units of target.gabor
+	// Largest number of steps; size of the first simplex, in the units of target.gabor.
+	const steps, simplex = 400, 0.3
 	for _, start := range f.starts() {
 		problem := optimize.Problem{Func: func(p []float64) float64 { return f.error(p) }}
 		found, err := optimize.Minimize(problem, start, &optimize.Settings{MajorIterations: steps}, &optimize.NelderMead{SimplexSize: simplex})

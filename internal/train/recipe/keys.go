@@ -110,8 +110,7 @@ type segmentKeys struct {
 	stageKeys
 }
 
-// taskKeys are a further task of a segmenter, a target that it also learns to predict. A factor is
-// a known property of a sample, and the mask holds the class of each pixel.
+// taskKeys are a further task of a segmenter, a target that it also learns to predict.
 type taskKeys struct {
 	Target string  `key:"target,required" short:"true" doc:"presence (the classes that the mask has), classes, or a factor"`
 	Weight float64 `key:"weight" default:"1" min:"0" doc:"weight of its loss; that of the masks has 1"`

@@ -9,12 +9,12 @@ import (
 )
 
 // classesTarget names the classes as the target of a task. The tasks of a training file are what a
-// segmenter (a network that classifies each pixel) learns besides the masks, the classes of pixels.
+// segmenter learns besides the masks, the classes of pixels.
 const classesTarget = "classes"
 
 // target returns the target of the main loss, besides which tasks have losses of their own: "" for
-// classes, a factor (a known property of the samples), or a target that is computed from masks: the
-// masks, or presence, the classes that a mask has.
+// classes, a factor, or a target that is computed from masks: the masks, or presence, the classes
+// that a mask has.
 func (f *File) target() string {
 	if f.Target == "" && f.Network.Segment != nil {
 		return train.MaskTarget

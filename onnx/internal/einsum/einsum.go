@@ -28,7 +28,8 @@ func Read(equation string, ranks []int) (terms []string, result string, err erro
 	}
 	longest := 0 // axes of the longest ellipsis
 	for i, term := range terms {
-		elided := ranks[i] - len(strings.Replace(term, "...", "", 1)) // axes that an ellipsis stands for
+		// Axes that an ellipsis stands for.
+		elided := ranks[i] - len(strings.Replace(term, "...", "", 1))
 		if elided < 0 || elided > len(free) || elided > 0 && !strings.Contains(term, "...") {
 			return nil, "", fmt.Errorf("its equation %q does not fit operand %d, which has %d axes", equation, i, ranks[i])
 		}

@@ -10,10 +10,11 @@ import (
 // A Renaming copies nodes into another graph under names that are unused there. The tensors of their
 // subgraphs are renamed too, since names must be unique in the whole graph.
 type Renaming struct {
-	Names     map[string]string                             // new names of tensors
-	Tensor    func(name string) string                      // a new name for a tensor
-	NodeName  func(n *pb.NodeProto) *string                 // a new name for a node
-	Attribute func(a *pb.AttributeProto) *pb.AttributeProto // replaces an attribute; nil: it is left out
+	Names    map[string]string             // new names of tensors
+	Tensor   func(name string) string      // a new name for a tensor
+	NodeName func(n *pb.NodeProto) *string // a new name for a node
+	// Replaces an attribute; nil: it is left out.
+	Attribute func(a *pb.AttributeProto) *pb.AttributeProto
 }
 
 // Define returns the new name of a tensor that is added to the graph. It is the one in Names, if

@@ -19,11 +19,12 @@ const maxSteps = 1 << 12
 type recurrence struct {
 	*onnx.Builder
 	node              *pb.NodeProto
-	info              *infer.Info  // types and shapes that are known before a run
-	float             onnx.Type    // element type of the states
-	hidden, steps     int          // size of the hidden state, number of time steps
-	backward, forward bool         // directions that the node computes
-	activations       []activation // activation functions of all directions, one direction after the other
+	info              *infer.Info // types and shapes that are known before a run
+	float             onnx.Type   // element type of the states
+	hidden, steps     int         // size of the hidden state, number of time steps
+	backward, forward bool        // directions that the node computes
+	// activation functions of all directions, one direction after the other.
+	activations []activation
 }
 
 // A cell is what an operator computes at each step.
@@ -114,10 +115,11 @@ func (r recurrence) directions() int {
 // weights are the parameters of one direction. Biases and peephole are empty if the node has none.
 // The letters are those of the ONNX standard.
 type weights struct {
-	r                     onnx.Value   // recurrent weights R, transposed: hidden x (gates * hidden)
-	inputBias, hiddenBias onnx.Value   // gates * hidden
-	peephole              onnx.Value   // P, 3 * hidden: weights from an LSTM's cell state to its gates
-	activations           []activation // in the order of the defaults in cellOf
+	r                     onnx.Value // recurrent weights R, transposed: hidden x (gates * hidden)
+	inputBias, hiddenBias onnx.Value // gates * hidden
+	// P, 3 * hidden: weights from an LSTM's cell state to its gates.
+	peephole    onnx.Value
+	activations []activation // in the order of the defaults in cellOf
 }
 
 // A state is passed from one step to the next: the hidden state h and, for an LSTM, the cell state
@@ -126,7 +128,8 @@ type state struct{ h, c onnx.Value }
 
 // unroll adds the nodes and returns the outputs Y, Y_h and, for an LSTM, Y_c.
 func (r recurrence) unroll() []onnx.Value {
-	var all, last, cells []onnx.Value // of each direction: all hidden states, the last one, the last cell state
+	// Of each direction: all hidden states, the last one, the last cell state.
+	var all, last, cells []onnx.Value
 	for d := range r.directions() {
 		backward := d == 1 || !r.forward
 		states := r.run(d, backward)

@@ -11,11 +11,12 @@ import (
 // A Window describes a sliding kernel along one axis. A tap is an element of the kernel, and a
 // position is a place of the kernel, with one element of the output. Sizes are in elements.
 type Window struct {
-	Kernel, Stride, Dilation int  // number of taps, distance of two positions, distance of two taps
-	Begin, Pad               int  // padding at the beginning, and at both ends together
-	OutputPadding            int  // output_padding of a transposed convolution
-	Same                     bool // auto_pad is SAME_UPPER or SAME_LOWER: the output has size / stride positions, rounded up
-	Ceil                     bool // ceil_mode: the number of positions is rounded up
+	Kernel, Stride, Dilation int // number of taps, distance of two positions, distance of two taps
+	Begin, Pad               int // padding at the beginning, and at both ends together
+	OutputPadding            int // output_padding of a transposed convolution
+	// Auto_pad is SAME_UPPER or SAME_LOWER: the output has size / stride positions, rounded up.
+	Same bool
+	Ceil bool // ceil_mode: the number of positions is rounded up
 }
 
 // Of returns the window of a node along spatial axis i of axes, for a kernel of the given size

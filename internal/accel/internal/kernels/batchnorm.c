@@ -99,7 +99,8 @@ void batch_norm_gradient_part(void *work, size_t part) {
 	const double count = (double)b->samples * n;
 	double sum[MAX_CHANNELS] = {0}, along[MAX_CHANNELS] = {0};
 	float slope[MAX_CHANNELS], tilt[MAX_CHANNELS], shift[MAX_CHANNELS];
-	float *masked = b->masked != NULL ? b->masked : b->dx; // dx may hold masked dy until the last loop
+	// dx may hold masked dy until the last loop.
+	float *masked = b->masked != NULL ? b->masked : b->dx;
 	const float *g = b->mask != NULL ? masked : b->dy;
 	FOR_ROWS {
 		if (b->mask != NULL)

@@ -305,7 +305,8 @@ OrtStatus *ORT_API_CALL compute_conv_transpose(void *kernel, OrtKernelContext *c
 	Tensor dy, weights;
 	TRY(read_image(k, context, 0, &dy));
 	TRY(read_tensor(context, 1, &weights));
-	Tensor x = {.axes = dy.axes, .count = 1}; // the input of the convolution that this is the gradient of
+	// The input of the convolution that this is the gradient of.
+	Tensor x = {.axes = dy.axes, .count = 1};
 	TRY(transposed_shape(w, &dy, &weights, &x));
 	Problem p;
 	TRY(make_problem(k, context, &x, &weights, &p));

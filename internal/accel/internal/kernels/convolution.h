@@ -43,7 +43,8 @@ static inline void advance(Position *p, const Grid *g) {
 // at row y + top and column x + left of the copy, which has rows x columns pixels. If top or left
 // are negative, rows or columns are cropped.
 typedef struct Input {
-	const float *data; // samples x channels x height x width or, with nhwc, samples x height x width x channels
+	// Samples x channels x height x width or, with nhwc, samples x height x width x channels.
+	const float *data;
 	size_t samples, channels, height, width;
 	ptrdiff_t top, left;
 	size_t rows, columns;

@@ -116,7 +116,8 @@ func TestConvolution(t *testing.T) {
 			in, out = rapid.IntRange(16, 70).Draw(r, "in"), rapid.IntRange(16, 70).Draw(r, "out")
 		}
 		attrs := w.attrs(rapid.SampledFrom([]int{0, 8, 16}).Draw(r, "lanes"))
-		side := rapid.SampledFrom([]int{2, 4}).Draw(r, "side") // of the output tiles of Winograd's algorithm
+		// Of the output tiles of Winograd's algorithm.
+		side := rapid.SampledFrom([]int{2, 4}).Draw(r, "side")
 		attrs["side"] = side
 		size, pixels, offsets := w.size[0]*w.size[1], w.output(0)*w.output(1), w.kernel[0]*w.kernel[1]
 		results := append([]int{n, out}, w.used([2]int{w.output(0), w.output(1)})...)
@@ -151,8 +152,8 @@ func TestConvolution(t *testing.T) {
 		} {
 			terms := c.terms
 			if side == 4 {
-				// Tiles of 4 x 4 have larger rounding errors. In 3,000 draws the largest were 9.3e-6
-				// sqrt(terms), and 2.2e-6 sqrt(terms) without such tiles.
+				// Tiles of 4 x 4 have larger rounding errors. In 3,000 draws the largest were
+				// 9.3e-6 sqrt(terms), and 2.2e-6 sqrt(terms) without such tiles.
 				terms *= 50
 			}
 			got, err := run(t, c.op, attrs, 2, 1, c.in...)

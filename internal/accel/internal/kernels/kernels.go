@@ -105,8 +105,8 @@ import (
 // and 0 without these: then the operators do not run.
 func Width() int { return int(C.vector_width()) }
 
-// Load prepares the operators for an ONNX Runtime library, given its OrtApi (the table of its C
-// functions) of version 24 or later. It is called once.
+// Load prepares the operators for an ONNX Runtime library, given its OrtApi of version 24 or later.
+// It is called once.
 func Load(api unsafe.Pointer) error {
 	return failure(C.kernels_load(api))
 }

@@ -81,14 +81,16 @@ func TestConvolutionNHWC(t *testing.T) {
 					want.Data[i] = 0
 				}
 			}
-			inputs := []tensor.Tensor{toNHWC(c.in[0]), c.in[1], bias} // ConvTransposeChannelsLast ignores it
+			// ConvTransposeChannelsLast ignores it.
+			inputs := []tensor.Tensor{toNHWC(c.in[0]), c.in[1], bias}
 			if hasAddend || hasMask {
 				inputs = append(inputs, toNHWC(addend))
 			}
 			if hasMask {
 				inputs = append(inputs, toNHWC(mask))
 			}
-			for _, side := range []int{2, 4} { // of the output tiles of Winograd's algorithm; 4 is less accurate
+			// Of the output tiles of Winograd's algorithm; 4 is less accurate.
+			for _, side := range []int{2, 4} {
 				attrs := maps.Clone(attrs)
 				attrs["relu"], attrs["side"] = relu, side
 				got, err := run(t, c.nhwc, attrs, 2, outputs, inputs...)
@@ -136,7 +138,8 @@ func TestConvolutionNHWCThreads(t *testing.T) {
 				t.Fatalf("element %d is %g with one thread and %g with two", i, v, two[0].Data[i])
 			}
 		}
-		const least = 9 * 50 // the 3 x 3 positions that read pixel 20 of the first image, times output channels
+		// The 3 x 3 positions that read pixel 20 of the first image, times output channels.
+		const least = 9 * 50
 		if nans < least {
 			t.Errorf("NaN has reached %d elements, want at least %d", nans, least)
 		}

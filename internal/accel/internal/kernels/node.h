@@ -11,7 +11,8 @@ struct Kernel;
 
 // A Kind describes an operator.
 typedef struct Kind {
-	OrtCustomOp op; // ONNX Runtime's description: first, so that a pointer to it is a pointer to the Kind
+	// ONNX Runtime's description: first, so that a pointer to it is a pointer to the Kind.
+	OrtCustomOp op;
 	const char *name;
 	int inputs, required, outputs; // numbers of inputs, required inputs and outputs
 	int optional_outputs;          // whether outputs may be left out
@@ -22,10 +23,13 @@ typedef struct Kind {
 
 // A Window is the geometry of a convolution along height and width.
 typedef struct Window {
-	size_t stride[2], dilation[2], before[2], after[2], output_padding[2]; // before and after: padding
+	// before and after: padding.
+	size_t stride[2], dilation[2], before[2], after[2], output_padding[2];
 	size_t kernel[2];                                                      // of ConvKernelGradient
-	int axes;                                                              // number of axes of the attributes; 0: there are none
-	int lanes;                                                             // see the package comment
+	// Number of axes of the attributes; 0: there are none.
+	int axes;
+	// See the package comment.
+	int lanes;
 } Window;
 
 // A Kernel is a node of a graph, as ONNX Runtime calls it: not the kernel of a convolution.

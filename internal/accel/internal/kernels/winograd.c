@@ -58,7 +58,8 @@ typedef struct Chunk {
 	Grid tiles;
 	size_t first, count;                // first tile and number of tiles
 	size_t panel, panels;               // first panel and number of panels
-	size_t width;                       // of a transformed pixel: the channels, rounded up to whole vectors
+	// Of a transformed pixel: the channels, rounded up to whole vectors.
+	size_t width;
 	float *transformed, *sums;          // transformed: element x TILES x width
 	size_t transformed_stride, sums_stride;
 	float *border; // a pixel of zeros, and room for the pixels of one tile
@@ -137,7 +138,8 @@ static void read_tiles(const Convolution *c, const Chunk *k) {
 			continue;
 		}
 		list_tile(in, image, y, x, size, k->border, pixels);
-		for (ptrdiff_t j = 0; in->pitch != k->width && j < size * size; j++) { // vectors would read beyond the channels
+		// Vectors would read beyond the channels.
+		for (ptrdiff_t j = 0; in->pitch != k->width && j < size * size; j++) {
 			float *copy = k->border + (j + 1) * k->width;
 			memcpy(copy, pixels[j], in->channels * sizeof *copy);
 			memset(copy + in->channels, 0, (k->width - in->channels) * sizeof *copy);
@@ -211,7 +213,8 @@ static Blocks blocks_of(const WeightGradient *g) {
 	b.count = b.across * ceil_div(g->dy.channels, BLOCK);
 	const size_t chunks = ceil_div(b.tile_count, TILES);
 	const size_t chunks_each = ceil_div(chunks, min_size(chunks, b.count >= ENOUGH_PARTS ? 1 : ENOUGH_PARTS / b.count));
-	b.ranges = ceil_div(chunks, chunks_each); // none is empty: a part initialises its sums with its first chunk
+	// None is empty: a part initialises its sums with its first chunk.
+	b.ranges = ceil_div(chunks, chunks_each);
 	b.tiles_each = chunks_each * TILES;
 	b.stride = b.panels * GRADIENT_COLUMNS * g->mk->mr + PAD;
 	b.size = elements(g->side) * b.stride;

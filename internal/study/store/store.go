@@ -1,0 +1,518 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/noether-ml/noether/internal/filelock"
+)
+
+// ErrDamaged is the error of a record that was truncated or altered.
+var ErrDamaged = errors.New("the record is damaged")
+
+// A Store is a folder of logs. Its methods may be called concurrently.
+type Store struct {
+	dir  string
+	open func(path string) (*os.File, error)
+
+	writing sync.Mutex // held by the one goroutine that writes
+	own     *writer    // the log that this process appends to; nil if there is none
+	former  []*writer  // logs of this process that are no longer appended to
+
+	mu      sync.Mutex
+	o       Options
+	logs    map[string]*log  // by name
+	index   map[string]entry // the records that count, by key
+	damaged map[string]bool  // keys of damaged records
+	dropped map[string]uint64
+	dead    bool // a log without records that count may exist
+}
+
+// A log is a log as far as it was read.
+type log struct {
+	name string
+	scan
+	size int64 // when it was read
+	live int64 // bytes of the records that count
+	file io.ReaderAt
+}
+
+// An entry is where a record is.
+type entry struct {
+	log     *log
+	version uint64
+	span
+}
+
+// Options are those of a Store.
+type Options struct {
+	Verify bool // read the parts of records when their log is read, not only when they are asked for
+	// Name begins the names of the logs that this process writes, and Reads reports whether logs
+	// with a beginning are read; nil: all are. With thousands of processes, each need not read what
+	// all others have written.
+	Name  string
+	Reads func(name string) bool
+}
+
+// New returns the store of a folder, which need not exist. It reads nothing: Refresh does.
+func New(dir string, o Options) *Store { return newStore(dir, os.Open, o) }
+
+// In returns the store of a folder, to read only, by the files of a file system.
+func In(root *os.Root, dir string) *Store { return newStore(dir, root.Open, Options{}) }
+
+func newStore(dir string, open func(string) (*os.File, error), o Options) *Store {
+	return &Store{dir: dir, open: open, o: o, logs: map[string]*log{}, index: map[string]entry{}, damaged: map[string]bool{}, dropped: map[string]uint64{}}
+}
+
+// Read replaces Options.Reads. Logs that are read from now on are not verified.
+func (s *Store) Read(reads func(name string) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.o.Reads, s.o.Verify = reads, false
+}
+
+// suffix ends the names of logs.
+const suffix = ".log"
+
+// IsLog reports whether a file name is that of a log.
+func IsLog(name string) bool {
+	return strings.HasSuffix(name, suffix) && !strings.HasPrefix(name, ".")
+}
+
+// beginningOf returns the beginning of the name of a log; see Options.
+func beginningOf(name string) string {
+	return name[:max(0, strings.LastIndexByte(strings.TrimSuffix(name, suffix), '.'))]
+}
+
+// names returns the names of the logs in the folder, sorted. A folder that does not exist has none.
+func (s *Store) names() ([]string, error) {
+	d, err := s.open(s.dir)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ELOOP) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	all, err := d.Readdirnames(-1)
+	if errors.Is(err, syscall.ENOTDIR) {
+		return nil, nil
+	}
+	all = slices.DeleteFunc(all, func(name string) bool {
+		return !IsLog(name) || s.o.Reads != nil && !s.o.Reads(beginningOf(name))
+	})
+	slices.Sort(all)
+	return all, err
+}
+
+// Refresh reads what was added since the last call, by this process or another one.
+func (s *Store) Refresh() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.refresh()
+}
+
+func (s *Store) refresh() error {
+	for range 10 { // a log that another process moves meanwhile is read in the next round
+		names, err := s.names()
+		if err != nil {
+			return err
+		}
+		for name := range s.logs {
+			if _, there := slices.BinarySearch(names, name); !there { // its records are in another log
+				s.forget()
+				break
+			}
+		}
+		moved := false
+		for _, name := range names {
+			if err := s.read(name); errors.Is(err, fs.ErrNotExist) {
+				moved = true
+			} else if err != nil {
+				return err
+			}
+		}
+		if !moved {
+			break
+		}
+	}
+	return nil
+}
+
+// forget forgets all that was read.
+func (s *Store) forget() {
+	clear(s.logs) // their files are closed by the garbage collector: a goroutine may be reading them
+	clear(s.index)
+	clear(s.damaged)
+}
+
+// read reads what was added to a log.
+func (s *Store) read(name string) error {
+	f, err := s.open(filepath.Join(s.dir, name))
+	if errors.Is(err, syscall.ELOOP) { // a link to itself is no log
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return err
+	}
+	l := s.logs[name]
+	if l == nil {
+		l = &log{name: name}
+		s.logs[name] = l
+	} else if l.size == info.Size() {
+		return nil
+	} else if l.size > info.Size() { // its owner has cut off a failed append
+		s.forget()
+		return fs.ErrNotExist
+	}
+	found, err := scanLog(f, l.End, info.Size(), s.o.Verify, func(h head, at span) {
+		s.install(h.key, entry{l, h.version, at}, false)
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.Name(), err)
+	}
+	l.size, l.End, l.Damaged, l.Keys = info.Size(), found.End, l.Damaged+found.Damaged, append(l.Keys, found.Keys...)
+	for _, key := range found.Keys {
+		s.damaged[key] = true
+	}
+	s.dead = s.dead || l.live == 0
+	return nil
+}
+
+// install puts a record into the index, unless one of the same key counts more.
+func (s *Store) install(key string, e entry, force bool) {
+	if gone, ok := s.dropped[key]; ok && e.version <= gone {
+		return
+	}
+	if old, ok := s.index[key]; ok {
+		if old.version >= e.version && !force {
+			return
+		}
+		s.kill(old)
+	}
+	s.index[key] = e
+	e.log.live += e.end - e.data
+}
+
+// kill notes that a record no longer counts.
+func (s *Store) kill(e entry) {
+	e.log.live -= e.end - e.data
+	s.dead = s.dead || e.log.live == 0
+}
+
+// Keys returns the keys of all records, in no order.
+func (s *Store) Keys() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Keys(s.index))
+}
+
+// Version returns the version of the record of a key. Without one it returns false, and the version
+// of the record that was dropped, or 0.
+func (s *Store) Version(key string) (version uint64, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.version(key)
+}
+
+func (s *Store) version(key string) (uint64, bool) {
+	if e, ok := s.index[key]; ok {
+		return e.version, true
+	}
+	return s.dropped[key], false
+}
+
+// Drop makes the records of keys count no more, for this Store. Sweep removes logs that have no
+// others.
+func (s *Store) Drop(keys ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, key := range keys {
+		if e, ok := s.index[key]; ok {
+			s.dropped[key] = e.version
+			delete(s.index, key)
+			s.kill(e)
+		}
+	}
+}
+
+// HasParts reports whether the record of a key has parts that are not empty.
+func (s *Store) HasParts(key string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e, ok := s.index[key]
+	return ok && e.data < e.frame
+}
+
+// Damaged reports whether a log has a damaged record of a key.
+func (s *Store) Damaged(key string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.damaged[key]
+}
+
+// Damage returns an error if a log has damaged records, and nil else.
+func (s *Store) Damage() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name, l := range s.logs {
+		if l.Damaged > 0 {
+			return fmt.Errorf("%s is damaged in %d places", filepath.Join(s.dir, name), l.Damaged)
+		}
+	}
+	return nil
+}
+
+// A Log describes a log.
+type Log struct {
+	Name    string
+	Records []string // keys of the records that count
+	Damaged int      // damaged records and stretches
+	Keys    []string // of damaged records, where they are known
+	Tail    int64    // bytes after the last record, as a kill leaves them
+	InUse   bool     // another process appends to it, or may do so
+}
+
+// Logs describes the logs, sorted by name.
+func (s *Store) Logs() []Log {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	keys := map[*log][]string{}
+	for key, e := range s.index {
+		keys[e.log] = append(keys[e.log], key)
+	}
+	var out []Log
+	for _, name := range slices.Sorted(maps.Keys(s.logs)) {
+		l := s.logs[name]
+		slices.Sort(keys[l])
+		out = append(out, Log{name, keys[l], l.Damaged, l.Keys, l.size - l.End, s.inUse(name)})
+	}
+	return out
+}
+
+// inUse reports whether another process uses a log. Where the file system has no locks, nobody
+// knows, and it returns false. The caller holds s.writing.
+func (s *Store) inUse(name string) bool {
+	if s.owns(name) {
+		return false
+	}
+	held, _ := filelock.Held(filepath.Join(s.dir, name))
+	return held
+}
+
+// maxOpen is the number of logs up to which they are kept open for reading.
+const maxOpen = 256
+
+// fileOf returns the file of a log.
+func (s *Store) fileOf(l *log) (io.ReaderAt, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l.file != nil {
+		return l.file, nil
+	}
+	f, err := s.open(filepath.Join(s.dir, l.name))
+	if err != nil {
+		return nil, err
+	}
+	if len(s.logs) <= maxOpen {
+		l.file = f
+	}
+	return f, nil
+}
+
+// An Item is a record that was read. Its parts are read when they are asked for.
+type Item struct {
+	Key     string
+	Version uint64
+	Body    []byte
+	parts   []partSize
+	path    string // of the log, when the record was read
+	file    io.ReaderAt
+	span
+	small []byte // the frames, if they are small
+}
+
+// smallRecord is the size of a record up to which it is read at once.
+const smallRecord = 1 << 16
+
+// Get reads the record of a key. Without one it returns an error satisfying fs.ErrNotExist.
+func (s *Store) Get(key string) (*Item, error) {
+	for moved := false; ; moved = true {
+		s.mu.Lock()
+		e, ok := s.index[key]
+		s.mu.Unlock()
+		if !ok {
+			return nil, fmt.Errorf("%s: record %s: %w", s.dir, key, fs.ErrNotExist)
+		}
+		it, err := s.get(key, e)
+		if !errors.Is(err, fs.ErrNotExist) || moved {
+			return it, err
+		}
+		if err := s.Refresh(); err != nil { // another process has moved the log
+			return nil, err
+		}
+	}
+}
+
+func (s *Store) get(key string, e entry) (*Item, error) {
+	file, err := s.fileOf(e.log)
+	if err != nil {
+		return nil, err
+	}
+	it := &Item{Key: key, Version: e.version, path: filepath.Join(s.dir, e.log.name), file: file, span: e.span}
+	from := e.frame
+	if e.end-e.data <= smallRecord {
+		from = e.data
+	}
+	raw := make([]byte, e.end-from)
+	if err := it.read(raw, from); err != nil {
+		return nil, err
+	}
+	if from == e.data {
+		it.small = raw
+	}
+	raw = raw[e.frame-from:]
+	frame, ok := parseHeader(raw)
+	payload := raw[min(headerSize, len(raw)):]
+	h, known := parseHead(payload)
+	if !ok || !frame.matches(payload) || !known || h.key != key {
+		return nil, it.damaged()
+	}
+	it.Body, it.parts = h.body, h.parts
+	return it, nil
+}
+
+// Where returns the path of the record's log, for messages.
+func (it *Item) Where() string { return it.path }
+
+func (it *Item) damaged() error {
+	return fmt.Errorf("%s: record %s: %w", it.Where(), it.Key, ErrDamaged)
+}
+
+// Size returns the size of a part, and false if the record has no such part.
+func (it *Item) Size(part string) (int64, bool) {
+	for _, p := range it.parts {
+		if p.name == part {
+			return p.size, true
+		}
+	}
+	return 0, false
+}
+
+// Part returns a reader of a part, which verifies it, or nil if the record has no such part.
+func (it *Item) Part(name string) io.Reader {
+	at := int64(0)
+	for _, p := range it.parts {
+		if p.name == name {
+			return &partReader{it: it, at: it.data, skip: at, left: p.size}
+		}
+		at += p.size
+	}
+	return nil
+}
+
+// Record returns the record, for Put.
+func (it *Item) Record() Record {
+	out := Record{Key: it.Key, Body: it.Body}
+	for _, p := range it.parts {
+		out.Parts = append(out.Parts, Part{Name: p.name, Write: func(w io.Writer) error {
+			_, err := io.Copy(w, it.Part(p.name))
+			return err
+		}})
+	}
+	return out
+}
+
+// Bytes returns a part, or nil if the record has no such part.
+func (it *Item) Bytes(part string) ([]byte, error) {
+	size, ok := it.Size(part)
+	if !ok {
+		return nil, nil
+	}
+	out := make([]byte, size)
+	_, err := io.ReadFull(it.Part(part), out)
+	return out, err
+}
+
+// A partReader reads the data frames of a part.
+type partReader struct {
+	it         *Item
+	at         int64 // of the next frame
+	skip, left int64 // bytes of earlier parts that are left to skip, and of this one to read
+	payload    []byte
+	buffer     []byte
+}
+
+func (r *partReader) Read(p []byte) (int, error) {
+	for len(r.payload) == 0 {
+		if r.left == 0 {
+			return 0, io.EOF
+		}
+		if err := r.next(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(p, r.payload)
+	r.payload = r.payload[n:]
+	return n, nil
+}
+
+// next reads the next frame of the part.
+func (r *partReader) next() error {
+	for {
+		var head [headerSize]byte
+		if err := r.it.read(head[:], r.at); err != nil {
+			return err
+		}
+		h, ok := parseHeader(head[:])
+		end := r.at + headerSize + h.size
+		if !ok || h.record || end > r.it.frame {
+			return r.it.damaged()
+		}
+		if r.skip > 0 {
+			r.at, r.skip = end, r.skip-h.size
+			continue
+		}
+		r.buffer = slices.Grow(r.buffer[:0], int(h.size))[:h.size]
+		if err := r.it.read(r.buffer, r.at+headerSize); err != nil {
+			return err
+		}
+		r.payload, r.at, r.left = r.buffer, end, r.left-h.size
+		if r.left < 0 || r.skip < 0 || !h.matches(r.payload) {
+			return r.it.damaged()
+		}
+		return nil
+	}
+}
+
+// read reads from the record's log.
+func (it *Item) read(p []byte, at int64) error {
+	if it.small != nil {
+		copy(p, it.small[min(at-it.data, int64(len(it.small))):])
+		return nil
+	}
+	n, err := it.file.ReadAt(p, at)
+	switch {
+	case n == len(p):
+		return nil
+	case errors.Is(err, io.EOF):
+		return it.damaged()
+	}
+	return err
+}
