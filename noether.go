@@ -23,7 +23,7 @@ import (
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/engine/ort"
-	"github.com/noether-ml/noether/internal/linalg"
+	"github.com/noether-ml/noether/internal/blas"
 	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/internal/model"
 	"github.com/noether-ml/noether/internal/model/preprocessing"
@@ -145,12 +145,12 @@ func Run(ctx context.Context, s *Study, folder string, o RunOptions) ([]scores.R
 var libraries struct {
 	once sync.Once
 	rt   *ort.Runtime
-	blas linalg.Backend
+	blas blas.Backend
 	err  error
 }
 
 // library loads ONNX Runtime and a fast BLAS, once for the process.
-func library() (*ort.Runtime, *linalg.Backend, error) {
+func library() (*ort.Runtime, *blas.Backend, error) {
 	l := &libraries
 	l.once.Do(func() {
 		path, _, err := ort.Find("")
@@ -159,7 +159,7 @@ func library() (*ort.Runtime, *linalg.Backend, error) {
 			return
 		}
 		l.rt, l.err = ort.Load(path)
-		l.blas = linalg.LoadBackend()
+		l.blas = blas.Load()
 	})
 	return l.rt, &l.blas, l.err
 }

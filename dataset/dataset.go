@@ -40,11 +40,12 @@ package dataset
 import (
 	"context"
 
+	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/tensor"
 )
 
 // NoLabel is the label of a sample that has none.
-const NoLabel = -1
+const NoLabel = measure.NoLabel
 
 // A Sample is one input of a model with its label and factors.
 type Sample struct {

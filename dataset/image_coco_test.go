@@ -75,13 +75,13 @@ func TestCOCO(t *testing.T) {
 	}
 	for name, f := range map[string]struct {
 		frame Frame
-		want  Object  // box: left, top, right, bottom as fractions of the frame; area; class; crowd
+		want  Object
 		area  float64 // pixels of the stored image that the frame shows
 	}{
-		"unchanged": {Frame{}, Object{0.25, 0.25, 0.75, 0.75, 120.5, 1, false}, 800},
-		"stretched": {Frame{Height: 30, Width: 30}, Object{0.25, 0.25, 0.75, 0.75, 120.5, 1, false}, 800},
+		"unchanged": {Frame{}, Object{Left: 0.25, Top: 0.25, Right: 0.75, Bottom: 0.75, Area: 120.5, Class: 1}, 800},
+		"stretched": {Frame{Height: 30, Width: 30}, Object{Left: 0.25, Top: 0.25, Right: 0.75, Bottom: 0.75, Area: 120.5, Class: 1}, 800},
 		// The middle square of 20 x 20 pixels.
-		"cropped": {Frame{Resize: 10, Height: 10, Width: 10}, Object{0, 0.25, 1, 0.75, 120.5, 1, false}, 400},
+		"cropped": {Frame{Resize: 10, Height: 10, Width: 10}, Object{Left: 0, Top: 0.25, Right: 1, Bottom: 0.75, Area: 120.5, Class: 1}, 400},
 	} {
 		s, err := c.At(ctx, 1, f.frame)
 		if err != nil {

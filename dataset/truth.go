@@ -11,27 +11,15 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/noether-ml/noether/measure/decoded"
 	"github.com/noether-ml/noether/tensor"
 )
 
 // A Truth is the annotation of an image: objects with their boxes, or the class of each pixel.
-type Truth struct {
-	Objects []Object // nil without boxes
-	// Area is the area of the framed image in pixels of the image file, like Object.Area: 640 x 480
-	// if an image of that size is resized without cropping. Boxes need it; it may be 0 with a Mask.
-	Area float64
-	// Mask holds the class of each pixel of the framed image, height x width; -1: no class. It is
-	// empty without masks.
-	Mask tensor.Tensor
-}
+type Truth = decoded.Truth
 
 // An Object is a labelled box.
-type Object struct {
-	Left, Top, Right, Bottom float64 // fractions of the framed image; outside [0, 1] if cropped off
-	Area                     float64 // of the object, in pixels of the image file
-	Class                    int     // index into the classes that TruthClasses returns
-	Crowd                    bool    // a group of objects: any number of predicted boxes may match
-}
+type Object = decoded.Object
 
 // A TruthClass is a class of objects or pixels.
 type TruthClass struct {

@@ -96,13 +96,19 @@ func packageName(folder string) string {
 // commands and what only they import come last.
 var order = strings.Fields(`
 	tensor
+	measure/decoded
+	measure
 	engine engine/enginetest
 	internal/seed internal/filesys internal/filelock internal/tempfolder internal/unsaved internal/atomicfile internal/powerloss internal/state internal/plainjson internal/spelling internal/machine internal/chroma internal/dynlib internal/turbojpeg internal/webp internal/gpu internal/gpu/gputest
 	internal/study/store
 	internal/quickselect internal/plural internal/webguard internal/browse internal/mlflow internal/testdata
 	internal/checksum internal/config internal/hubtest internal/fetch/uri internal/fetch internal/contactsheet internal/checkpoint
-	internal/linalg
-	internal/audio
+	internal/linalg internal/blas internal/simd internal/simd/avx
+	internal/audio internal/pooling
+
+	measure/resample
+	measure/paired measure/internal/action
+	measure/seis measure/similarity measure/distance measure/equivariance measure/latent measure/prediction measure/dense measure/measuretest
 
 	onnx/pb onnx/internal/einsum onnx/internal/pbutil
 	onnx
@@ -124,15 +130,12 @@ var order = strings.Fields(`
 	internal/model/logmel internal/model/output internal/model/preprocessing
 	internal/model internal/model/modeltest
 
-	measure
-	measure/resample
+	internal/reduction
 	internal/features
-	measure/paired measure/internal/action
-	measure/seis measure/similarity measure/distance measure/equivariance measure/latent measure/prediction measure/dense
 
 	internal/train internal/train/autoencoder internal/train/cdbn internal/train/filters
 	internal/invert
-	internal/procedure measure/measuretest
+	internal/procedure internal/procedure/proceduretest
 	internal/procedure/firing internal/procedure/lie internal/procedure/probe internal/procedure/stir internal/procedure/stitching internal/procedure/robust
 
 	scores scores/correlation
@@ -196,7 +199,7 @@ var without = map[string][]string{
 	"engine":         {"onnx", "onnx/", "dataset", "engine/"},
 	"internal/model": {"engine/ort", "internal/accel", "github.com/yalue/onnxruntime_go"},
 	"internal/study/spec": {"engine/", "internal/accel", "internal/model", "internal/procedure", "internal/procedure/", "internal/train", "internal/train/",
-		"internal/fetch", "internal/catalog", "measure/", "github.com/yalue/onnxruntime_go", "gocloud.dev/"},
+		"internal/fetch", "internal/catalog", "measure/paired", "measure/seis", "measure/similarity", "measure/distance", "measure/equivariance", "measure/latent", "measure/prediction", "measure/dense", "github.com/yalue/onnxruntime_go", "gocloud.dev/"},
 }
 
 func TestPackagesAreWithout(t *testing.T) {
@@ -231,4 +234,39 @@ func dependencies(all map[string]*goPackage, name string) map[string]string {
 	}
 	add(name)
 	return found
+}
+
+// pure lists what measures may depend on beside the standard library: themselves, linear algebra,
+// statistics, and helpers that know no file, graph, engine, cloud or cgo. A slash at the end stands
+// for all packages beneath a folder or module.
+var pure = []string{"measure", "measure/", "tensor", "internal/linalg", "internal/simd", "internal/pooling", "internal/quickselect", "internal/seed", "internal/state",
+	"gonum.org/v1/gonum/", "golang.org/x/sync/", "pgregory.net/rapid"}
+
+// impure lists packages of the standard library with which a measure would open files, connections
+// or programs, or call C.
+var impure = []string{"C", "os", "os/exec", "net", "net/http", "plugin", "path/filepath", "syscall"}
+
+func TestMeasuresArePure(t *testing.T) {
+	t.Parallel()
+	all := packages(t)
+	measures := 0
+	for name := range all {
+		if name != "measure" && !strings.HasPrefix(name, "measure/") {
+			continue
+		}
+		measures++
+		for dependency, by := range dependencies(all, name) {
+			first, _, _ := strings.Cut(dependency, "/")
+			standard := all[dependency] == nil && !strings.Contains(first, ".")
+			allowed := slices.ContainsFunc(pure, func(p string) bool {
+				return dependency == p || strings.HasSuffix(p, "/") && strings.HasPrefix(dependency, p)
+			})
+			if standard && slices.Contains(impure, dependency) || !standard && !allowed {
+				t.Errorf("%s depends on %s, which %s imports: let the caller give the measure what it needs", name, dependency, by)
+			}
+		}
+	}
+	if measures < 10 {
+		t.Fatalf("only %d packages of measures were found", measures)
+	}
 }

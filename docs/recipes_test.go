@@ -20,7 +20,7 @@ func TestPackagesOfMeasuresAreRegistered(t *testing.T) {
 	t.Parallel()
 	all := packages(t)
 	// Packages that hold no measure.
-	helpers := []string{"measure/resample", "measure/paired", "measure/measuretest"}
+	helpers := []string{"measure/decoded", "measure/resample", "measure/paired", "measure/measuretest"}
 	for name := range all {
 		if !strings.HasPrefix(name, "measure/") || strings.Contains(name, "/internal") || slices.Contains(helpers, name) {
 			continue

@@ -49,7 +49,7 @@ type Grid struct {
 type PairBatch struct {
 	Place []int           // positions of the samples in the layout's order
 	Index []int           // indices of the samples in the data set
-	Label []int           // labels; dataset.NoLabel: none
+	Label []int           // labels; NoLabel: none
 	A     []tensor.Tensor // for each of Grid.A: b x ...
 	B     []tensor.Tensor // for each of Grid.B: b x ...
 }

@@ -36,11 +36,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 
-	"github.com/noether-ml/noether/dataset"
-	"github.com/noether-ml/noether/internal/model/output"
+	"github.com/noether-ml/noether/measure/decoded"
 	"github.com/noether-ml/noether/tensor"
-	"github.com/noether-ml/noether/transform"
 )
 
 // A Method is a Measure, a Comparison or a procedure.Procedure with its settings: an entry under
@@ -102,6 +101,9 @@ type Needs struct {
 	OtherModel bool
 }
 
+// NoLabel is the label of a sample that has none.
+const NoLabel = -1
+
 // A Site specifies what an accumulator measures: a layer of a model on some data under some
 // transformation.
 type Site struct {
@@ -111,14 +113,15 @@ type Site struct {
 	// prediction has len(Classes) values. Nil: the model has no class scores.
 	Classes []string
 	// Output describes the decoded output, which the activations are for Needs.Decoded; else nil.
-	Output *output.Format
+	Output *decoded.Format
 	// Truth describes the labelled boxes or masks, for Needs.Truth.
 	Truth Truth
 	// PerSample reports whether the parameter of the transformation is drawn separately for each
 	// sample.
 	PerSample bool
-	// Transform is the transformation T; nil: there is none, or the data are pairs of x and T(x).
-	Transform transform.Transform
+	// Motion draws what the transformation T does to positions; nil: there is no T, or the data are
+	// pairs of x and T(x), so that it is not known.
+	Motion func(r *rand.Rand) Motion
 	// KeepSamples asks for per-sample values (samples: true); see Sampler.
 	KeepSamples bool
 	// KeepBelow limits the per-sample values that are stored to samples whose place (see Layout) is
@@ -196,7 +199,7 @@ func (l Layout) Group(place int) int { return place / l.Block % l.Groups }
 type Batch struct {
 	Place []int // positions of the samples in the layout's order
 	Index []int // indices of the samples in the data set
-	Label []int // labels; dataset.NoLabel: none
+	Label []int // labels; NoLabel: none
 	// Clean holds the activations on x, b x Layer.Shape. For Needs.Prediction it holds natural
 	// logarithms of probabilities, b x classes; for Needs.Decoded, b x Site.Output.Shape().
 	Clean tensor.Tensor
@@ -206,12 +209,11 @@ type Batch struct {
 	// Reduced holds the values of a Reduction, b x Width, in place of Clean and Transformed, which
 	// are empty then; usually it is empty. The samples of each block are in one batch.
 	Reduced tensor.Tensor
-	// Truth holds, for Needs.Truth, the labelled boxes or masks in the frame of the model: the part
-	// of the image that the model gets.
-	Truth []*dataset.Truth
-	// Ops holds T for each sample, with the parameters that were drawn for it. It is empty if there
-	// is no Site.Transform.
-	Ops []transform.Op
+	// Truth holds, for Needs.Truth, the labelled boxes or masks.
+	Truth []*decoded.Truth
+	// Motions holds, for each sample, what T with the parameters drawn for it does to positions. It
+	// is empty if there is no Site.Motion.
+	Motions []Motion
 }
 
 // An Accumulator accumulates sufficient statistics. Update and Merge may be called in any order in

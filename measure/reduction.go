@@ -1,15 +1,10 @@
 package measure
 
-import (
-	"errors"
-
-	"github.com/noether-ml/noether/onnx"
-)
+import "errors"
 
 // A Reducer is a Measure whose accumulators also take, in place of the activations of a layer, a
-// few values of each sample that the engine (ONNX Runtime) computes from them in the graph of the
-// model. On a graphics processor the activations then need not be copied to the CPU, which takes
-// longer than to compute them.
+// few sums over them that the engine computes. On a graphics processor the activations then need not
+// be copied to the CPU, which takes longer than to compute them.
 type Reducer interface {
 	Measure
 	// Reduction returns what the engine computes for an accumulator of the site, or nil if the
@@ -17,15 +12,39 @@ type Reducer interface {
 	Reduction(s Site) *Reduction
 }
 
-// A Reduction is a function of the clean (not transformed) and the transformed activations of the
-// samples of a batch, as part of a graph.
+// A Reduction lists the values of each sample that take the place of a layer's activations.
 type Reduction struct {
-	Name  string // Reductions of a layer with the same name are the same
-	Width int    // number of values for each sample
-	// Build adds the function to a graph and returns its result, b x Width. clean and transformed
-	// are b x the shape of the layer, and partners, b indices of type int32, is Layout.Partners.
-	Build func(b *onnx.Builder, clean, transformed, partners onnx.Value) onnx.Value
+	Sums []Sum
+	// Means asks for the means over the positions of z, and then those of z' (see package pooling),
+	// after the sums.
+	Means bool
+	Width int // number of values of each sample
 }
+
+// A Sum is a sum over the values of a layer for one sample, in float32.
+type Sum struct {
+	Of Operand
+	// Absolute asks for the sum of absolute values, else of squares.
+	Absolute bool
+	// Directions divides z and z' by their lengths first. A vector whose sum of squares is below
+	// LeastSquares is divided by the square root of that.
+	Directions bool
+}
+
+// An Operand is what a Sum adds up. z are the clean activations of a sample, z' the transformed ones.
+type Operand int
+
+// The operands.
+const (
+	OfClean              Operand = iota // z
+	OfTransformed                       // z'
+	OfDifference                        // z - z'
+	OfShuffledDifference                // z of the partner (see Layout.Partners), minus z'
+)
+
+// LeastSquares is the smallest sum of squares of float32 numbers whose precision does not suffer
+// from those below 1e-38, which underflow.
+const LeastSquares = 1e-22
 
 // ErrNeedsActivations is returned by Update if the values of a Reduction do not suffice for a
 // sample. The scores then have to be computed from the activations.

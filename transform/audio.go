@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/noether-ml/noether/internal/audio"
+	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -143,9 +144,9 @@ func (o filterOp) Parameter() float64     { return o.hz }
 func (o reverbOp) Parameter() float64     { return o.rt60 }
 
 // PointMap is not known: time is stretched, then cropped or padded.
-func (o stretchOp) PointMap(h, w int) (PointMap, bool) { return PointMap{}, false }
-func (o stretchOp) CropPosition() float64              { return o.position }
-func (o reverbOp) rejectedDraws() int                  { return o.rejected }
+func (o stretchOp) PointMap(h, w int) (measure.PointMap, bool) { return measure.PointMap{}, false }
+func (o stretchOp) CropPosition() float64                      { return o.position }
+func (o reverbOp) rejectedDraws() int                          { return o.rejected }
 
 // Renew returns the Op with the same parameter, but a new crop position or new noise, for another
 // sample.

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -154,14 +155,11 @@ func (o affineOp) quarterTurn(h, w int) strided {
 	return strided{start: 0, down: w, right: 1}
 }
 
-// A matrix maps a point of the result to the point of the source that it is read from, both in
-// pixels to the right and down from the centre: x' = a x + b y + c, y' = d x + e y + f.
-type matrix struct{ a, b, c, d, e, f float64 }
-
-// inverse returns the inverse of the map of Affine for an image of h x w, as torchvision's
+// inverse returns the map from a point of the result to the point of an h x w source that it is
+// read from, both in pixels from the centre, as torchvision's
 // _get_inverse_affine_matrix computes it. In the code (a b; c d) is the product of rotation and
 // shears, with determinant 1.
-func (o affineOp) inverse(h, w int) matrix {
+func (o affineOp) inverse(h, w int) measure.Affine {
 	_, cosShear := sincos(o.shearY)
 	sinX, cosX := sincos(o.shearX)
 	tanX := sinX / cosX
@@ -169,10 +167,10 @@ func (o affineOp) inverse(h, w int) matrix {
 	sinY, cosY := sincos(-o.angle - o.shearY)
 	a, b := cosY/cosShear, -cosY*tanX/cosShear-sin
 	c, d := sinY/cosShear, -sinY*tanX/cosShear+cos
-	m := matrix{a: d / o.scale, b: -b / o.scale, d: -c / o.scale, e: a / o.scale}
+	m := measure.Affine{A: d / o.scale, B: -b / o.scale, D: -c / o.scale, E: a / o.scale}
 	x, y := pixels(o.x, w), pixels(o.y, h)
-	m.c = -(m.a*x + m.b*y)
-	m.f = -(m.d*x + m.e*y)
+	m.C = -(m.A*x + m.B*y)
+	m.F = -(m.D*x + m.E*y)
 	return m
 }
 

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -57,5 +58,5 @@ func (o shiftOp) Apply(dst, src tensor.Tensor) {
 	o.at(h, w).Apply(dst, src)
 }
 
-// PointMap implements pointMapper: it returns from where each position of the result is read.
-func (o shiftOp) PointMap(h, w int) (PointMap, bool) { return o.at(h, w).PointMap(h, w) }
+// PointMap implements measure.Motion: it returns from where each position of the result is read.
+func (o shiftOp) PointMap(h, w int) (measure.PointMap, bool) { return o.at(h, w).PointMap(h, w) }

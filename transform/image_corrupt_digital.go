@@ -3,6 +3,8 @@ package transform
 import (
 	"math"
 	"math/rand/v2"
+
+	"github.com/noether-ml/noether/measure"
 )
 
 // The functions of this file are corruptions of ImageNet-C. Each changes an image p, a canvas of c
@@ -57,7 +59,7 @@ func elastic(p canvas, s settings, r *rand.Rand) {
 	}
 	if m, ok := affineThrough(to, from); ok { // from the result to the source
 		p.remap(func(y, x float64) (float64, float64) {
-			return m.d*x + m.e*y + m.f, m.a*x + m.b*y + m.c
+			return m.D*x + m.E*y + m.F, m.A*x + m.B*y + m.C
 		}, reflect101)
 	}
 	dx, dy := displacements(p, sigma, length, r), displacements(p, sigma, length, r)
@@ -82,9 +84,9 @@ func displacements(p canvas, sigma, length float64, r *rand.Rand) []float32 {
 }
 
 // affineThrough returns the affine map that takes the three points of from to those of to. Points
-// are (x, y). m maps (x, y) to (a x + b y + c, d x + e y + f) and refers to their origin, not to
+// are (x, y). m maps (x, y) to another point and refers to their origin, not to
 // the centre of an image. ok is false if the points of from are collinear.
-func affineThrough(from, to [3][2]float64) (m matrix, ok bool) {
+func affineThrough(from, to [3][2]float64) (m measure.Affine, ok bool) {
 	x0, y0 := from[0][0], from[0][1]
 	ux, uy, vx, vy := from[1][0]-x0, from[1][1]-y0, from[2][0]-x0, from[2][1]-y0
 	det := ux*vy - uy*vx
@@ -96,8 +98,8 @@ func affineThrough(from, to [3][2]float64) (m matrix, ok bool) {
 		a, b = (du*vy-dv*uy)/det, (dv*ux-du*vx)/det
 		return a, b, to[0][k] - a*x0 - b*y0
 	}
-	m.a, m.b, m.c = solve(0)
-	m.d, m.e, m.f = solve(1)
+	m.A, m.B, m.C = solve(0)
+	m.D, m.E, m.F = solve(1)
 	return m, true
 }
 

@@ -3,6 +3,7 @@ package transform
 import (
 	"math"
 
+	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -43,17 +44,17 @@ type stencil struct {
 	bias   float32 // the constant
 }
 
-// warp writes to each pixel of dst the value of src at the point that m maps the pixel to: (a x + b
-// y + c, d x + e y + f), in pixels from the centre of the image.
-func (s Sampling) warp(dst, src tensor.Tensor, m matrix) {
+// warp writes to each pixel of dst the value of src at the point that m maps the pixel to: in pixels
+// from the centre of the image.
+func (s Sampling) warp(dst, src tensor.Tensor, m measure.Affine) {
 	_, h, w := dims(dst, src)
 	cx, cy := float64(w-1)/2, float64(h-1)/2
 	resample(dst, src, func(row []stencil, i int) {
 		y := float64(i) - cy
-		x0, y0 := m.b*y+m.c+cx, m.e*y+m.f+cy // constant along the row
+		x0, y0 := m.B*y+m.C+cx, m.E*y+m.F+cy // constant along the row
 		for j := range row {
 			x := float64(j) - cx
-			s.set(&row[j], m.a*x+x0, m.d*x+y0, h, w)
+			s.set(&row[j], m.A*x+x0, m.D*x+y0, h, w)
 		}
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -119,7 +120,7 @@ func (o augmentOp) Describe() string {
 	return fmt.Sprintf("%s %.3g", augmentations[o.change].name, o.strength())
 }
 
-func (o augmentOp) PointMap(h, w int) (PointMap, bool) { return PointMapOf(o.op(h, w), h, w) }
+func (o augmentOp) PointMap(h, w int) (measure.PointMap, bool) { return PointMapOf(o.op(h, w), h, w) }
 
 // A pixelShift reads each pixel from a position right pixels to the right and down pixels below.
 // Pixels outside the image are black.
@@ -139,11 +140,11 @@ func (o pixelShift) Apply(dst, src tensor.Tensor) {
 	}
 }
 
-// PointMap implements pointMapper.
-func (o pixelShift) PointMap(h, w int) (PointMap, bool) {
-	p := fixedPointMap(h, w)
+// PointMap implements measure.Motion.
+func (o pixelShift) PointMap(h, w int) (measure.PointMap, bool) {
+	p := measure.StillPoints(h, w)
 	p.Nearest = true
-	p.m.c, p.m.f = float64(o.right), float64(o.down)
+	p.Affine.C, p.Affine.F = float64(o.right), float64(o.down)
 	return p, true
 }
 

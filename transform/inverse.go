@@ -52,17 +52,7 @@ func (o inverseOp) Apply(dst, src tensor.Tensor) {
 	}
 	// warp takes the map from a point of dst to the point of src. For the forward Op it is
 	// forward.inverse, so for its inverse it is the inverse of that.
-	o.forward.warp(dst, src, o.forward.inverse(h, w).inverse())
+	o.forward.warp(dst, src, o.forward.inverse(h, w).Inverse())
 }
 
 func (o inverseOp) Inverse() (Op, bool) { return o.forward, true }
-
-// inverse returns the inverse map. m, which is x' = a x + b y + c, y' = d x + e y + f, must not be
-// singular.
-func (m matrix) inverse() matrix {
-	det := m.a*m.e - m.b*m.d
-	r := matrix{a: m.e / det, b: -m.b / det, d: -m.d / det, e: m.a / det}
-	r.c = -(r.a*m.c + r.b*m.f)
-	r.f = -(r.d*m.c + r.e*m.f)
-	return r
-}

@@ -87,7 +87,7 @@ func TestPointMap(t *testing.T) {
 			t.Fatalf("%+v has no inverse", op)
 		}
 		// x, y of the result is read from a x + b y + c, d x + e y + f; m holds the coefficients.
-		if again, _ := inverse.Inverse(); math.Abs(again.m.a-p.m.a)+math.Abs(again.m.c-p.m.c)+math.Abs(again.m.f-p.m.f) > 1e-9 {
+		if again, _ := inverse.Inverse(); math.Abs(again.Affine.A-p.Affine.A)+math.Abs(again.Affine.C-p.Affine.C)+math.Abs(again.Affine.F-p.Affine.F) > 1e-9 {
 			t.Fatalf("the inverse of the inverse is %+v, not %+v", again, p)
 		}
 	})
@@ -139,7 +139,7 @@ func TestTurn(t *testing.T) {
 		}
 	}
 	for want, tr := range map[bool]Transform{true: Sequence{Grayscale{}, Rotate{}}, false: Sequence{Grayscale{}, Identity{}}} {
-		if MovesPositions(tr.Draw(nil)) != want {
+		if (MotionOf(tr.Draw(nil)) != nil) != want {
 			t.Errorf("%+v moves positions: %v", tr, !want)
 		}
 	}

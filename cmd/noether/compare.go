@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/noether-ml/noether/dataset"
-	"github.com/noether-ml/noether/internal/linalg"
+	"github.com/noether-ml/noether/internal/blas"
 	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/seis"
@@ -69,8 +69,8 @@ all of them: --measure all. With --measure seis, the second array is the same la
 			if len(pairs) == 0 {
 				return usagef(c, "compare takes pairs of arrays, or one .npz file with two or more")
 			}
-			if blas := linalg.LoadBackend(); blas.Hint != "" {
-				note("no fast BLAS was found: " + blas.Hint)
+			if library := blas.Load(); library.Hint != "" {
+				note("no fast BLAS was found: " + library.Hint)
 			}
 			var cells []scores.Cell // the statistics of one pair of arrays each
 			for _, p := range pairs {

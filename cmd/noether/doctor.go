@@ -10,8 +10,8 @@ import (
 
 	"github.com/noether-ml/noether/engine/ort"
 	"github.com/noether-ml/noether/internal/accel"
+	"github.com/noether-ml/noether/internal/blas"
 	"github.com/noether-ml/noether/internal/catalog"
-	"github.com/noether-ml/noether/internal/linalg"
 	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/internal/train/recipe"
 	"github.com/noether-ml/noether/internal/turbojpeg"
@@ -117,11 +117,11 @@ func examineAcceleration(engine *engineFlags) component {
 }
 
 func examineBLAS() component {
-	blas := linalg.LoadBackend()
-	if blas.Hint != "" {
-		return component{What: "BLAS", Install: strings.TrimSpace(blas.Hint + " (without it, linear algebra is several times slower) " + blas.Problem)}
+	library := blas.Load()
+	if library.Hint != "" {
+		return component{What: "BLAS", Install: strings.TrimSpace(library.Hint + " (without it, linear algebra is several times slower) " + library.Problem)}
 	}
-	return component{What: "BLAS", Found: strings.TrimSpace(blas.String() + " " + blas.Version)}
+	return component{What: "BLAS", Found: strings.TrimSpace(library.String() + " " + library.Version)}
 }
 
 func examineJPEG() component {

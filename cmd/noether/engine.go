@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/noether-ml/noether/engine/ort"
-	"github.com/noether-ml/noether/internal/linalg"
+	"github.com/noether-ml/noether/internal/blas"
 	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/internal/study"
 	"github.com/noether-ml/noether/internal/turbojpeg"
@@ -54,14 +54,14 @@ func (e *engineFlags) open() (study.Options, error) {
 	if err != nil {
 		return study.Options{}, err
 	}
-	blas := linalg.LoadBackend()
-	blas.SetThreads(o.Threads)
-	if blas.Hint != "" {
-		note("no fast BLAS was found, so most linear algebra is computed in plain Go, several times slower: " + blas.Hint)
+	library := blas.Load()
+	library.SetThreads(o.Threads)
+	if library.Hint != "" {
+		note("no fast BLAS was found, so most linear algebra is computed in plain Go, several times slower: " + library.Hint)
 	}
 	device := ort.DeviceOf(o.Device)
-	o.BLAS, o.Version, o.Warn, o.Memory = &blas, version(), note, machine.MemoryLimit()
-	o.Record = scores.EngineRecord{ONNXRuntime: o.Runtime.Version(), Device: device.Name, Adapter: device.Adapter.Name, BLAS: blas.String(), JPEG: jpegDecoder(), Threads: o.Threads,
+	o.BLAS, o.Version, o.Warn, o.Memory = &library, version(), note, machine.MemoryLimit()
+	o.Record = scores.EngineRecord{ONNXRuntime: o.Runtime.Version(), Device: device.Name, Adapter: device.Adapter.Name, BLAS: library.String(), JPEG: jpegDecoder(), Threads: o.Threads,
 		Machine: runtime.GOOS + "/" + runtime.GOARCH}
 	return o, nil
 }

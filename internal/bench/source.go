@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/noether-ml/noether/internal/linalg"
+	"github.com/noether-ml/noether/internal/blas"
 	"github.com/noether-ml/noether/internal/tempfolder"
 )
 
@@ -33,7 +33,7 @@ func newRunner() (*runner, error) {
 	if data == "" {
 		return nil, fmt.Errorf("set NOETHER_TESTDATA to the folder of test data")
 	}
-	linalg.LoadBackend() // sets OPENBLAS_CORETYPE, so that NumPy takes the same kernels as Noether
+	blas.Load() // sets OPENBLAS_CORETYPE, so that NumPy takes the same kernels as Noether
 	work, remove, err := tempfolder.New("bench")
 	return &runner{work: work, remove: remove, data: data, peers: os.Getenv("PEERS"), built: map[string]bool{}}, err
 }

@@ -77,7 +77,7 @@ func equivarianceError(t *testing.T, clean, turned tensor.Tensor) (largest float
 	}
 	turn := transform.Rotate{Angle: transform.Fixed(90)}.Draw(nil) // nil: nothing is drawn at random
 	for i := range clean.Shape[0] {
-		e, err := equivariance.Between(maps, turn, equivariance.Settings{}, clean.At(i).Data, turned.At(i).Data)
+		e, err := equivariance.Between(maps, transform.MotionOf(turn), equivariance.Settings{}, clean.At(i).Data, turned.At(i).Data)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,7 +9,7 @@
 // one row a sample. Its file has a checksum: a damaged table is computed again.
 //
 //	store, err := features.Default()
-//	request := features.Request{Model: m, Layers: m.Layers(), Pool: features.Mean, ...}
+//	request := features.Request{Model: m, Layers: m.Layers(), Pool: pooling.Mean, ...}
 //	tables, err := store.Layers(ctx, request)
 //	err = tables[0].Row(z, 17) // z: d numbers, the vector of the 18th sample
 //

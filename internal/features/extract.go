@@ -7,6 +7,7 @@ import (
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/model"
+	"github.com/noether-ml/noether/internal/pooling"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/tensor"
 	"github.com/noether-ml/noether/transform"
@@ -19,7 +20,7 @@ type Request struct {
 	Identity string // identifies the model with all its settings; "": its SHA-256
 	Engine   string // version and device of the inference engine
 	Layers   []tensor.Layer
-	Pool     Pooling
+	Pool     pooling.Kind
 
 	Data string // fingerprint (hash) of the samples
 	N    int    // number of samples
@@ -110,7 +111,7 @@ func (s *Store) extract(ctx context.Context, r *Request, indices []int) error {
 			return err
 		}
 		e.layers, keys = append(e.layers, r.Layers[i]), append(keys, key)
-		e.pools = append(e.pools, newPool(r.Pool, r.Layers[i]))
+		e.pools = append(e.pools, r.Pool.Pool(r.Layers[i]))
 	}
 	if r.View == "" && r.Positions == nil {
 		e.samples = &Samples{}
@@ -132,7 +133,7 @@ type extraction struct {
 	*Request
 	store   *Store
 	layers  []tensor.Layer
-	pools   []*pool
+	pools   []func(dst, z []float32)
 	samples *Samples // labels and factors (known properties) to save; nil if they are not saved
 }
 
@@ -153,7 +154,7 @@ func (e *extraction) run(ctx context.Context, to []io.Writer) error {
 	writers := make([]*writer, len(to))
 	for i, w := range to {
 		var err error
-		if writers[i], err = newWriter(w, e.pools[i].dim); err != nil {
+		if writers[i], err = newWriter(w, e.Pool.Dim(e.layers[i])); err != nil {
 			return err
 		}
 	}
@@ -255,9 +256,9 @@ func (e *extraction) runBatch(ctx context.Context, session *model.Session, buf *
 	if err := session.Run(ctx, inputs, buf); err != nil {
 		return err
 	}
-	for k, p := range e.pools {
+	for k, pool := range e.pools {
 		z := buf.Layer(k)
-		row := make([]float32, p.dim)
+		row := make([]float32, e.Pool.Dim(e.layers[k]))
 		for i, s := range samples {
 			one := z.At(i)
 			if one.FirstNonFinite() >= 0 {
@@ -267,7 +268,7 @@ func (e *extraction) runBatch(ctx context.Context, session *model.Session, buf *
 				}
 				return fmt.Errorf("layer %s: %w", e.layers[k].Name, &measure.NonFinite{View: view, Index: s.Index, Name: s.Name})
 			}
-			p.apply(row, one.Data)
+			pool(row, one.Data)
 			if err := to[k].add(positions[i], row); err != nil {
 				return err
 			}

@@ -13,11 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/model"
 	"github.com/noether-ml/noether/internal/model/modeltest"
+	"github.com/noether-ml/noether/internal/pooling"
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/tensor"
 	"github.com/noether-ml/noether/transform"
@@ -65,7 +64,7 @@ func request(t testing.TB, n int) (Request, *reader) {
 		t.Fatal(err)
 	}
 	r := &reader{src: src}
-	return Request{Model: m, Layers: m.Layers(), Pool: Mean, Data: src.Fingerprint(), N: n, Read: r.Read, Memory: 1 << 20}, r
+	return Request{Model: m, Layers: m.Layers(), Pool: pooling.Mean, Data: src.Fingerprint(), N: n, Read: r.Read, Memory: 1 << 20}, r
 }
 
 // store returns an empty store: a folder of files with the layers' activations on all samples.
@@ -164,7 +163,7 @@ func TestExtractedOnce(t *testing.T) {
 	for name, change := range map[string]func(*Request){
 		"data":    func(r *Request) { r.Data = "others" },
 		"model":   func(r *Request) { r.Identity = "another" },
-		"pooling": func(r *Request) { r.Pool = Max },
+		"pooling": func(r *Request) { r.Pool = pooling.Max },
 		"engine":  func(r *Request) { r.Engine = "cuda" },
 		// A view identifies the transformation of the samples.
 		"view": func(r *Request) {
@@ -354,75 +353,4 @@ func TestNonFiniteActivations(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "layer conv: NaN or infinity") || strings.ContainsAny(err.Error(), "\n") || strings.Contains(err.Error(), "writing") {
 		t.Errorf("the error is %v, want one line that names the layer conv and not the file", err)
 	}
-}
-
-// Pooling, which reduces an activation to a vector, gives the same values as loops over the axes,
-// in any order of the axes: samples N, channels C, rows H, columns W, and time or tokens T. Class
-// takes the first token, and needs the axes NTC.
-func TestPooling(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		axes := rapid.SampledFrom([]tensor.Axes{"NCHW", "NHWC", "NTC", "NCT", "NC", "NCTT"}).Draw(t, "axes")
-		l := tensor.Layer{Name: "z", Axes: axes}
-		for range len(axes) - 1 {
-			l.Shape = append(l.Shape, rapid.IntRange(1, 4).Draw(t, "size"))
-		}
-		p := rapid.SampledFrom(poolings()).Draw(t, "pooling")
-		if p.Check(l) != nil {
-			if p != Class || axes == "NTC" {
-				t.Fatalf("%s of %s: %v", p, axes, p.Check(l))
-			}
-			return
-		}
-		z := make([]float32, tensor.Size(l.Shape))
-		for i := range z {
-			z[i] = rapid.Float32Range(-5, 5).Draw(t, "z")
-		}
-		got := make([]float32, p.Dim(l))
-		for i := range got {
-			got[i] = 99 // outside [-5, 5], to find elements that are not written
-		}
-		newPool(p, l).apply(got, z)
-		want := pooled(p, l, z)
-		for i := range want {
-			if math.Abs(float64(got[i])-want[i]) > 1e-5 {
-				t.Fatalf("%s of %s %v: %v, want %v", p, axes, l.Shape, got, want)
-			}
-		}
-	})
-}
-
-// pooled returns what newPool(p, l).apply should write: it groups the elements by their indices
-// along the axes that are kept, and reduces each group.
-func pooled(p Pooling, l tensor.Layer, z []float32) []float64 {
-	groups := map[int][]float64{}
-	for e, v := range z {
-		rest, position, first := e, 0, true
-		at := make([]int, len(l.Shape))
-		for i := len(l.Shape) - 1; i >= 0; i-- {
-			at[i], rest = rest%l.Shape[i], rest/l.Shape[i]
-		}
-		for i, n := range l.Shape {
-			if p == Flatten || !strings.Contains("HWT", string(l.Axes[i+1:i+2])) {
-				position = position*n + at[i]
-			} else if at[i] > 0 {
-				first = false
-			}
-		}
-		if p != Class || first {
-			groups[position] = append(groups[position], float64(v))
-		}
-	}
-	out := make([]float64, len(groups))
-	for position, values := range groups {
-		switch p {
-		case Max:
-			out[position] = slices.Max(values)
-		default:
-			for _, v := range values {
-				out[position] += v / float64(len(values))
-			}
-		}
-	}
-	return out
 }

@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/lapack"
+	"gonum.org/v1/gonum/lapack/gonum"
 	"gonum.org/v1/gonum/lapack/lapack64"
 	"gonum.org/v1/gonum/mat"
 )
@@ -32,16 +33,15 @@ func Eigen(a []float64, n int) (values []float64, vectors *mat.Dense, err error)
 // all eigenvalues. vectors is nil for k = 0. a is row-major; only its upper triangle is read. It is
 // overwritten.
 func LeadingEigen(a []float64, n int, count func(values []float64) int) (values []float64, vectors *mat.Dense, err error) {
-	return leadingEigen(a, n, count)
+	if n <= smallProblem {
+		return leadingOf(gonum.Implementation{}.Dsyev, a, n, count)
+	}
+	return library.LeadingEigen(a, n, count)
 }
 
-// leadingEigen implements LeadingEigen. LoadBackend, which loads a native LAPACK, replaces it.
-var leadingEigen = leadingOfAll
-
-// leadingOfAll implements LeadingEigen by computing all eigenvectors.
-func leadingOfAll(a []float64, n int, count func(values []float64) int) (values []float64, vectors *mat.Dense, err error) {
-	return leadingOf(syev, a, n, count)
-}
+// smallProblem is the largest size of an eigenproblem that gonum solves faster than a library.
+// OpenBLAS would also wake its threads, which then wait for more work without sleeping.
+const smallProblem = 32
 
 // A syevFunc is an implementation of LAPACK's Dsyev, which computes the eigenvalues and
 // eigenvectors of a symmetric matrix.

@@ -36,51 +36,11 @@ func TestDecomposeReconstructs(t *testing.T) {
 	})
 }
 
-// TestSingleDecompositions checks that decompositions in single precision (float32) restore their
-// matrix, whether by a native library such as OpenBLAS or by gonum in float64. fastLibrary skips
-// the test if there is no such library. The last argument of cholesky is the distance between rows.
-func TestSingleDecompositions(t *testing.T) {
-	t.Parallel()
-	native := fastLAPACK{lib: fastLibrary(t)}
-	rapid.Check(t, func(t *rapid.T) {
-		g := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
-		n := rapid.IntRange(0, 9).Draw(t, "n")
-		x := normal(g, n+3, max(n, 1))
-		var product mat.Dense
-		product.Mul(x.T(), x)
-		a := make([]float32, n*n)
-		for i := range a {
-			a[i] = float32(product.RawMatrix().Data[i])
+// checkEqual checks that elements differ by at most tolerance.
+func checkEqual(t rapid.TB, what string, got, want []float64, tolerance float64) {
+	for i := range want {
+		if !(math.Abs(got[i]-want[i]) <= tolerance) {
+			t.Fatalf("%s[%d] = %v, want %v", what, i, got[i], want[i])
 		}
-		for _, l := range []singleLAPACK{native, viaFloat64{}} {
-			c := append([]float32(nil), a...) // overwritten by the upper triangular factor T
-			if !l.cholesky(c, n, max(n, 1)) {
-				t.Fatalf("%T: cholesky = false for a positive definite matrix", l)
-			}
-			v := append([]float32(nil), a...) // overwritten by the eigenvectors V, in rows
-			values, ok := l.eigen(v, n)
-			if !ok {
-				t.Fatalf("%T: eigen does not converge", l)
-			}
-			for i := range n {
-				for j := i; j < n; j++ {
-					var byCholesky, byEigen float64
-					for k := range n {
-						if k <= i {
-							byCholesky += float64(c[k*n+i]) * float64(c[k*n+j])
-						}
-						byEigen += float64(values[k]) * float64(v[k*n+i]) * float64(v[k*n+j])
-					}
-					want := float64(a[i*n+j])
-					if math.Abs(byCholesky-want) > 1e-4 || math.Abs(byEigen-want) > 1e-4 {
-						t.Fatalf("%T: element [%d, %d] of Tᵀ T = %v and of Vᵀ diag(values) V = %v, want %v", l, i, j, byCholesky, byEigen, want)
-					}
-				}
-			}
-		}
-		indefinite := []float32{1, 2, 2, 1}
-		if native.cholesky(indefinite, 2, 2) {
-			t.Fatal("cholesky accepted an indefinite matrix")
-		}
-	})
+	}
 }

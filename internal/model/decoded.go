@@ -7,12 +7,13 @@ import (
 
 	"github.com/noether-ml/noether/engine"
 	"github.com/noether-ml/noether/internal/model/output"
+	"github.com/noether-ml/noether/measure/decoded"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 )
 
 // decodedName is the name of the layer with the decoded output. That is an output with a place:
-// with values for positions in the image, such as boxes. It is converted to an output.Format.
+// with values for positions in the image, such as boxes. It is converted to an decoded.Format.
 const decodedName = "decoded output"
 
 // withBatchAxis adds an axis for the batch, of size 1, to the image input of a graph that takes a
@@ -101,7 +102,7 @@ func (m *Model) findDecoder(shapes map[string][]int, axes map[string]tensor.Axes
 
 // Decoded returns the format of the decoded output, nil if no output is decoded, and reports
 // whether it was inferred.
-func (m *Model) Decoded() (format *output.Format, guessed bool) {
+func (m *Model) Decoded() (format *decoded.Format, guessed bool) {
 	if m.decoder == nil {
 		return nil, false
 	}
@@ -109,7 +110,7 @@ func (m *Model) Decoded() (format *output.Format, guessed bool) {
 }
 
 // DecodedLayer returns the decoded output as a layer for NewSession. A session also removes weak
-// and overlapping boxes from it (see output.Format.Complete). The model must have a decoded output.
+// and overlapping boxes from it (see decoded.Format.Complete). The model must have a decoded output.
 func (m *Model) DecodedLayer() tensor.Layer {
 	// It is no tensor of the graph, so it has no depth (nodes on the longest path from an input).
 	return tensor.Layer{Name: decodedName, Depth: -1, Shape: m.decoder.Format.Shape()}

@@ -14,6 +14,7 @@ import (
 	"github.com/noether-ml/noether/internal/model/modeltest"
 	"github.com/noether-ml/noether/internal/model/output"
 	"github.com/noether-ml/noether/internal/testmodel"
+	"github.com/noether-ml/noether/measure/decoded"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -22,7 +23,7 @@ import (
 // strides of 8, 16 and 32 pixels, have 16 + 4 + 1 = 21 cells, here with one anchor each.
 //
 // A model finds outputs that are boxes, maps or keypoints and decodes them: brings them into a form
-// that is the same for all models, described by an output.Format. The layout, such as yolov8, is
+// that is the same for all models, described by an decoded.Format. The layout, such as yolov8, is
 // the form that they have in the file. It is inferred, or set by an output.Setting.
 const imageSide = 32
 
@@ -94,7 +95,7 @@ func writeConstants(t *testing.T, batch int, metadata map[string]string, constan
 }
 
 // decode opens a model, runs it, and returns the format and the decoded outputs.
-func decode(t *testing.T, path string, s output.Setting) (*output.Format, tensor.Tensor) {
+func decode(t *testing.T, path string, s output.Setting) (*decoded.Format, tensor.Tensor) {
 	t.Helper()
 	m, err := modeltest.Open(t, path, model.Options{Decode: s})
 	if err != nil {
@@ -131,7 +132,7 @@ func run(t *testing.T, m *model.Model) tensor.Tensor {
 
 // text formats boxes in pixels: left, top, right, bottom, class and score, and x, y and visibility
 // of keypoints.
-func text(f *output.Format, row []float32) string {
+func text(f *decoded.Format, row []float32) string {
 	boxes, finite := f.Boxes(nil, row)
 	if !finite {
 		return "not finite"
@@ -267,29 +268,29 @@ func TestMapLayouts(t *testing.T) {
 	copy(labels, []float32{0, 1, 2, 0, 5})
 	// mapText formats the map of a decoded output: a class or a value for each position. Of
 	// classes, the probability at each position follows in the output.
-	mapText := func(f *output.Format, row []float32) string { return fmt.Sprint(row[:f.Height*f.Width]) }
+	mapText := func(f *decoded.Format, row []float32) string { return fmt.Sprint(row[:f.Height*f.Width]) }
 	for name, c := range map[string]struct {
 		setting     output.Setting
 		constants   []constant
 		layout      string
-		kind        output.Kind
+		kind        decoded.Kind
 		want        string
 		probability float32 // probability of the class at the first position
 	}{
 		"logits": {constants: []constant{{name: "aux", shape: []int{4, 8, 8}, values: make([]float32, 256)}, {name: "out", shape: []int{4, 8, 8}, values: logits}},
-			layout: "logits", kind: output.ClassMap, want: cycle, probability: .5},
+			layout: "logits", kind: decoded.ClassMap, want: cycle, probability: .5},
 		"logits and an auxiliary map without names": {constants: []constant{{name: "536", shape: []int{4, 8, 8}, values: logits}, {name: "550", shape: []int{4, 8, 8}, values: make([]float32, 256)}},
-			layout: "logits", kind: output.ClassMap, want: cycle, probability: .5},
+			layout: "logits", kind: decoded.ClassMap, want: cycle, probability: .5},
 		"one logit": {setting: output.Setting{ClassMap: "logits"}, constants: []constant{{name: "mask", shape: []int{1, 2, 2}, values: []float32{logOdds(.75), -1, 1, -1}}},
-			layout: "logits", kind: output.ClassMap, want: "[1 0 1 0]", probability: .75},
+			layout: "logits", kind: decoded.ClassMap, want: "[1 0 1 0]", probability: .75},
 		"probabilities": {setting: output.Setting{ClassMap: "probabilities"}, constants: []constant{{name: "out", shape: []int{2, 1, 2}, values: []float32{.3, .6, .7, .4}}},
-			layout: "probabilities", kind: output.ClassMap, want: "[1 0]", probability: .7},
+			layout: "probabilities", kind: decoded.ClassMap, want: "[1 0]", probability: .7},
 		"labels": {constants: []constant{{name: "out", shape: []int{8, 8}, values: labels, typ: onnx.Int64}},
-			layout: "labels", kind: output.ClassMap, want: fmt.Sprint(labels)},
-		"depth":         {constants: []constant{{name: "predicted_depth", shape: []int{8, 8}, values: logits[:64]}}, layout: "depth", kind: output.ValueMap, want: mapText(&output.Format{Height: 8, Width: 8}, logits)},
-		"normals":       {constants: []constant{{name: "normals", shape: []int{3, imageSide, imageSide}, values: make([]float32, 3*imageSide*imageSide)}}, layout: "normals", kind: output.ValueMap},
-		"normals, y up": {setting: output.Setting{Values: "normals-y-up"}, constants: []constant{{name: "y", shape: []int{3, 8, 8}, values: make([]float32, 192)}}, layout: "normals-y-up", kind: output.ValueMap},
-		"image":         {constants: []constant{{name: "y", shape: []int{3, imageSide, imageSide}, values: make([]float32, 3*imageSide*imageSide)}}, layout: "image", kind: output.ValueMap},
+			layout: "labels", kind: decoded.ClassMap, want: fmt.Sprint(labels)},
+		"depth":         {constants: []constant{{name: "predicted_depth", shape: []int{8, 8}, values: logits[:64]}}, layout: "depth", kind: decoded.ValueMap, want: mapText(&decoded.Format{Height: 8, Width: 8}, logits)},
+		"normals":       {constants: []constant{{name: "normals", shape: []int{3, imageSide, imageSide}, values: make([]float32, 3*imageSide*imageSide)}}, layout: "normals", kind: decoded.ValueMap},
+		"normals, y up": {setting: output.Setting{Values: "normals-y-up"}, constants: []constant{{name: "y", shape: []int{3, 8, 8}, values: make([]float32, 192)}}, layout: "normals-y-up", kind: decoded.ValueMap},
+		"image":         {constants: []constant{{name: "y", shape: []int{3, imageSide, imageSide}, values: make([]float32, 3*imageSide*imageSide)}}, layout: "image", kind: decoded.ValueMap},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -324,7 +325,7 @@ func TestHeatMaps(t *testing.T) {
 		setting output.Setting
 	}{{"heatmaps", output.Setting{Confidence: 0.25, Keypoints: "heat-maps"}}, {"y", output.Setting{Keypoints: "heat-maps"}}} {
 		f, rows := decode(t, writeConstants(t, -1, nil, constant{name: c.name, shape: []int{3, 4, 8}, values: maps}), c.setting)
-		if f.Kind != output.PointList || f.Layout != "heat-maps" || f.Keypoints != 3 || f.Height != imageSide || f.Confidence != c.setting.Confidence {
+		if f.Kind != decoded.PointList || f.Layout != "heat-maps" || f.Keypoints != 3 || f.Height != imageSide || f.Confidence != c.setting.Confidence {
 			t.Errorf("the format is %+v", f)
 		}
 		want := []float32{5.5 / 8, 2.5 / 4, 0.75, 7.5 / 8, 3.5 / 4, 2, 0.5 / 8, 0.5 / 4, -1}

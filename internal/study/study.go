@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/noether-ml/noether/internal/catalog"
+	_ "github.com/noether-ml/noether/internal/simd/avx" // the vector instructions that measures use
 	"github.com/noether-ml/noether/internal/study/internal/telemetry"
 	"github.com/noether-ml/noether/internal/study/plan"
 	"github.com/noether-ml/noether/internal/study/run"

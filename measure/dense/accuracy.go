@@ -5,12 +5,10 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/noether-ml/noether/dataset"
-	"github.com/noether-ml/noether/internal/model/output"
 	"github.com/noether-ml/noether/internal/state"
 	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/decoded"
 	"github.com/noether-ml/noether/measure/resample"
-	"github.com/noether-ml/noether/transform"
 )
 
 // Accuracy returns the measure dense-accuracy: how accurate a model's boxes or class maps (the
@@ -27,8 +25,7 @@ import (
 // is what one accumulator measures: a model's output on a data set under T. A view is x (clean) or
 // T(x) (moved, or transformed). The place of a sample is its position in the study's random order,
 // which a Layout describes; its index is that in the data set. The Layout also divides the samples
-// into jackknife groups, parts of which each is left out once. An Op is T with the parameters that
-// were drawn for one sample.
+// into jackknife groups, parts of which each is left out once.
 func Accuracy() measure.Measure { return accuracy{} }
 
 type accuracy struct{}
@@ -45,9 +42,9 @@ func (accuracy) Needs() measure.Needs {
 
 func (accuracy) Skip(s measure.Site) string {
 	switch {
-	case s.Output == nil || s.Output.Kind != output.BoxList && s.Output.Kind != output.ClassMap:
+	case s.Output == nil || s.Output.Kind != decoded.BoxList && s.Output.Kind != decoded.ClassMap:
 		return "the model's output is neither boxes nor a class map"
-	case (s.Output.Kind == output.ClassMap) != s.Truth.Masks:
+	case (s.Output.Kind == decoded.ClassMap) != s.Truth.Masks:
 		return fmt.Sprintf("the model's output is a %s, and the data are labelled with %s", s.Output.Kind, map[bool]string{true: "masks", false: "boxes"}[s.Truth.Masks])
 	}
 	return ""
@@ -57,7 +54,7 @@ func (accuracy) Skip(s measure.Site) string {
 // which are copied when a slice grows.
 func (accuracy) Cost(s measure.Site) int64 {
 	classes, groups := int64(s.Output.ClassLimit()), int64(s.Layout.Groups)
-	if s.Output.Kind == output.ClassMap {
+	if s.Output.Kind == decoded.ClassMap {
 		return 2*8*3*classes*groups + 4096 // regions of the clean and the transformed view; 4096 for small fields
 	}
 	// Candidates counts the boxes before, Most limits those after non-maximum suppression.
@@ -83,7 +80,7 @@ type evaluation struct {
 
 // newEvaluation returns an empty evaluation of the kind of output that a site has.
 func newEvaluation(s measure.Site) evaluation {
-	if s.Output.Kind == output.ClassMap {
+	if s.Output.Kind == decoded.ClassMap {
 		return evaluation{regions: make([]int, s.Layout.Groups*s.Output.ClassLimit()*3)}
 	}
 	return evaluation{precision: newPrecision(s.Output.ClassLimit(), s.Layout.Groups)}
@@ -114,11 +111,11 @@ func (a *accuracyAccumulator) Update(b *measure.Batch) error {
 	a.moved = moved
 	for i, truth := range b.Truth {
 		group := a.site.Layout.Group(b.Place[i])
-		err := a.add(cleanView, b.Index[i], group, b.Clean.At(i).Data, truth, transform.Identity{}.Draw(nil)) // nil: the identity has nothing random
-		if err == nil && moved && len(b.Ops) != len(b.Place) {
+		err := a.add(cleanView, b.Index[i], group, b.Clean.At(i).Data, truth, nil)
+		if err == nil && moved && len(b.Motions) != len(b.Place) {
 			err = errors.New("how positions move from x to T(x) is not known")
 		} else if err == nil && moved {
-			err = a.add(movedView, b.Index[i], group, b.Transformed.At(i).Data, truth, b.Ops[i])
+			err = a.add(movedView, b.Index[i], group, b.Transformed.At(i).Data, truth, b.Motions[i])
 		}
 		var bad *measure.NonFinite
 		switch {
@@ -132,21 +129,21 @@ func (a *accuracyAccumulator) Update(b *measure.Batch) error {
 	return nil
 }
 
-// add compares the decoded output row of a sample with its labels, moved by an Op.
-func (a *accuracyAccumulator) add(view, index, group int, row []float32, truth *dataset.Truth, op transform.Op) error {
+// add compares the decoded output row of a sample with its labels, moved as the image is.
+func (a *accuracyAccumulator) add(view, index, group int, row []float32, truth *decoded.Truth, move measure.Motion) error {
 	name := map[int]string{cleanView: "clean", movedView: "transformed"}[view]
 	if truth == nil {
 		return errors.New("it has no labelled boxes or masks")
 	}
 	if a.views[view].precision == nil {
-		return a.addMap(a.views[view].regions[group*a.site.Output.ClassLimit()*3:], row, truth, op, name)
+		return a.addMap(a.views[view].regions[group*a.site.Output.ClassLimit()*3:], row, truth, move, name)
 	}
 	boxes := &boxAction{format: a.site.Output}
 	found, err := boxes.read(row, name)
 	if err != nil {
 		return err
 	}
-	labelled, err := a.labelled(truth, op)
+	labelled, err := a.labelled(truth, move)
 	if err != nil {
 		return err
 	}
@@ -166,15 +163,15 @@ func (a *accuracyAccumulator) class(k int) int {
 	return -1
 }
 
-// labelled returns the labelled boxes of a sample, moved by an Op.
-func (a *accuracyAccumulator) labelled(truth *dataset.Truth, op transform.Op) ([]labelledBox, error) {
-	m, err := newMotion(op, a.site.Output.Height, a.site.Output.Width)
+// labelled returns the labelled boxes of a sample, moved as the image is.
+func (a *accuracyAccumulator) labelled(truth *decoded.Truth, move measure.Motion) ([]labelledBox, error) {
+	m, err := newMotion(move, a.site.Output.Height, a.site.Output.Width)
 	if err != nil {
 		return nil, err
 	}
 	var out []labelledBox
 	for _, o := range truth.Objects {
-		b := output.Box{Left: o.Left, Top: o.Top, Right: o.Right, Bottom: o.Bottom, Class: a.class(o.Class)}
+		b := decoded.Box{Left: o.Left, Top: o.Top, Right: o.Right, Bottom: o.Bottom, Class: a.class(o.Class)}
 		const ellipse = false // labelled boxes are drawn around their moved corners
 		moved, visible := m.box(b, ellipse)
 		if b.Class < 0 || visible == 0 && b.Area() > 0 {
@@ -185,16 +182,16 @@ func (a *accuracyAccumulator) labelled(truth *dataset.Truth, op transform.Op) ([
 	return out, nil
 }
 
-// addMap compares a class map with the mask. At each pixel of the mask moved by the Op it counts
+// addMap compares a class map with the mask. At each pixel of the mask moved as the image is it counts
 // the predicted class, the labelled class, and whether they are equal.
-func (a *accuracyAccumulator) addMap(regions []int, row []float32, truth *dataset.Truth, op transform.Op, view string) error {
+func (a *accuracyAccumulator) addMap(regions []int, row []float32, truth *decoded.Truth, move measure.Motion, view string) error {
 	mask := truth.Mask
 	if mask.Rank() != 2 {
 		return errors.New("it has no mask")
 	}
 	h, w := mask.Shape[0], mask.Shape[1]
-	maps := &mapAction{format: &output.Format{Height: h, Width: w}}
-	p, ok := transform.PointMapOf(op, h, w)
+	maps := &mapAction{format: &decoded.Format{Height: h, Width: w}}
+	p, ok := measure.PointMapOf(move, h, w)
 	if !ok {
 		return errors.New("how T moves positions is not known")
 	}
@@ -472,7 +469,10 @@ func (a *accuracyAccumulator) meanPrecision(view int, f factor, without int) flo
 		classes = p.classes()
 	}
 	if f.threshold < 0 {
-		thresholds = dataset.Indices(iouThresholds)
+		thresholds = nil
+		for t := range iouThresholds {
+			thresholds = append(thresholds, t)
+		}
 	}
 	return p.mean(classes, thresholds, f.area, without)
 }

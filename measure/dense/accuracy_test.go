@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/noether-ml/noether/dataset"
-	"github.com/noether-ml/noether/internal/model/output"
 	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/decoded"
 	"github.com/noether-ml/noether/measure/dense"
 	"github.com/noether-ml/noether/measure/measuretest"
 	"github.com/noether-ml/noether/tensor"
@@ -24,7 +24,7 @@ import (
 // and tr is T (nil: none). Statistics are of the mean average precision (map) of boxes or the mean
 // IoU (miou) of masks. The functions boxFormat, mapFormat, boxRows, box and near are in
 // dense_test.go.
-func accuracyScores(t *testing.T, f *output.Format, tr transform.Transform, truth []*dataset.Truth, clean, moved tensor.Tensor) map[string]measure.Score {
+func accuracyScores(t *testing.T, f *decoded.Format, tr transform.Transform, truth []*dataset.Truth, clean, moved tensor.Tensor) map[string]measure.Score {
 	t.Helper()
 	a, err := feedTruth(f, tr, truth, clean, moved)
 	if err != nil {
@@ -43,23 +43,23 @@ func accuracyScores(t *testing.T, f *output.Format, tr transform.Transform, trut
 
 // siteOf returns the site of n labelled samples: what an accumulator (the running sums of a
 // measure) knows of the data and the model. The layout is the order in which the samples are read.
-func siteOf(f *output.Format, tr transform.Transform, n int) measure.Site {
-	return measure.Site{Layout: measure.NewLayout(n), Output: f, Transform: tr, Truth: measure.Truth{Masks: f.Kind == output.ClassMap}}
+func siteOf(f *decoded.Format, tr transform.Transform, n int) measure.Site {
+	return measure.Site{Layout: measure.NewLayout(n), Output: f, Motion: transform.Motions(tr), Truth: measure.Truth{Masks: f.Kind == decoded.ClassMap}}
 }
 
 // feedTruth returns an accumulator of dense-accuracy after an update with all samples. A batch has
 // the place of each sample in the layout, its index in the data set, its label (here none) and, in
 // Ops, T with the parameters drawn for it.
-func feedTruth(f *output.Format, tr transform.Transform, truth []*dataset.Truth, clean, moved tensor.Tensor) (measure.Accumulator, error) {
+func feedTruth(f *decoded.Format, tr transform.Transform, truth []*dataset.Truth, clean, moved tensor.Tensor) (measure.Accumulator, error) {
 	a, err := dense.Accuracy().New(siteOf(f, tr, len(truth)))
 	if err != nil {
 		return nil, err
 	}
 	b := &measure.Batch{Clean: clean, Transformed: moved, Truth: truth}
 	for i := range truth {
-		b.Place, b.Index, b.Label = append(b.Place, i), append(b.Index, i), append(b.Label, dataset.NoLabel)
+		b.Place, b.Index, b.Label = append(b.Place, i), append(b.Index, i), append(b.Label, measure.NoLabel)
 		if tr != nil {
-			b.Ops = append(b.Ops, tr.Draw(rand.New(rand.NewPCG(1, uint64(i)))))
+			b.Motions = append(b.Motions, transform.MotionOf(tr.Draw(rand.New(rand.NewPCG(1, uint64(i))))))
 		}
 	}
 	return a, a.Update(b)
@@ -92,13 +92,13 @@ func TestMeanAveragePrecision(t *testing.T) {
 		t.Fatal(err)
 	}
 	// An output has up to 130 rows for boxes (Candidates), of which all remain (Most).
-	f := &output.Format{Kind: output.BoxList, Outputs: []string{"boxes"}, Height: int(g.Height), Width: int(g.Width),
+	f := &decoded.Format{Kind: decoded.BoxList, Outputs: []string{"boxes"}, Height: int(g.Height), Width: int(g.Width),
 		Candidates: 130, Most: 130, Classes: g.Classes}
-	boxOf := func(b cocoBox) output.Box {
-		return output.Box{Left: b.Box[0] / g.Width, Top: b.Box[1] / g.Height, Right: (b.Box[0] + b.Box[2]) / g.Width, Bottom: (b.Box[1] + b.Box[3]) / g.Height,
+	boxOf := func(b cocoBox) decoded.Box {
+		return decoded.Box{Left: b.Box[0] / g.Width, Top: b.Box[1] / g.Height, Right: (b.Box[0] + b.Box[2]) / g.Width, Bottom: (b.Box[1] + b.Box[3]) / g.Height,
 			Score: b.Score, Class: b.Category - 1}
 	}
-	truth, found := make([]*dataset.Truth, g.Images), make([][]output.Box, g.Images)
+	truth, found := make([]*dataset.Truth, g.Images), make([][]decoded.Box, g.Images)
 	for i := range truth {
 		truth[i] = &dataset.Truth{Area: g.Height * g.Width}
 	}
@@ -110,7 +110,7 @@ func TestMeanAveragePrecision(t *testing.T) {
 		found[b.Image] = append(found[b.Image], boxOf(b))
 	}
 	for _, boxes := range found {
-		slices.SortStableFunc(boxes, func(a, b output.Box) int {
+		slices.SortStableFunc(boxes, func(a, b decoded.Box) int {
 			switch {
 			case a.Score > b.Score:
 				return -1
@@ -149,12 +149,12 @@ func TestLabelsMove(t *testing.T) {
 	f.Height = f.Width
 	f.Most = 40
 	b := box(1, 2, 4, 8)
-	rotated := output.Box{Left: b.Top, Top: 1 - b.Right, Right: b.Bottom, Bottom: 1 - b.Left, Score: 0.9}
+	rotated := decoded.Box{Left: b.Top, Top: 1 - b.Right, Right: b.Bottom, Bottom: 1 - b.Left, Score: 0.9}
 	truth := []*dataset.Truth{{Area: 160 * 160, Objects: []dataset.Object{{Left: b.Left, Top: b.Top, Right: b.Right, Bottom: b.Bottom, Area: 0.3 * 0.6 * 160 * 160}}}}
-	got := accuracyScores(t, f, transform.Rotate{Angle: transform.Fixed(90)}, truth, boxRows(f, []output.Box{b}), boxRows(f, []output.Box{rotated}))
+	got := accuracyScores(t, f, transform.Rotate{Angle: transform.Fixed(90)}, truth, boxRows(f, []decoded.Box{b}), boxRows(f, []decoded.Box{rotated}))
 	near(t, "clean-map", got["clean-map"].Value, 1)
 	near(t, "moved-map", got["moved-map"].Value, 1)
-	got = accuracyScores(t, f, transform.Rotate{Angle: transform.Fixed(90)}, truth, boxRows(f, []output.Box{b}), boxRows(f, []output.Box{b}))
+	got = accuracyScores(t, f, transform.Rotate{Angle: transform.Fixed(90)}, truth, boxRows(f, []decoded.Box{b}), boxRows(f, []decoded.Box{b}))
 	near(t, "moved-map of a detector whose boxes do not rotate", got["moved-map"].Value, 0)
 	near(t, "map-drop", got["map-drop"].Value, 1)
 }
@@ -227,17 +227,17 @@ func TestAccuracyContract(t *testing.T) {
 	f.Candidates, f.Most = 4, 4
 	labels := mapFormat(3, 4)
 	var truth, masks []*dataset.Truth
-	var clean [][]output.Box
+	var clean [][]decoded.Box
 	for range n {
 		one := &dataset.Truth{Area: 160 * 120}
-		var boxes []output.Box
+		var boxes []decoded.Box
 		for range r.IntN(4) {
 			x, y := 0.7*r.Float64(), 0.7*r.Float64()
 			o := dataset.Object{Left: x, Top: y, Right: x + 0.3, Bottom: y + 0.3, Area: 2000, Class: r.IntN(3)}
 			one.Objects = append(one.Objects, o)
-			boxes = append(boxes, output.Box{Left: x, Top: y, Right: x + 0.25, Bottom: y + 0.3, Score: float64(r.IntN(10)) / 10, Class: r.IntN(3)})
+			boxes = append(boxes, decoded.Box{Left: x, Top: y, Right: x + 0.25, Bottom: y + 0.3, Score: float64(r.IntN(10)) / 10, Class: r.IntN(3)})
 		}
-		slices.SortFunc(boxes, func(a, b output.Box) int { return cmp.Compare(b.Score, a.Score) })
+		slices.SortFunc(boxes, func(a, b decoded.Box) int { return cmp.Compare(b.Score, a.Score) })
 		truth, clean = append(truth, one), append(clean, boxes)
 		mask := tensor.New(4, 4)
 		for i := range mask.Data {
@@ -250,7 +250,7 @@ func TestAccuracyContract(t *testing.T) {
 		maps.Data[i] = float32(r.IntN(3))
 	}
 	for name, c := range map[string]struct {
-		format *output.Format
+		format *decoded.Format
 		rows   tensor.Tensor
 		truth  []*dataset.Truth
 	}{"boxes": {f, boxRows(f, clean...), truth}, "masks": {labels, maps, masks}} {
@@ -272,7 +272,7 @@ func TestAccuracyWithoutBoxes(t *testing.T) {
 	near(t, "clean-map without found boxes", got["clean-map"].Value, 0)
 	near(t, "moved-map without found boxes", got["moved-map"].Value, 0)
 	none := []*dataset.Truth{{Area: 160 * 120}, {Area: 160 * 120}}
-	got = accuracyScores(t, f, transform.Flip{}, none, boxRows(f, []output.Box{box(1, 2, 4, 8)}, nil), boxRows(f, nil, nil))
+	got = accuracyScores(t, f, transform.Flip{}, none, boxRows(f, []decoded.Box{box(1, 2, 4, 8)}, nil), boxRows(f, nil, nil))
 	if s := got["clean-map"]; !math.IsNaN(s.Value) || len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0], "no sample has a label") {
 		t.Errorf("clean-map without labels: %+v", s)
 	}

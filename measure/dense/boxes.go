@@ -4,10 +4,9 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/noether-ml/noether/internal/model/output"
 	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/decoded"
 	"github.com/noether-ml/noether/measure/paired"
-	"github.com/noether-ml/noether/transform"
 )
 
 // This file compares the boxes that a detector f finds in a transformed image, f(Tx), with tau
@@ -41,7 +40,7 @@ const (
 var sizes = []string{"small", "medium", "large"}
 
 // sizeOf returns the index in sizes of the size of a box, in an image of h x w pixels.
-func sizeOf(b output.Box, h, w int) int {
+func sizeOf(b decoded.Box, h, w int) int {
 	switch area := b.Area() * float64(h) * float64(w); {
 	case area < 32*32:
 		return 0
@@ -64,7 +63,7 @@ func confidenceFactor(step int) string { return fmt.Sprintf("confidence=%.1f", c
 // values for single samples; the zero Column has none. Transformed says that it needs T(x). A
 // Derived is a statistic that is computed from the means of columns. Its factor names the boxes
 // that it is limited to.
-func addBoxes(spec *paired.Spec, f *output.Format, s Settings) {
+func addBoxes(spec *paired.Spec, f *decoded.Format, s Settings) {
 	columns := make([]paired.Column, boxSums)
 	for c, name := range map[int]string{sampleMatched: "matched", sampleIoU: "iou", sampleFlips: "class-flips", sampleChange: "confidence-change"} {
 		columns[c] = paired.Column{Sample: name, Transformed: true}
@@ -106,7 +105,7 @@ func addBoxes(spec *paired.Spec, f *output.Format, s Settings) {
 // counts and 0 if not, then x and y of the four corners of the moved image. A list of boxes has
 // Candidates rows of Columns() values.
 type boxAction struct {
-	format   *output.Format
+	format   *decoded.Format
 	settings Settings
 }
 
@@ -122,9 +121,9 @@ func (a *boxAction) split(row []float32) (boxes, counts, outline []float32) {
 }
 
 // Act implements paired.Action.
-func (a *boxAction) Act(dst []float32, _ []float64, z []float32, op transform.Op) error {
+func (a *boxAction) Act(dst []float32, _ []float64, z []float32, move measure.Motion) error {
 	f := a.format
-	m, err := newMotion(op, f.Height, f.Width)
+	m, err := newMotion(move, f.Height, f.Width)
 	if err != nil {
 		return err
 	}
@@ -150,7 +149,7 @@ func (a *boxAction) Act(dst []float32, _ []float64, z []float32, op transform.Op
 
 // read returns the boxes of a row, or an error for values that are not finite or classes out of
 // range. view says for errors whether the row is of the clean or of the transformed image.
-func (a *boxAction) read(row []float32, view string) ([]output.Box, error) {
+func (a *boxAction) read(row []float32, view string) ([]decoded.Box, error) {
 	boxes, finite := a.format.Boxes(nil, row) // nil: no memory to reuse
 	if !finite {
 		return nil, &measure.NonFinite{View: view}
@@ -164,7 +163,7 @@ func (a *boxAction) read(row []float32, view string) ([]output.Box, error) {
 }
 
 // classError returns the error for a class that the model does not have.
-func classError(class int, f *output.Format) error {
+func classError(class int, f *decoded.Format) error {
 	return fmt.Errorf("output %s has class %d, outside of 0 to %d: set output: {..., classes: %d} to their number", f.Outputs[0], class, f.ClassLimit()-1, class+1)
 }
 
@@ -210,7 +209,7 @@ func (a *boxAction) sums(out []float64, x, y imageBoxes) {
 		addDistances(out, b, c, a.format)
 	}
 	byClass := boxSums + 2*(len(sizes)+confidenceSteps) // first column of the classes
-	a.count(x, y, m, func(b, partner output.Box, paired bool) {
+	a.count(x, y, m, func(b, partner decoded.Box, paired bool) {
 		add := func(column int, in bool) { // counts a box, also in column if it is in a pair
 			out[column+1]++
 			if in {
@@ -223,7 +222,7 @@ func (a *boxAction) sums(out []float64, x, y imageBoxes) {
 	})
 	for step := range confidenceSteps {
 		at := boxSums + 2*(len(sizes)+step)
-		a.count(x, y, compare(x, y, all, confidenceOf(step)), func(_, _ output.Box, paired bool) {
+		a.count(x, y, compare(x, y, all, confidenceOf(step)), func(_, _ decoded.Box, paired bool) {
 			out[at+1]++
 			if paired {
 				out[at]++
@@ -244,7 +243,7 @@ func (a *boxAction) sums(out []float64, x, y imageBoxes) {
 
 // count calls f for each box of x and of y that counts, with its partner. paired reports whether
 // the box has a partner.
-func (a *boxAction) count(x, y imageBoxes, m matching, f func(b, partner output.Box, paired bool)) {
+func (a *boxAction) count(x, y imageBoxes, m matching, f func(b, partner decoded.Box, paired bool)) {
 	partnerOfX, partnerOfY := map[int]int{}, map[int]int{}
 	for _, p := range m.pairs {
 		partnerOfX[p.A], partnerOfY[p.B] = p.B, p.A
@@ -257,7 +256,7 @@ func (a *boxAction) count(x, y imageBoxes, m matching, f func(b, partner output.
 			if j, ok := partner[i]; ok {
 				f(b, other.boxes[j], true)
 			} else {
-				f(b, output.Box{}, false)
+				f(b, decoded.Box{}, false)
 			}
 		}
 	}
@@ -267,7 +266,7 @@ func (a *boxAction) count(x, y imageBoxes, m matching, f func(b, partner output.
 
 // addDistances adds to out the number of the keypoints that are visible in both boxes, and the sum
 // of the distances between them, in units of the square root of the area of b.
-func addDistances(out []float64, b, c output.Box, f *output.Format) {
+func addDistances(out []float64, b, c decoded.Box, f *decoded.Format) {
 	h, w := float64(f.Height), float64(f.Width)
 	unit := math.Sqrt(b.Area() * h * w)
 	for k := range b.Keypoints {

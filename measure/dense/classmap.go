@@ -3,11 +3,10 @@ package dense
 import (
 	"math"
 
-	"github.com/noether-ml/noether/internal/model/output"
 	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/decoded"
 	"github.com/noether-ml/noether/measure/internal/action"
 	"github.com/noether-ml/noether/measure/paired"
-	"github.com/noether-ml/noether/transform"
 )
 
 // The columns (values) of a pair of class maps, for package paired, which computes statistics of
@@ -28,7 +27,7 @@ const (
 // Sample is the name of a column's values for single samples; the zero Column has none. A Derived
 // is a statistic of the means of columns; if it is Shuffled, its null is of shuffled pairs. There
 // are confidenceSteps confidences, 0.1 to 0.9.
-func addClassMap(spec *paired.Spec, f *output.Format, s Settings) {
+func addClassMap(spec *paired.Spec, f *decoded.Format, s Settings) {
 	columns := make([]paired.Column, mapSums)
 	columns[sampleAgreement] = paired.Column{Sample: "pixel-agreement", Transformed: true}
 	columns[sampleMeanIoU] = paired.Column{Sample: "miou", Transformed: true}
@@ -96,21 +95,21 @@ func (r *regions) union(class int) int { return r.A[class] + r.B[class] - r.Inte
 // where tau reads from outside. If the format has two channels, the moved map of confidences (the
 // probabilities of the classes) follows.
 type mapAction struct {
-	format   *output.Format
+	format   *decoded.Format
 	settings Settings
-	classes  int                // first column of the classes
-	regions  *regions           // of the last pair; memory that each pair reuses
-	points   transform.PointMap // of the last sample
-	sources  []int32            // the position that each position is read from, or -1
+	classes  int              // first column of the classes
+	regions  *regions         // of the last pair; memory that each pair reuses
+	points   measure.PointMap // of the last sample
+	sources  []int32          // the position that each position is read from, or -1
 }
 
 // Len implements paired.Action.
 func (a *mapAction) Len() int { return a.format.Channels * a.format.Height * a.format.Width }
 
 // Act implements paired.Action: it writes tau z to dst.
-func (a *mapAction) Act(dst []float32, _ []float64, z []float32, op transform.Op) error {
+func (a *mapAction) Act(dst []float32, _ []float64, z []float32, move measure.Motion) error {
 	f := a.format
-	p, ok := transform.PointMapOf(op, f.Height, f.Width)
+	p, ok := measure.PointMapOf(move, f.Height, f.Width)
 	if !ok {
 		return paired.ErrLeftOut // the sample has no values
 	}
@@ -152,7 +151,7 @@ func (a *mapAction) check(v float32, view string) error {
 
 // findSources sets sources: for each position the nearest one to that which tau reads, or -1
 // outside of the map or in its margin.
-func (a *mapAction) findSources(p transform.PointMap) {
+func (a *mapAction) findSources(p measure.PointMap) {
 	if a.sources != nil && p == a.points {
 		return
 	}

@@ -49,8 +49,8 @@ package dense
 import (
 	"math"
 
-	"github.com/noether-ml/noether/internal/model/output"
 	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/decoded"
 	"github.com/noether-ml/noether/measure/internal/action"
 	"github.com/noether-ml/noether/measure/paired"
 	"github.com/noether-ml/noether/measure/resample"
@@ -81,7 +81,7 @@ func (m method) Skip(s measure.Site) string {
 	switch {
 	case s.Output == nil:
 		return "no output of the model is decoded"
-	case s.Transform == nil:
+	case s.Motion == nil:
 		return "how positions move from x to T(x) is not known where the data are pairs"
 	}
 	return ""
@@ -103,11 +103,11 @@ func (m method) spec(s measure.Site) paired.Spec {
 	spec := paired.Spec{Descriptor: Descriptor(), Version: 1, StateVersion: 1, Settings: m.settings, Needs: m.Needs(),
 		LeftOut: "no position lies inside the image before and after the transformation"}
 	switch s.Output.Kind {
-	case output.ClassMap:
+	case decoded.ClassMap:
 		addClassMap(&spec, s.Output, m.settings)
-	case output.BoxList:
+	case decoded.BoxList:
 		addBoxes(&spec, s.Output, m.settings)
-	case output.PointList:
+	case decoded.PointList:
 		addPoints(&spec, s.Output)
 	default:
 		addValues(&spec, s.Output, m.settings, &action.Cache{})

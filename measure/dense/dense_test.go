@@ -10,9 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/noether-ml/noether/dataset"
-	"github.com/noether-ml/noether/internal/model/output"
 	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/decoded"
 	"github.com/noether-ml/noether/measure/dense"
 	"github.com/noether-ml/noether/measure/measuretest"
 	"github.com/noether-ml/noether/tensor"
@@ -28,18 +27,18 @@ func defaults() dense.Settings {
 }
 
 // boxFormat describes an output of up to 40 boxes of 3 classes in images of 160 x 120 pixels.
-func boxFormat() *output.Format {
-	return &output.Format{Kind: output.BoxList, Outputs: []string{"boxes"}, Height: 120, Width: 160, Candidates: 40, Classes: 3}
+func boxFormat() *decoded.Format {
+	return &decoded.Format{Kind: decoded.BoxList, Outputs: []string{"boxes"}, Height: 120, Width: 160, Candidates: 40, Classes: 3}
 }
 
 // mapFormat describes an output with the class of each of size x size positions.
-func mapFormat(classes, size int) *output.Format {
-	return &output.Format{Kind: output.ClassMap, Outputs: []string{"out"}, Height: size, Width: size, Channels: 1, Classes: classes}
+func mapFormat(classes, size int) *decoded.Format {
+	return &decoded.Format{Kind: decoded.ClassMap, Outputs: []string{"out"}, Height: size, Width: size, Channels: 1, Classes: classes}
 }
 
 // boxRows returns the outputs of a model for n images with the given boxes: n x the shape of the
 // format.
-func boxRows(f *output.Format, images ...[]output.Box) tensor.Tensor {
+func boxRows(f *decoded.Format, images ...[]decoded.Box) tensor.Tensor {
 	t := tensor.New(append([]int{len(images)}, f.Shape()...)...)
 	for i, boxes := range images {
 		f.SetBoxes(t.At(i).Data, boxes)
@@ -51,7 +50,7 @@ func boxRows(f *output.Format, images ...[]output.Box) tensor.Tensor {
 // factor (the part of the boxes or positions that it is computed from), such as "matched class=1",
 // and the values of each sample. tr is the transformation T. matched is 2 pairs / (boxes of x +
 // boxes of T(x)), an F1 score.
-func scoresOf(t *testing.T, f *output.Format, s dense.Settings, tr transform.Transform, clean, moved tensor.Tensor) (map[string]measure.Score, []measure.SampleScore) {
+func scoresOf(t *testing.T, f *decoded.Format, s dense.Settings, tr transform.Transform, clean, moved tensor.Tensor) (map[string]measure.Score, []measure.SampleScore) {
 	t.Helper()
 	a, err := update(f, s, tr, clean, moved)
 	if err != nil {
@@ -76,16 +75,16 @@ func scoresOf(t *testing.T, f *output.Format, s dense.Settings, tr transform.Tra
 // Its site, what it knows of the data and the model, has the layout, the order in which samples are
 // read. A batch has the place of each sample in the layout, its index in the data set, its label
 // (here none) and, in Ops, T with the parameters drawn for it.
-func update(f *output.Format, s dense.Settings, tr transform.Transform, clean, moved tensor.Tensor) (measure.Accumulator, error) {
+func update(f *decoded.Format, s dense.Settings, tr transform.Transform, clean, moved tensor.Tensor) (measure.Accumulator, error) {
 	n := clean.Shape[0]
-	a, err := dense.New(s).New(measure.Site{Layout: measure.NewLayout(n), Output: f, Transform: tr, KeepSamples: true})
+	a, err := dense.New(s).New(measure.Site{Layout: measure.NewLayout(n), Output: f, Motion: transform.Motions(tr), KeepSamples: true})
 	if err != nil {
 		return nil, err
 	}
 	b := &measure.Batch{Clean: clean, Transformed: moved}
 	for i := range n {
-		b.Place, b.Index, b.Label = append(b.Place, i), append(b.Index, i), append(b.Label, dataset.NoLabel)
-		b.Ops = append(b.Ops, tr.Draw(rand.New(rand.NewPCG(1, uint64(i)))))
+		b.Place, b.Index, b.Label = append(b.Place, i), append(b.Index, i), append(b.Label, measure.NoLabel)
+		b.Motions = append(b.Motions, transform.MotionOf(tr.Draw(rand.New(rand.NewPCG(1, uint64(i))))))
 	}
 	return a, a.Update(b)
 }
@@ -114,9 +113,9 @@ type golden struct {
 	}
 }
 
-func boxesOf(rows [][6]float64) (out []output.Box) {
+func boxesOf(rows [][6]float64) (out []decoded.Box) {
 	for _, r := range rows {
-		out = append(out, output.Box{Left: r[0], Top: r[1], Right: r[2], Bottom: r[3], Score: r[4], Class: int(r[5])})
+		out = append(out, decoded.Box{Left: r[0], Top: r[1], Right: r[2], Bottom: r[3], Score: r[4], Class: int(r[5])})
 	}
 	return out
 }
@@ -152,7 +151,7 @@ func TestGolden(t *testing.T) {
 			t.Parallel()
 			f := boxFormat()
 			f.Height, f.Width = g.Height, g.Width
-			var clean, found [][]output.Box
+			var clean, found [][]decoded.Box
 			for _, s := range c.Samples {
 				clean, found = append(clean, boxesOf(s.Clean)), append(found, boxesOf(s.Found))
 			}
@@ -199,8 +198,8 @@ func transformOf(name string, value any) transform.Transform {
 
 // box returns a box at left, top, right and bottom in tenths of the image, of class 0 with a score
 // of 0.9.
-func box(left, top, right, bottom float64) output.Box {
-	return output.Box{Left: left / 10, Top: top / 10, Right: right / 10, Bottom: bottom / 10, Score: 0.9}
+func box(left, top, right, bottom float64) decoded.Box {
+	return decoded.Box{Left: left / 10, Top: top / 10, Right: right / 10, Bottom: bottom / 10, Score: 0.9}
 }
 
 // TestBoxesByHand checks scores computed by hand. found are the boxes in T(x). A statistic is in
@@ -210,35 +209,35 @@ func TestBoxesByHand(t *testing.T) {
 	t.Parallel()
 	f := boxFormat()
 	f.Height = f.Width
-	with := func(b output.Box, class int, score float64) output.Box {
+	with := func(b decoded.Box, class int, score float64) decoded.Box {
 		b.Class, b.Score = class, score
 		return b
 	}
 	identity, right := transform.Identity{}, transform.Translate{X: transform.Fixed(0.3)}
 	for name, c := range map[string]struct {
 		transform    transform.Transform
-		clean, found []output.Box
+		clean, found []decoded.Box
 		want         map[string]float64
 	}{
-		"equal boxes in another order": {identity, []output.Box{box(1, 1, 4, 4), with(box(5, 5, 9, 9), 1, 0.6)}, []output.Box{with(box(5, 5, 9, 9), 1, 0.6), box(1, 1, 4, 4)},
+		"equal boxes in another order": {identity, []decoded.Box{box(1, 1, 4, 4), with(box(5, 5, 9, 9), 1, 0.6)}, []decoded.Box{with(box(5, 5, 9, 9), 1, 0.6), box(1, 1, 4, 4)},
 			map[string]float64{"matched": 1, "iou": 1, "class-flips": 0, "confidence-change": 0, "matched class=0": 1, "matched class=1": 1, "matched confidence=0.9": 1}},
-		"another class": {identity, []output.Box{box(1, 1, 4, 4)}, []output.Box{with(box(1, 1, 4, 4), 2, 0.7)},
+		"another class": {identity, []decoded.Box{box(1, 1, 4, 4)}, []decoded.Box{with(box(1, 1, 4, 4), 2, 0.7)},
 			map[string]float64{"matched": 1, "class-flips": 1, "confidence-change": -0.2, "matched class=0": 0, "matched class=2": 0}},
-		"the same class first": {identity, []output.Box{with(box(1, 1, 4, 4), 1, 0.9)}, []output.Box{box(1, 1, 4, 4), with(box(1, 1, 4, 3), 1, 0.9)},
+		"the same class first": {identity, []decoded.Box{with(box(1, 1, 4, 4), 1, 0.9)}, []decoded.Box{box(1, 1, 4, 4), with(box(1, 1, 4, 3), 1, 0.9)},
 			map[string]float64{"matched": 2. / 3, "iou": 2. / 3, "class-flips": 0}},
-		"lost and new":               {identity, []output.Box{box(1, 1, 4, 4), box(5, 1, 9, 4)}, []output.Box{box(1, 1, 4, 4), box(5, 5, 9, 9)}, map[string]float64{"matched": 0.5}},
-		"score below the confidence": {identity, []output.Box{with(box(1, 1, 4, 4), 0, 0.45), box(5, 5, 9, 9)}, []output.Box{box(1, 1, 4, 4), box(5, 5, 9, 9)}, map[string]float64{"matched": 2. / 3, "matched confidence=0.4": 1}},
-		"moved out of the image":     {right, []output.Box{box(8, 1, 10, 4), box(1, 1, 4, 4)}, []output.Box{box(4, 1, 7, 4)}, map[string]float64{"matched": 1}},
+		"lost and new":               {identity, []decoded.Box{box(1, 1, 4, 4), box(5, 1, 9, 4)}, []decoded.Box{box(1, 1, 4, 4), box(5, 5, 9, 9)}, map[string]float64{"matched": 0.5}},
+		"score below the confidence": {identity, []decoded.Box{with(box(1, 1, 4, 4), 0, 0.45), box(5, 5, 9, 9)}, []decoded.Box{box(1, 1, 4, 4), box(5, 5, 9, 9)}, map[string]float64{"matched": 2. / 3, "matched confidence=0.4": 1}},
+		"moved out of the image":     {right, []decoded.Box{box(8, 1, 10, 4), box(1, 1, 4, 4)}, []decoded.Box{box(4, 1, 7, 4)}, map[string]float64{"matched": 1}},
 		// A third of the first box stays in the image, less than the setting Visible: it may be
 		// found or not.
-		"cut and found":     {right, []output.Box{box(6, 1, 9, 4), box(1, 1, 4, 4)}, []output.Box{box(9, 1, 10, 4), box(4, 1, 7, 4)}, map[string]float64{"matched": 1, "iou": 1}},
-		"cut and not found": {right, []output.Box{box(6, 1, 9, 4), box(1, 1, 4, 4)}, []output.Box{box(4, 1, 7, 4)}, map[string]float64{"matched": 1}},
+		"cut and found":     {right, []decoded.Box{box(6, 1, 9, 4), box(1, 1, 4, 4)}, []decoded.Box{box(9, 1, 10, 4), box(4, 1, 7, 4)}, map[string]float64{"matched": 1, "iou": 1}},
+		"cut and not found": {right, []decoded.Box{box(6, 1, 9, 4), box(1, 1, 4, 4)}, []decoded.Box{box(4, 1, 7, 4)}, map[string]float64{"matched": 1}},
 		// The translation fills the left 0.3 of the image, where boxes do not count.
-		"box in the fill":      {right, []output.Box{box(1, 1, 4, 4)}, []output.Box{box(0, 5, 2, 9), box(4, 1, 7, 4)}, map[string]float64{"matched": 1}},
-		"box half in the fill": {right, []output.Box{box(1, 1, 4, 4)}, []output.Box{box(2, 5, 4, 9), box(4, 1, 7, 4)}, map[string]float64{"matched": 2. / 3}},
+		"box in the fill":      {right, []decoded.Box{box(1, 1, 4, 4)}, []decoded.Box{box(0, 5, 2, 9), box(4, 1, 7, 4)}, map[string]float64{"matched": 1}},
+		"box half in the fill": {right, []decoded.Box{box(1, 1, 4, 4)}, []decoded.Box{box(2, 5, 4, 9), box(4, 1, 7, 4)}, map[string]float64{"matched": 2. / 3}},
 		// A circular shift moves a box to where its centre goes.
-		"circular shift": {transform.Translate{X: transform.Fixed(0.5), Sampling: transform.Sampling{Outside: transform.Wrapped}}, []output.Box{box(6, 1, 9, 4)}, []output.Box{box(1, 1, 4, 4)}, map[string]float64{"matched": 1, "iou": 1}},
-		"small":          {identity, []output.Box{box(1, 1, 2, 2), box(2, 2, 9, 9)}, []output.Box{box(1, 1, 2, 2)}, map[string]float64{"matched": 2. / 3, "matched size=small": 1, "matched size=large": 0}},
+		"circular shift": {transform.Translate{X: transform.Fixed(0.5), Sampling: transform.Sampling{Outside: transform.Wrapped}}, []decoded.Box{box(6, 1, 9, 4)}, []decoded.Box{box(1, 1, 4, 4)}, map[string]float64{"matched": 1, "iou": 1}},
+		"small":          {identity, []decoded.Box{box(1, 1, 2, 2), box(2, 2, 9, 9)}, []decoded.Box{box(1, 1, 2, 2)}, map[string]float64{"matched": 2. / 3, "matched size=small": 1, "matched size=large": 0}},
 	} {
 		got, _ := scoresOf(t, f, defaults(), c.transform, boxRows(f, c.clean), boxRows(f, c.found))
 		for statistic, want := range c.want {
@@ -259,11 +258,11 @@ func TestMovedBoxesAreMatched(t *testing.T) {
 	f := boxFormat()
 	f.Height = f.Width
 	r := rand.New(rand.NewPCG(4, 4))
-	var clean, rotated []output.Box
+	var clean, rotated []decoded.Box
 	for range 20 {
 		w, h := 0.05+0.3*r.Float64(), 0.05+0.3*r.Float64()
 		x, y := (1-w)*r.Float64(), (1-h)*r.Float64()
-		b := output.Box{Left: x, Top: y, Right: x + w, Bottom: y + h, Score: 0.9, Class: r.IntN(3)}
+		b := decoded.Box{Left: x, Top: y, Right: x + w, Bottom: y + h, Score: 0.9, Class: r.IntN(3)}
 		clean = append(clean, b)
 		b.Left, b.Top, b.Right, b.Bottom = b.Top, 1-b.Right, b.Bottom, 1-b.Left // counter-clockwise
 		rotated = append(rotated, b)
@@ -273,7 +272,7 @@ func TestMovedBoxesAreMatched(t *testing.T) {
 	near(t, "iou", got["iou"].Value, 1)
 
 	s := defaults()
-	aroundCircle := []output.Box{box(4, 4, 6, 6)}
+	aroundCircle := []decoded.Box{box(4, 4, 6, 6)}
 	rotation := transform.Rotate{Angle: transform.Fixed(45)}
 	if got, _ = scoresOf(t, f, s, rotation, boxRows(f, aroundCircle), boxRows(f, aroundCircle)); math.Abs(got["iou"].Value-0.5) > 1e-5 {
 		t.Errorf("the IoU of a square and the square around it, rotated by 45 degrees, is %v, want 0.5", got["iou"].Value)
@@ -291,7 +290,7 @@ func TestKeypoints(t *testing.T) {
 	f.Height, f.Keypoints = f.Width, 17
 	person := box(2, 2, 6, 6)
 	for k := range f.Keypoints {
-		person.Keypoints = append(person.Keypoints, output.Keypoint{X: 0.2 + 0.02*float64(k), Y: 0.3, Visible: k != 3})
+		person.Keypoints = append(person.Keypoints, decoded.Keypoint{X: 0.2 + 0.02*float64(k), Y: 0.3, Visible: k != 3})
 	}
 	mirrored := box(4, 2, 8, 6)
 	for k := range f.Keypoints {
@@ -303,10 +302,10 @@ func TestKeypoints(t *testing.T) {
 		p.X = 1 - p.X
 		mirrored.Keypoints = append(mirrored.Keypoints, p)
 	}
-	got, _ := scoresOf(t, f, defaults(), transform.Flip{}, boxRows(f, []output.Box{person}), boxRows(f, []output.Box{mirrored}))
+	got, _ := scoresOf(t, f, defaults(), transform.Flip{}, boxRows(f, []decoded.Box{person}), boxRows(f, []decoded.Box{mirrored}))
 	near(t, "keypoint-distance", got["keypoint-distance"].Value, 0)
 	mirrored.Keypoints[0].X += 0.1 // a quarter of the side of the box, for one of 16 visible keypoints
-	got, _ = scoresOf(t, f, defaults(), transform.Flip{}, boxRows(f, []output.Box{person}), boxRows(f, []output.Box{mirrored}))
+	got, _ = scoresOf(t, f, defaults(), transform.Flip{}, boxRows(f, []decoded.Box{person}), boxRows(f, []decoded.Box{mirrored}))
 	near(t, "keypoint-distance", got["keypoint-distance"].Value, 0.25/16)
 }
 
@@ -348,7 +347,7 @@ func TestOnlyVisiblePositionsCount(t *testing.T) {
 // maps.
 func TestValues(t *testing.T) {
 	t.Parallel()
-	f := &output.Format{Kind: output.ValueMap, Outputs: []string{"depth"}, Height: 4, Width: 4, Channels: 2}
+	f := &decoded.Format{Kind: decoded.ValueMap, Outputs: []string{"depth"}, Height: 4, Width: 4, Channels: 2}
 	r := rand.New(rand.NewPCG(1, 2))
 	clean, rotated := tensor.New(3, 2, 4, 4), tensor.New(3, 2, 4, 4)
 	for i := range clean.Data {
@@ -379,18 +378,18 @@ func TestErrors(t *testing.T) {
 	f := boxFormat()
 	nan, unknown := box(1, 1, 4, 4), box(1, 1, 4, 4)
 	nan.Left, unknown.Class = math.NaN(), 7
-	good := boxRows(f, []output.Box{box(1, 1, 4, 4)})
+	good := boxRows(f, []decoded.Box{box(1, 1, 4, 4)})
 	labels := mapFormat(2, 2)
 	zeros, three, bad := tensor.New(1, 1, 2, 2), tensor.New(1, 1, 2, 2), tensor.New(1, 1, 2, 2)
 	three.Data[1], bad.Data[2] = 3, float32(math.Inf(1))
 	for name, c := range map[string]struct {
-		format       *output.Format
+		format       *decoded.Format
 		clean, moved tensor.Tensor
 		want         string
 	}{
-		"NaN":              {f, good, boxRows(f, []output.Box{nan}), "NaN or infinity in the activations of sample 0 (transformed view)"},
-		"clean NaN":        {f, boxRows(f, []output.Box{nan}), good, "(clean view)"},
-		"class of a box":   {f, good, boxRows(f, []output.Box{unknown}), "output boxes has class 7, outside of 0 to 2: set output: {..., classes: 8}"},
+		"NaN":              {f, good, boxRows(f, []decoded.Box{nan}), "NaN or infinity in the activations of sample 0 (transformed view)"},
+		"clean NaN":        {f, boxRows(f, []decoded.Box{nan}), good, "(clean view)"},
+		"class of a box":   {f, good, boxRows(f, []decoded.Box{unknown}), "output boxes has class 7, outside of 0 to 2: set output: {..., classes: 8}"},
 		"class of a map":   {labels, zeros, three, "output out has class 3, outside of 0 to 1"},
 		"infinity":         {labels, bad, zeros, "NaN or infinity"},
 		"infinity, moved":  {labels, zeros, bad, "(transformed view)"},
@@ -405,7 +404,7 @@ func TestErrors(t *testing.T) {
 	if s := got["matched"]; !math.IsNaN(s.Value) || len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0], "no image has a box of a score of at least 0.5") {
 		t.Errorf("matched without boxes: %+v", s)
 	}
-	for want, site := range map[string]measure.Site{"no output of the model is decoded": {}, "positions move": {Output: f}, "": {Output: f, Transform: transform.Flip{}}} {
+	for want, site := range map[string]measure.Site{"no output of the model is decoded": {}, "positions move": {Output: f}, "": {Output: f, Motion: transform.Motions(transform.Flip{})}} {
 		if got := dense.New(defaults()).Skip(site); !strings.Contains(got, want) || want == "" && got != "" {
 			t.Errorf("Skip: %q, want %q", got, want)
 		}
@@ -420,12 +419,12 @@ func TestContract(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 9))
 	f := boxFormat()
 	f.Candidates = 5
-	var clean, moved [][]output.Box
+	var clean, moved [][]decoded.Box
 	for range n {
-		var inClean, inMoved []output.Box
+		var inClean, inMoved []decoded.Box
 		for range r.IntN(4) {
 			x, y := 0.7*r.Float64(), 0.7*r.Float64()
-			b := output.Box{Left: x, Top: y, Right: x + 0.3, Bottom: y + 0.3, Score: r.Float64(), Class: r.IntN(3)}
+			b := decoded.Box{Left: x, Top: y, Right: x + 0.3, Bottom: y + 0.3, Score: r.Float64(), Class: r.IntN(3)}
 			inClean = append(inClean, b)
 			b.Left, b.Right, b.Score = 1-b.Right, 1-b.Left, r.Float64()
 			inMoved = append(inMoved, b)
@@ -433,7 +432,7 @@ func TestContract(t *testing.T) {
 		clean, moved = append(clean, inClean), append(moved, inMoved)
 	}
 	labels := mapFormat(3, 4)
-	values := &output.Format{Kind: output.ValueMap, Outputs: []string{"y"}, Height: 4, Width: 4, Channels: 1}
+	values := &decoded.Format{Kind: decoded.ValueMap, Outputs: []string{"y"}, Height: 4, Width: 4, Channels: 1}
 	random := func(limit int) tensor.Tensor {
 		x := tensor.New(n, 1, 4, 4)
 		for i := range x.Data {
@@ -442,7 +441,7 @@ func TestContract(t *testing.T) {
 		return x
 	}
 	for name, c := range map[string]struct {
-		format       *output.Format
+		format       *decoded.Format
 		clean, moved tensor.Tensor
 	}{
 		"boxes":  {f, boxRows(f, clean...), boxRows(f, moved...)},
@@ -452,7 +451,7 @@ func TestContract(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			measuretest.Run(t, measuretest.Case{Measure: dense.New(defaults()), Clean: c.clean, Transformed: c.moved,
-				Site: measure.Site{Layout: measure.NewLayout(n), Output: c.format, Transform: transform.Flip{}, KeepSamples: true}})
+				Site: measure.Site{Layout: measure.NewLayout(n), Output: c.format, Motion: transform.Motions(transform.Flip{}), KeepSamples: true}})
 		})
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/noether-ml/noether/internal/model/output"
+	"github.com/noether-ml/noether/measure/decoded"
 )
 
 // A pair is a pair of matched boxes: their indices in two lists, and their IoU.
@@ -15,11 +15,11 @@ type pair struct {
 
 // candidates returns all pairs of boxes that overlap and have an IoU of at least minIoU: first
 // pairs of the same class, then others, both by descending IoU.
-func candidates(a, b []output.Box, minIoU float64) []pair {
+func candidates(a, b []decoded.Box, minIoU float64) []pair {
 	var all []pair
 	for i, x := range a {
 		for j, y := range b {
-			if v := output.IoU(x, y); v >= minIoU && v > 0 {
+			if v := decoded.IoU(x, y); v >= minIoU && v > 0 {
 				all = append(all, pair{i, j, v})
 			}
 		}
@@ -52,7 +52,7 @@ func assign(all []pair, allowed func(pair) bool, usedA, usedB []bool) []pair {
 // An imageBoxes holds the boxes found in an image, and whether each counts: a box that is largely
 // outside of the image, before or after the transformation, does not (see the package comment).
 type imageBoxes struct {
-	boxes  []output.Box
+	boxes  []decoded.Box
 	counts []bool
 }
 

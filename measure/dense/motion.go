@@ -3,9 +3,9 @@ package dense
 import (
 	"math"
 
-	"github.com/noether-ml/noether/internal/model/output"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/decoded"
 	"github.com/noether-ml/noether/measure/paired"
-	"github.com/noether-ml/noether/transform"
 )
 
 // A point is a position in the image, in fractions of its sides.
@@ -20,11 +20,11 @@ type motion struct {
 	mirror      bool  // the moved image is a mirror image: left and right of a person are exchanged
 }
 
-// newMotion returns how an Op (a transformation whose parameters are fixed) moves the points of an
+// newMotion returns how a transformation moves the points of an
 // image of h x w pixels. If that is unknown or the map has no inverse, the error is
 // paired.ErrLeftOut: the image is left out of the statistics.
-func newMotion(op transform.Op, h, w int) (motion, error) {
-	p, ok := transform.PointMapOf(op, h, w)
+func newMotion(move measure.Motion, h, w int) (motion, error) {
+	p, ok := measure.PointMapOf(move, h, w)
 	if !ok {
 		return motion{}, paired.ErrLeftOut
 	}
@@ -71,7 +71,7 @@ var unitSquare = [4]point{{0, 0}, {1, 0}, {1, 1}, {0, 1}}
 // box returns a moved box (around an object in the image), cut at the border of the image, and the
 // fraction of it that is inside. If ellipse is set, it is the box around the moved ellipse that is
 // inscribed in b, not the box around the moved corners.
-func (m motion) box(b output.Box, ellipse bool) (moved output.Box, visible float64) {
+func (m motion) box(b decoded.Box, ellipse bool) (moved decoded.Box, visible float64) {
 	corners := [4]point{
 		m.apply(point{b.Left, b.Top}), m.apply(point{b.Right, b.Top}),
 		m.apply(point{b.Right, b.Bottom}), m.apply(point{b.Left, b.Bottom}),
@@ -94,7 +94,7 @@ func (m motion) box(b output.Box, ellipse bool) (moved output.Box, visible float
 		moved.Left, moved.Top, moved.Right, moved.Bottom = centre.x-rx, centre.y-ry, centre.x+rx, centre.y+ry
 	}
 	if whole := polygonArea(corners[:]); whole > 0 {
-		visible = polygonArea(clip(corners[:], output.Box{Right: 1, Bottom: 1})) / whole
+		visible = polygonArea(clip(corners[:], decoded.Box{Right: 1, Bottom: 1})) / whole
 	}
 	moved.Left, moved.Top = max(moved.Left, 0), max(moved.Top, 0)
 	moved.Right, moved.Bottom = min(moved.Right, 1), min(moved.Bottom, 1)
@@ -107,14 +107,14 @@ var cocoSides = [][2]int{{1, 2}, {3, 4}, {5, 6}, {7, 8}, {9, 10}, {11, 12}, {13,
 
 // keypoints returns moved keypoints. Left and right of the 17 of COCO are exchanged in mirror
 // images.
-func (m motion) keypoints(points []output.Keypoint, shift point) []output.Keypoint {
+func (m motion) keypoints(points []decoded.Keypoint, shift point) []decoded.Keypoint {
 	if len(points) == 0 {
 		return nil
 	}
-	out := make([]output.Keypoint, len(points))
+	out := make([]decoded.Keypoint, len(points))
 	for i, p := range points {
 		at := m.apply(point{p.X, p.Y})
-		out[i] = output.Keypoint{X: at.x - shift.x, Y: at.y - shift.y, Visible: p.Visible}
+		out[i] = decoded.Keypoint{X: at.x - shift.x, Y: at.y - shift.y, Visible: p.Visible}
 	}
 	if m.mirror && len(points) == 17 {
 		for _, pair := range cocoSides {
@@ -145,7 +145,7 @@ func polygonArea(p []point) float64 {
 }
 
 // clip returns the part of a convex polygon inside a box (Sutherland and Hodgman 1974).
-func clip(p []point, b output.Box) []point {
+func clip(p []point, b decoded.Box) []point {
 	for _, edge := range []func(point) float64{ // not negative inside
 		func(q point) float64 { return q.x - b.Left },
 		func(q point) float64 { return b.Right - q.x },
@@ -170,7 +170,7 @@ func clip(p []point, b output.Box) []point {
 }
 
 // shown returns the fraction of a box that lies inside the moved image.
-func shown(b output.Box, outline [4]point) float64 {
+func shown(b decoded.Box, outline [4]point) float64 {
 	area := b.Area()
 	if area == 0 {
 		return 0

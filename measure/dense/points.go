@@ -4,10 +4,9 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/noether-ml/noether/internal/model/output"
 	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/decoded"
 	"github.com/noether-ml/noether/measure/paired"
-	"github.com/noether-ml/noether/transform"
 )
 
 // A model predicts keypoints on an image x and on the transformed Tx. Package paired computes
@@ -25,7 +24,7 @@ const (
 // addPoints adds the columns and the statistics (Derived) of keypoints, the maxima of heat maps, to
 // spec, the specification of a measure. f describes the model's output. ratio returns the statistic
 // that is the mean of one column divided by that of another.
-func addPoints(spec *paired.Spec, f *output.Format) {
+func addPoints(spec *paired.Spec, f *decoded.Format) {
 	spec.Columns = make([]paired.Column, pointSums+2*f.Keypoints)
 	spec.Columns[samplePointDistance] = paired.Column{Sample: "keypoint-distance", Transformed: true}
 	spec.Derived = []paired.Derived{ratio("keypoint-distance", "", pointDistances, pointCount, "no keypoint is visible in x and in T(x): set a lower confidence in output")}
@@ -40,15 +39,15 @@ func addPoints(spec *paired.Spec, f *output.Format) {
 // keypoints as the transformation T moves the image. A row of tau f(x) has, for each moved
 // keypoint, x and y in fractions of the image's sides, and 1 if it is visible and inside the image,
 // else 0.
-type pointAction struct{ format *output.Format }
+type pointAction struct{ format *decoded.Format }
 
 // Len implements paired.Action.
 func (a *pointAction) Len() int { return 3 * a.format.Keypoints }
 
-// Act implements paired.Action: from z, a row of f(x), it writes a row of tau f(x) to dst. op is T
+// Act implements paired.Action: from z, a row of f(x), it writes a row of tau f(x) to dst. move is that of T
 // with the parameters that were drawn for this sample.
-func (a *pointAction) Act(dst []float32, _ []float64, z []float32, op transform.Op) error {
-	m, err := newMotion(op, a.format.Height, a.format.Width)
+func (a *pointAction) Act(dst []float32, _ []float64, z []float32, move measure.Motion) error {
+	m, err := newMotion(move, a.format.Height, a.format.Width)
 	if err != nil {
 		return err
 	}
@@ -71,15 +70,15 @@ func (a *pointAction) Act(dst []float32, _ []float64, z []float32, op transform.
 // read returns the keypoints of a row of f(x) or f(Tx), which has x, y and confidence of each. It
 // returns an error if one of them is not finite. view is "clean" (not transformed) or
 // "transformed", for that error.
-func (a *pointAction) read(row []float32, view string) ([]output.Keypoint, error) {
-	points := make([]output.Keypoint, a.format.Keypoints)
+func (a *pointAction) read(row []float32, view string) ([]decoded.Keypoint, error) {
+	points := make([]decoded.Keypoint, a.format.Keypoints)
 	for k := range points {
 		x, y, value := float64(row[3*k]), float64(row[3*k+1]), float64(row[3*k+2])
 		if math.IsNaN(x+y+value) || math.IsInf(x+y+value, 0) {
 			return nil, &measure.NonFinite{View: view}
 		}
 		least := a.format.Confidence
-		points[k] = output.Keypoint{X: x, Y: y, Visible: least == 0 || float32(value) >= float32(least)}
+		points[k] = decoded.Keypoint{X: x, Y: y, Visible: least == 0 || float32(value) >= float32(least)}
 	}
 	return points, nil
 }

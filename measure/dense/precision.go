@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/noether-ml/noether/internal/model/output"
+	"github.com/noether-ml/noether/measure/decoded"
 )
 
 // The parameters of COCO's evaluation.
@@ -30,7 +30,7 @@ var areaRanges = [][2]float64{{0, 1e10}, {0, 32 * 32}, {32 * 32, 96 * 96}, {96 *
 
 // A labelledBox is a box of the labels, around an object that a model should find.
 type labelledBox struct {
-	output.Box
+	decoded.Box
 	Area    float64 // of the object, in square pixels
 	Crowd   bool    // the box surrounds a group, which any number of boxes may find
 	Ignored bool    // the object need not be found
@@ -64,9 +64,9 @@ func newPrecision(classes, groups int) *precision {
 // add adds an image: the boxes that were found, in descending order of scores, and the labelled
 // ones. The index of the image orders boxes of equal scores. pixels is the area of the image in
 // square pixels; the areas of found boxes are fractions of it.
-func (p *precision) add(index, group int, found []output.Box, labelled []labelledBox, pixels float64) {
+func (p *precision) add(index, group int, found []decoded.Box, labelled []labelledBox, pixels float64) {
 	for class := range p.detections {
-		var boxes []output.Box
+		var boxes []decoded.Box
 		for _, b := range found {
 			if b.Class == class && len(boxes) < maxDetections {
 				boxes = append(boxes, b)
@@ -85,7 +85,7 @@ func (p *precision) add(index, group int, found []output.Box, labelled []labelle
 }
 
 // addClass adds the boxes of one class.
-func (p *precision) addClass(class, index, group int, found []output.Box, labelled []labelledBox, pixels float64) {
+func (p *precision) addClass(class, index, group int, found []decoded.Box, labelled []labelledBox, pixels float64) {
 	at := len(p.detections[class])
 	for rank, b := range found {
 		p.detections[class] = append(p.detections[class], detection{score: b.Score, order: index<<16 | rank, group: group})
@@ -145,9 +145,9 @@ func bestObject(iou []float64, least float64, order []int, ignored, taken []bool
 }
 
 // boxIoU returns the IoU of a box and an object; for a crowd, the fraction of the box inside it.
-func boxIoU(b output.Box, o labelledBox) float64 {
+func boxIoU(b decoded.Box, o labelledBox) float64 {
 	if !o.Crowd {
-		return output.IoU(b, o.Box)
+		return decoded.IoU(b, o.Box)
 	}
 	w, h := min(b.Right, o.Right)-max(b.Left, o.Left), min(b.Bottom, o.Bottom)-max(b.Top, o.Top)
 	if w <= 0 || h <= 0 {

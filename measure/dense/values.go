@@ -3,11 +3,10 @@ package dense
 import (
 	"math"
 
-	"github.com/noether-ml/noether/internal/model/output"
 	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/decoded"
 	"github.com/noether-ml/noether/measure/internal/action"
 	"github.com/noether-ml/noether/measure/paired"
-	"github.com/noether-ml/noether/transform"
 )
 
 // This file compares maps of values, model outputs such as depth with values at each position of
@@ -25,11 +24,11 @@ const (
 // addValues adds the columns and the statistics of maps of values, such as depth, to a spec, from
 // which package paired makes a measure. fields holds the actions tau that were computed before. A
 // site is what is measured together: an output of a model under a transformation.
-func addValues(spec *paired.Spec, f *output.Format, s Settings, fields *action.Cache) {
+func addValues(spec *paired.Spec, f *decoded.Format, s Settings, fields *action.Cache) {
 	spec.Columns = make([]paired.Column, meanAngle) // meanAngle is added for vectors only
 	spec.Columns[relativeError] = paired.Column{Statistic: "relative-error", Sample: "relative-error", Transformed: true}
 	spec.Columns[samplePSNR] = paired.Column{Sample: "psnr", Transformed: true}
-	if f.Vectors != output.NoVectors {
+	if f.Vectors != decoded.NoVectors {
 		spec.Columns = append(spec.Columns, paired.Column{Statistic: "angle", Sample: "angle", Transformed: true})
 	}
 	spec.Derived = []paired.Derived{{Statistic: "psnr", Shuffled: true, Undefined: "the maps are equal, so the ratio is infinite",
@@ -52,7 +51,7 @@ func psnr(meanSquare, peak float64) float64 {
 // each position 1 if it is counted and 0 otherwise. Positions whose value depends on what lies
 // outside the map are not counted.
 type valueAction struct {
-	format   *output.Format
+	format   *decoded.Format
 	settings Settings
 	fields   *action.Cache // the actions tau
 }
@@ -60,11 +59,11 @@ type valueAction struct {
 // Len implements paired.Action.
 func (a *valueAction) Len() int { return (a.format.Channels + 1) * a.format.Height * a.format.Width }
 
-// Act implements paired.Action: it writes tau f(x) to dst, where z is f(x) and op is T. With
+// Act implements paired.Action: it writes tau f(x) to dst, where z is f(x). With
 // paired.ErrLeftOut the sample is left out.
-func (a *valueAction) Act(dst []float32, _ []float64, z []float32, op transform.Op) error {
+func (a *valueAction) Act(dst []float32, _ []float64, z []float32, move measure.Motion) error {
 	f := a.format
-	points, ok := transform.PointMapOf(op, f.Height, f.Width)
+	points, ok := measure.PointMapOf(move, f.Height, f.Width)
 	if !ok {
 		return paired.ErrLeftOut
 	}
@@ -82,8 +81,8 @@ func (a *valueAction) Act(dst []float32, _ []float64, z []float32, op transform.
 	}
 	// nil: channels are not permuted; the error of interpolation is not computed.
 	field.Act(dst[:n], z, action.Layout{Channels: f.Channels, Planes: true}, nil, nil)
-	if f.Vectors != output.NoVectors {
-		m, err := newMotion(op, f.Height, f.Width)
+	if f.Vectors != decoded.NoVectors {
+		m, err := newMotion(move, f.Height, f.Width)
 		if err != nil {
 			return err
 		}
@@ -122,7 +121,7 @@ func (a *valueAction) Pair(out []float64, acted, transformed []float32) error {
 	}
 	out[meanSquare] = difference / float64(count)
 	out[samplePSNR] = psnr(out[meanSquare], a.settings.Peak)
-	if a.format.Vectors != output.NoVectors {
+	if a.format.Vectors != decoded.NoVectors {
 		out[meanAngle] = angle(acted[:n], transformed, counted)
 	}
 	return nil

@@ -3,7 +3,7 @@ package dense
 import (
 	"math"
 
-	"github.com/noether-ml/noether/internal/model/output"
+	"github.com/noether-ml/noether/measure/decoded"
 )
 
 // An orthogonal is a rotation or reflection of the first two components of vectors: a 2 x 2 matrix,
@@ -14,12 +14,12 @@ type orthogonal [2][2]float64
 // transformation moves the points of the image (an affine map). It is the factor U of the polar
 // decomposition U P, in the coordinates of the vectors of a map of format f. A map is an output of
 // the model with a vector, such as a flow or a surface normal, at each position of the image.
-func (m motion) nearestOrthogonal(f *output.Format) orthogonal {
+func (m motion) nearestOrthogonal(f *decoded.Format) orthogonal {
 	aspect := float64(f.Width) / float64(f.Height)
 	// The motion's matrix, by rows. The unit of x and y is a pixel of the map; y points down. The
 	// motion turns the vectors (1, 0) and (0, 1) into right and down, in fractions of the sides.
 	a, b, c, d := m.right.x, m.down.x*aspect, m.right.y/aspect, m.down.y
-	if f.Vectors == output.YUp { // y of the vectors points up
+	if f.Vectors == decoded.YUp { // y of the vectors points up
 		b, c = -b, -c
 	}
 	if a*d < b*c { // a reflection

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/noether-ml/noether/internal/model/output"
 	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/decoded"
 	"github.com/noether-ml/noether/measure/dense"
 	"github.com/noether-ml/noether/measure/measuretest"
 	"github.com/noether-ml/noether/tensor"
@@ -18,8 +18,8 @@ import (
 // Transformations of the image rotate and mirror the first two components of a normal unless v is
 // NoVectors. In dense_test.go, scoresOf returns the scores and the per-sample values of outputs for
 // images x and T(x), and defaults the settings of a study that sets none.
-func normalFormat(v output.Vectors) *output.Format {
-	return &output.Format{Kind: output.ValueMap, Outputs: []string{"normals"}, Height: 4, Width: 4, Channels: 3, Vectors: v}
+func normalFormat(v decoded.Vectors) *decoded.Format {
+	return &decoded.Format{Kind: decoded.ValueMap, Outputs: []string{"normals"}, Height: 4, Width: 4, Channels: 3, Vectors: v}
 }
 
 // uniformMap returns a map of 4 x 4 with one vector at each position.
@@ -39,24 +39,24 @@ func TestNormalsTurnWithTheImage(t *testing.T) {
 	const s = 0.6 * math.Sqrt2 / 2 // both components of a vector of length 0.6 at 45 degrees
 	for name, c := range map[string]struct {
 		tr       transform.Transform
-		vectors  output.Vectors
+		vectors  decoded.Vectors
 		from, to [2]float32 // the first two components before and after
 	}{
-		"quarter turn":                     {transform.Rotate{Angle: transform.Fixed(90)}, output.YDown, [2]float32{0.6, 0}, [2]float32{0, -0.6}},
-		"quarter turn, y points up":        {transform.Rotate{Angle: transform.Fixed(90)}, output.YUp, [2]float32{0.6, 0}, [2]float32{0, 0.6}},
-		"quarter turn, from down to right": {transform.Rotate{Angle: transform.Fixed(90)}, output.YDown, [2]float32{0, 0.6}, [2]float32{0.6, 0}},
-		"45 degrees":                       {transform.Rotate{Angle: transform.Fixed(45)}, output.YDown, [2]float32{0.6, 0}, [2]float32{s, -s}},
-		"45 degrees, y points up":          {transform.Rotate{Angle: transform.Fixed(45)}, output.YUp, [2]float32{0.6, 0}, [2]float32{s, s}},
-		"flip":                             {transform.Flip{}, output.YDown, [2]float32{0.6, 0.1}, [2]float32{-0.6, 0.1}},
-		"flip, y points up":                {transform.Flip{}, output.YUp, [2]float32{0.6, 0.1}, [2]float32{-0.6, 0.1}},
-		"translation":                      {transform.Translate{X: transform.Fixed(0.25)}, output.YDown, [2]float32{0.6, 0.1}, [2]float32{0.6, 0.1}},
-		"enlarged":                         {transform.Scale{Factor: transform.Fixed(1.5)}, output.YDown, [2]float32{0.6, 0.1}, [2]float32{0.6, 0.1}},
-		"three values that are no vectors": {transform.Rotate{Angle: transform.Fixed(90)}, output.NoVectors, [2]float32{0.6, 0}, [2]float32{0.6, 0}},
+		"quarter turn":                     {transform.Rotate{Angle: transform.Fixed(90)}, decoded.YDown, [2]float32{0.6, 0}, [2]float32{0, -0.6}},
+		"quarter turn, y points up":        {transform.Rotate{Angle: transform.Fixed(90)}, decoded.YUp, [2]float32{0.6, 0}, [2]float32{0, 0.6}},
+		"quarter turn, from down to right": {transform.Rotate{Angle: transform.Fixed(90)}, decoded.YDown, [2]float32{0, 0.6}, [2]float32{0.6, 0}},
+		"45 degrees":                       {transform.Rotate{Angle: transform.Fixed(45)}, decoded.YDown, [2]float32{0.6, 0}, [2]float32{s, -s}},
+		"45 degrees, y points up":          {transform.Rotate{Angle: transform.Fixed(45)}, decoded.YUp, [2]float32{0.6, 0}, [2]float32{s, s}},
+		"flip":                             {transform.Flip{}, decoded.YDown, [2]float32{0.6, 0.1}, [2]float32{-0.6, 0.1}},
+		"flip, y points up":                {transform.Flip{}, decoded.YUp, [2]float32{0.6, 0.1}, [2]float32{-0.6, 0.1}},
+		"translation":                      {transform.Translate{X: transform.Fixed(0.25)}, decoded.YDown, [2]float32{0.6, 0.1}, [2]float32{0.6, 0.1}},
+		"enlarged":                         {transform.Scale{Factor: transform.Fixed(1.5)}, decoded.YDown, [2]float32{0.6, 0.1}, [2]float32{0.6, 0.1}},
+		"three values that are no vectors": {transform.Rotate{Angle: transform.Fixed(90)}, decoded.NoVectors, [2]float32{0.6, 0}, [2]float32{0.6, 0}},
 	} {
 		clean, moved := uniformMap(c.from[0], c.from[1], 0.8), uniformMap(c.to[0], c.to[1], 0.8)
 		got, samples := scoresOf(t, normalFormat(c.vectors), defaults(), c.tr, clean, moved)
 		near(t, name+": relative-error", got["relative-error"].Value, 0)
-		if a, ok := got["angle"]; ok != (c.vectors != output.NoVectors) || ok && !(math.Abs(a.Value) < 1e-4) {
+		if a, ok := got["angle"]; ok != (c.vectors != decoded.NoVectors) || ok && !(math.Abs(a.Value) < 1e-4) {
 			t.Errorf("%s: angle %v, %v", name, a.Value, ok)
 		}
 		if len(samples) == 0 {
@@ -65,20 +65,20 @@ func TestNormalsTurnWithTheImage(t *testing.T) {
 	}
 	// Normals that do not turn: (0.6, 0, 0.8) against (0, -0.6, 0.8).
 	unturned := uniformMap(0.6, 0, 0.8)
-	got, _ := scoresOf(t, normalFormat(output.YDown), defaults(), transform.Rotate{Angle: transform.Fixed(90)}, unturned, unturned)
+	got, _ := scoresOf(t, normalFormat(decoded.YDown), defaults(), transform.Rotate{Angle: transform.Fixed(90)}, unturned, unturned)
 	if want := math.Acos(0.64) * 180 / math.Pi; math.Abs(got["angle"].Value-want) > 1e-4 {
 		t.Errorf("angle of normals that do not turn: %v, want %v", got["angle"].Value, want)
 	}
 	near(t, "relative-error of normals that do not turn", got["relative-error"].Value, 0.6*math.Sqrt2)
 	zero := uniformMap(0, 0, 0)
-	got, _ = scoresOf(t, normalFormat(output.YDown), defaults(), transform.Flip{}, zero, unturned)
+	got, _ = scoresOf(t, normalFormat(decoded.YDown), defaults(), transform.Flip{}, zero, unturned)
 	near(t, "angle to vectors of length 0", got["angle"].Value, 90)
 }
 
 // pointFormat describes an output of k keypoints: x and y in fractions of the image, and a
 // confidence.
-func pointFormat(k int) *output.Format {
-	return &output.Format{Kind: output.PointList, Outputs: []string{"heatmaps"}, Height: 80, Width: 80, Keypoints: k}
+func pointFormat(k int) *decoded.Format {
+	return &decoded.Format{Kind: decoded.PointList, Outputs: []string{"heatmaps"}, Height: 80, Width: 80, Keypoints: k}
 }
 
 // TestKeypointsOfHeatMaps checks keypoint-distance, the mean distance between the keypoints of T(x)
@@ -149,12 +149,12 @@ func TestContractOfKeypointsAndNormals(t *testing.T) {
 	}
 	f := pointFormat(4)
 	f.Confidence = 0.4
-	for name, format := range map[string]*output.Format{"keypoints": f, "normals": normalFormat(output.YUp)} {
+	for name, format := range map[string]*decoded.Format{"keypoints": f, "normals": normalFormat(decoded.YUp)} {
 		clean, moved := random(format.Shape()...), random(format.Shape()...)
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			measuretest.Run(t, measuretest.Case{Measure: dense.New(defaults()), Clean: clean, Transformed: moved,
-				Site: measure.Site{Layout: measure.NewLayout(n), Output: format, Transform: transform.Flip{}, KeepSamples: true}})
+				Site: measure.Site{Layout: measure.NewLayout(n), Output: format, Motion: transform.Motions(transform.Flip{}), KeepSamples: true}})
 		})
 	}
 }

@@ -48,7 +48,7 @@ func New(s Settings) measure.Measure {
 	}
 	// Version is that of the results, StateVersion that of the saved accumulators.
 	return paired.New(paired.Spec{
-		Descriptor: Descriptor(), Version: 1, StateVersion: 2, Settings: s, PerClass: s.PerClass, Pair: pair, PairRows: pairRows, Reduction: &reduction, Needs: measure.Needs{Transformed: true},
+		Descriptor: Descriptor(), Version: 1, StateVersion: 2, Settings: s, PerClass: s.PerClass, Pair: pair, PairRows: pairRows, Reduction: &reducedSums, Needs: measure.Needs{Transformed: true},
 		Columns: []paired.Column{column("cosine"), column("l1"), column("l2"), column("relative-l2")},
 	})
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/noether-ml/noether/engine/ort"
 	"github.com/noether-ml/noether/internal/orttest"
+	"github.com/noether-ml/noether/internal/reduction"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
@@ -91,12 +92,12 @@ func compareScores(t *testing.T, name string, got, want []float64) {
 // reduce returns a batch with the values of the Reduction, which ONNX Runtime computes on the CPU.
 func reduce(t *testing.T, site measure.Site, b *measure.Batch) *measure.Batch {
 	t.Helper()
-	reduction := New(Settings{}).(measure.Reducer).Reduction(site)
+	r := New(Settings{}).(measure.Reducer).Reduction(site)
 	k, rt := len(b.Place), orttest.Load(t)
 	builder := onnx.NewBuilder(17)
 	free := append([]int{-1}, site.Layer.Shape...)
 	z, moved := builder.Input("clean", onnx.Float, free...), builder.Input("transformed", onnx.Float, free...)
-	builder.Output("values", reduction.Build(builder, z, moved, builder.Input("partners", onnx.Int32, -1)))
+	builder.Output("values", reduction.Build(builder, r, site.Layer, z, moved, builder.Input("partners", onnx.Int32, -1)))
 	graph, err := builder.Model()
 	if err != nil {
 		t.Fatal(err)
@@ -110,7 +111,7 @@ func reduce(t *testing.T, site measure.Site, b *measure.Batch) *measure.Batch {
 	for _, p := range site.Layout.Partners(b.Place) {
 		partners = append(partners, int32(p))
 	}
-	out := tensor.New(k, reduction.Width)
+	out := tensor.New(k, r.Width)
 	clean, err1 := ort.Wrap(rt, b.Clean.Data, b.Clean.Shape...)
 	transformed, err2 := ort.Wrap(rt, b.Transformed.Data, b.Transformed.Shape...)
 	index, err3 := ort.Wrap(rt, partners, k)
@@ -216,15 +217,5 @@ func TestReductionOfSmallAngles(t *testing.T) {
 	plain, reduced := scoresOf(t, site, b), scoresOf(t, site, reduce(t, site, b))
 	if want, got := plain[0], reduced[0]; !(math.Abs(got-want) <= 1e-5*want) || want > 1e-5 {
 		t.Errorf("a cosine distance of %v, want %v, which is small", got, want)
-	}
-}
-
-// TestRunLength checks the lengths of the runs in which a vector is added.
-func TestRunLength(t *testing.T) {
-	t.Parallel()
-	for n, want := range map[int]int{1: 1, 1000: 1000, 1024: 1024, 2 * 1024: 1024, 3 * 1031: 1031, 7 * 7 * 512: 1568, 2053: 2053} {
-		if got := runLength(n); got != want {
-			t.Errorf("%d values: runs of %d, want %d", n, got, want)
-		}
 	}
 }

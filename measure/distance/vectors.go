@@ -1,19 +1,24 @@
 package distance
 
-import "math"
+import (
+	"math"
+
+	"github.com/noether-ml/noether/internal/simd"
+	"github.com/noether-ml/noether/measure"
+)
 
 // pairSums holds sums over the components of two vectors a and b, from which distances are
 // computed.
 type pairSums struct {
-	dot      float64 // sum a b; the kernels leave it out
+	dot      float64 // sum a b; package simd leaves it out
 	aa, bb   float64 // sum a^2, sum b^2
 	abs, sqr float64 // sum |a - b|, sum (a - b)^2
 }
 
-// nativeValues is the smallest number of components for which the kernels are used, the C functions
-// of sums.c. A lane of a kernel, an element of a SIMD register, adds every 16th component. With
-// fewer components it adds too few values for their rounding errors to cancel.
-const nativeValues = 1024
+// kernelValues is the smallest number of components for which the kernels of package simd are used.
+// A lane of a kernel, an element of a SIMD register, adds every 16th component. With fewer
+// components it adds too few values for their rounding errors to cancel.
+const kernelValues = 1024
 
 // newPairSums returns the sums of two vectors.
 func newPairSums(a, b []float32) pairSums {
@@ -26,16 +31,16 @@ func newPairSums(a, b []float32) pairSums {
 // not nil, it sets next[i] to those of row i-1 of a and row i of b. previous takes the place of row
 // -1 of a; if it is nil, next[0] is not set.
 //
-// nativeLevel is 0 if this processor cannot run the kernels. The kernels add 16 successive values
-// of a lane in float32, and all else in float64. At the ReLUs of a ResNet-18 and a ResNet-20, under
+// Kernels add 16 successive values of a lane in float32, and all else in float64. At the ReLUs of a ResNet-18 and a ResNet-20, under
 // rotation, brightness and JPEG, that changes the means of the statistics l1, l2 and relative-l2
 // (see Distances) by at most 2e-9 of themselves, and cosine distances below 0.002 by at most 2e-8.
 // Sums for which float32 does not suffice are added again in float64.
 func sumRows(own, next []pairSums, previous, a, b []float32) {
 	n := len(a) / len(own)
-	native := nativeLevel > 0 && n >= nativeValues
+	k := simd.Registered()
+	native := k != nil && n >= kernelValues
 	if native {
-		nativeSums(own, next, previous, a, b[:len(a)], n, nativeLevel)
+		kernelSums(k, own, next, previous, a, b[:len(a)], n)
 	}
 	for i := range own {
 		x, y := a[i*n:(i+1)*n], b[i*n:(i+1)*n]
@@ -49,14 +54,27 @@ func sumRows(own, next []pairSums, previous, a, b []float32) {
 	}
 }
 
-// leastSquares is the smallest sum of squares of float32 numbers whose precision does not suffer
-// from those below 1e-38, which underflow.
-const leastSquares = 1e-22
+// kernelSums is sumRows by a kernel, without the dot products. Sums may be too imprecise (see
+// pairSums.precise).
+func kernelSums(k simd.Kernels, own, next []pairSums, previous, a, b []float32, n int) {
+	sums := make([]simd.RowSums, len(own)+len(next))
+	shuffled := sums[len(own):]
+	if next == nil {
+		shuffled = nil
+	}
+	k.RowSums(sums[:len(own)], shuffled, previous, a, b, n)
+	for i, s := range sums[:len(own)] {
+		own[i] = pairSums{aa: s.AA, bb: s.BB, abs: s.Abs, sqr: s.Sqr}
+	}
+	for i, s := range shuffled {
+		next[i] = pairSums{aa: s.AA, bb: s.BB, abs: s.Abs, sqr: s.Sqr}
+	}
+}
 
 // precise reports whether sums in float32 lanes suffice: no square overflows, squares that
 // underflow do not matter, and cosineDistance needs no dot product.
 func (m pairSums) precise() bool {
-	return min(m.aa, m.bb) >= leastSquares && (m.sqr >= leastSquares || m.abs == 0) && finite(m.aa+m.bb+m.sqr) && m.similarLengths()
+	return min(m.aa, m.bb) >= measure.LeastSquares && (m.sqr >= measure.LeastSquares || m.abs == 0) && finite(m.aa+m.bb+m.sqr) && m.similarLengths()
 }
 
 // similarLengths reports whether the lengths of the vectors differ by a factor of at most 8.

@@ -8,7 +8,6 @@ import (
 	"github.com/noether-ml/noether/measure/internal/action"
 	"github.com/noether-ml/noether/measure/paired"
 	"github.com/noether-ml/noether/tensor"
-	"github.com/noether-ml/noether/transform"
 )
 
 // A layerAction computes the statistics of samples at a layer f. It implements paired.Action, whose
@@ -40,12 +39,12 @@ func (a *layerAction) layout() action.Layout {
 	return action.Layout{Channels: a.maps.Channels, Planes: a.maps.PositionStep == 1}
 }
 
-// Act implements paired.Action. It writes tau z to dst, where op is T, and sets the column floor of
+// Act implements paired.Action. It writes tau z to dst, and sets the column floor of
 // out: the error of tau^-1 tau z, which interpolation alone causes. With paired.ErrLeftOut the
 // sample is left out. The channels of a group convolution are permuted, too.
-func (a *layerAction) Act(dst []float32, out []float64, z []float32, op transform.Op) error {
+func (a *layerAction) Act(dst []float32, out []float64, z []float32, move measure.Motion) error {
 	h, w, _ := a.maps.Size()
-	points, ok := transform.PointMapOf(op, h, w)
+	points, ok := measure.PointMapOf(move, h, w)
 	if !ok {
 		return paired.ErrLeftOut
 	}

@@ -3,7 +3,7 @@ package equivariance_test
 import (
 	"testing"
 
-	"github.com/noether-ml/noether/dataset"
+	_ "github.com/noether-ml/noether/internal/simd/avx"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/equivariance"
 	"github.com/noether-ml/noether/tensor"
@@ -37,7 +37,7 @@ func BenchmarkResNet18(b *testing.B) {
 			for _, l := range resNet18 {
 				// A site is what an accumulator (the running sums of a measure) measures. The
 				// layout, the order of the samples, has more of them than the benchmark reads.
-				site := measure.Site{Layer: tensor.Layer{Name: "z", Shape: []int{l.channels, l.side, l.side}, Axes: "NCHW"}, Layout: measure.NewLayout(1 << 20), Transform: tr}
+				site := measure.Site{Layer: tensor.Layer{Name: "z", Shape: []int{l.channels, l.side, l.side}, Axes: "NCHW"}, Layout: measure.NewLayout(1 << 20), Motion: transform.Motions(tr)}
 				acc, err := m.New(site)
 				if err != nil {
 					b.Fatal(err)
@@ -46,7 +46,7 @@ func BenchmarkResNet18(b *testing.B) {
 				// Ops has the transformation of each sample.
 				batch := &measure.Batch{Clean: random(1, n, l.channels, l.side, l.side), Transformed: random(2, n, l.channels, l.side, l.side)}
 				for i := range n {
-					batch.Place, batch.Index, batch.Label, batch.Ops = append(batch.Place, i), append(batch.Index, i), append(batch.Label, dataset.NoLabel), append(batch.Ops, tr.Draw(nil))
+					batch.Place, batch.Index, batch.Label, batch.Motions = append(batch.Place, i), append(batch.Index, i), append(batch.Label, measure.NoLabel), append(batch.Motions, transform.MotionOf(tr.Draw(nil)))
 				}
 				layers = append(layers, layer{acc, batch, l.tensors})
 				values += l.tensors * l.channels * l.side * l.side * n

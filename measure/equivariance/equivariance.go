@@ -28,10 +28,10 @@
 // The null (the score that chance alone gives) pairs tau f(x) with f(Tx) of another sample. A site
 // is what one accumulator measures: a layer of a model under a transformation (measure.Site).
 //
-// An Op is T with the parameters drawn for a sample. Between returns the statistics of one sample:
+// Between returns the statistics of one sample:
 //
 //	maps, _ := layer.Maps()
-//	e, err := equivariance.Between(maps, op, equivariance.Settings{}, clean, transformed)
+//	e, err := equivariance.Between(maps, move, equivariance.Settings{}, clean, transformed)
 package equivariance
 
 import (
@@ -44,7 +44,6 @@ import (
 	"github.com/noether-ml/noether/measure/internal/action"
 	"github.com/noether-ml/noether/measure/paired"
 	"github.com/noether-ml/noether/tensor"
-	"github.com/noether-ml/noether/transform"
 )
 
 // Settings configure the measure.
@@ -96,11 +95,11 @@ func skip(site measure.Site, s Settings) string {
 	if why != "" {
 		return why
 	}
-	if site.Transform == nil {
+	if site.Motion == nil {
 		return "how positions move from x to T(x) is not known where the data are pairs"
 	}
 	h, w, plane := maps.Size()
-	p, ok := transform.PointMapOf(site.Transform.Draw(rand.New(rand.NewPCG(1, 1))), h, w)
+	p, ok := measure.PointMapOf(site.Motion(rand.New(rand.NewPCG(1, 1))), h, w)
 	switch {
 	case !ok:
 		return "the transformation stretches time, and its action on maps is not defined"
@@ -117,7 +116,7 @@ func skip(site measure.Site, s Settings) string {
 
 // shift returns the number of steps by which the group's channels move, within 0 to Cyclic - 1. It
 // returns an error if p rotates by an angle that is not in the group, or is not a rotation.
-func (c Channels) shift(p transform.PointMap) (int, error) {
+func (c Channels) shift(p measure.PointMap) (int, error) {
 	if c.Cyclic <= 1 || p.Fixed() {
 		return 0, nil
 	}
@@ -163,11 +162,11 @@ type Errors struct {
 
 // Between returns the statistics of one sample: f(x) and f(Tx) are the values of a layer with the
 // given maps. It returns an error if no position counts.
-func Between(maps tensor.Maps, op transform.Op, s Settings, clean, transformed []float32) (Errors, error) {
+func Between(maps tensor.Maps, move measure.Motion, s Settings, clean, transformed []float32) (Errors, error) {
 	s.Channels.Cyclic = cmp.Or(s.Channels.Cyclic, 1)
 	a := &layerAction{maps: maps, settings: s, fields: &action.Cache{}}
 	row, out := make([]float32, a.Len()), make([]float64, columns)
-	if err := a.Act(row, out, clean, op); err != nil {
+	if err := a.Act(row, out, clean, move); err != nil {
 		return Errors{}, err
 	}
 	err := a.Pair(out, row, transformed)
@@ -179,11 +178,11 @@ func Between(maps tensor.Maps, op transform.Op, s Settings, clean, transformed [
 // values before the first position, such as those of a class token. counted says for each position
 // whether it counts; the others may hold values from outside the map. Act returns an error if no
 // position counts.
-func Act(maps tensor.Maps, op transform.Op, s Settings, clean []float32) (acted []float32, counted []bool, err error) {
+func Act(maps tensor.Maps, move measure.Motion, s Settings, clean []float32) (acted []float32, counted []bool, err error) {
 	s.Channels.Cyclic = cmp.Or(s.Channels.Cyclic, 1)
 	a := &layerAction{maps: maps, settings: s, fields: &action.Cache{}}
 	row := make([]float32, a.Len())
-	if err := a.Act(row, make([]float64, columns), clean, op); err != nil {
+	if err := a.Act(row, make([]float64, columns), clean, move); err != nil {
 		return nil, nil, err
 	}
 	n := maps.Channels * maps.Positions()

@@ -48,7 +48,7 @@ func mapsOf(t testing.TB, axes tensor.Axes, shape ...int) tensor.Maps {
 // interpolation.
 func between(t testing.TB, op transform.Op, s equivariance.Settings, clean, transformed tensor.Tensor) equivariance.Errors {
 	t.Helper()
-	e, err := equivariance.Between(mapsOf(t, "NCHW", clean.Shape...), op, s, clean.Data, transformed.Data)
+	e, err := equivariance.Between(mapsOf(t, "NCHW", clean.Shape...), transform.MotionOf(op), s, clean.Data, transformed.Data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +178,7 @@ func TestGroupConvolutionUnderQuarterTurns(t *testing.T) {
 			t.Errorf("angle %v backward: %+v, want an error of 0 for 180 degrees only", angle, backward)
 		}
 		last := tensor.Tensor{Shape: []int{7, 7, 8}, Data: channelsLast(z)}
-		e, err := equivariance.Between(mapsOf(t, "NHWC", 7, 7, 8), op, equivariance.Settings{Channels: equivariance.Channels{Cyclic: 4}}, last.Data, channelsLast(zt))
+		e, err := equivariance.Between(mapsOf(t, "NHWC", 7, 7, 8), transform.MotionOf(op), equivariance.Settings{Channels: equivariance.Channels{Cyclic: 4}}, last.Data, channelsLast(zt))
 		if err != nil || e.RelativeError > 1e-6 {
 			t.Errorf("channels last, angle %v: %+v, error %v; want no relative error", angle, e, err)
 		}
@@ -337,12 +337,12 @@ func TestTransformedMaps(t *testing.T) {
 		// Margin is the fraction of the sides of a map that is left out at its border.
 		for _, c := range []equivariance.Settings{{}, {Margin: 0.1}} {
 			want := between(t, op, c, z, zt)
-			last, err := equivariance.Between(mapsOf(t, "NHWC", 12, 12, 3), op, c, channelsLast(z), channelsLast(zt))
+			last, err := equivariance.Between(mapsOf(t, "NHWC", 12, 12, 3), transform.MotionOf(op), c, channelsLast(z), channelsLast(zt))
 			if err != nil || !near(last, want) {
 				t.Errorf("%s: %+v with channels last, %+v with channels first", name, last, want)
 			}
 			class := make([]float32, 3) // the class token, before those of the grid of 12 x 12
-			tokens, err := equivariance.Between(mapsOf(t, "NTC", 145, 3), op, c, slices.Concat(class, channelsLast(z)), slices.Concat(class, channelsLast(zt)))
+			tokens, err := equivariance.Between(mapsOf(t, "NTC", 145, 3), transform.MotionOf(op), c, slices.Concat(class, channelsLast(z)), slices.Concat(class, channelsLast(zt)))
 			if err != nil || !near(tokens, want) {
 				t.Errorf("%s: %+v as tokens, %+v as maps", name, tokens, want)
 			}
@@ -367,7 +367,7 @@ func TestScaleInvariance(t *testing.T) {
 		for i := range a.Data {
 			a.Data[i], b.Data[i] = factor*z.Data[i], factor*zt.Data[i]
 		}
-		e, err := equivariance.Between(tensor.Maps{Channels: 4, Grid: []int{9, 8}, ChannelStep: 72, PositionStep: 1}, op, equivariance.Settings{}, a.Data, b.Data)
+		e, err := equivariance.Between(tensor.Maps{Channels: 4, Grid: []int{9, 8}, ChannelStep: 72, PositionStep: 1}, transform.MotionOf(op), equivariance.Settings{}, a.Data, b.Data)
 		if err != nil || !near(e, want) {
 			t.Fatalf("factor %v: %+v, want %+v, error %v", factor, e, want, err)
 		}
@@ -397,7 +397,7 @@ func TestContract(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			site := measure.Site{Layer: c.layer, Layout: measure.NewLayout(n), Classes: []string{"a", "b", "c"}, KeepSamples: true, Transform: c.transform}
+			site := measure.Site{Layer: c.layer, Layout: measure.NewLayout(n), Classes: []string{"a", "b", "c"}, KeepSamples: true, Motion: transform.Motions(c.transform)}
 			shape := append([]int{n}, c.layer.Shape...)
 			measuretest.Run(t, measuretest.Case{
 				Measure: equivariance.New(equivariance.Settings{PerClass: true}), Site: site,
@@ -413,14 +413,14 @@ func TestContract(t *testing.T) {
 func TestNoPosition(t *testing.T) {
 	t.Parallel()
 	far := transform.Translate{X: transform.Fixed(0.9)}
-	site := measure.Site{Layer: tensor.Layer{Shape: []int{1, 3, 3}, Axes: "NCHW"}, Layout: measure.NewLayout(3), Transform: far}
+	site := measure.Site{Layer: tensor.Layer{Shape: []int{1, 3, 3}, Axes: "NCHW"}, Layout: measure.NewLayout(3), Motion: transform.Motions(far)}
 	a, err := equivariance.New(equivariance.Settings{}).New(site)
 	if err != nil {
 		t.Fatal(err)
 	}
 	b := &measure.Batch{Place: []int{0, 1, 2}, Index: []int{0, 1, 2}, Label: []int{-1, -1, -1}, Clean: random(1, 3, 1, 3, 3), Transformed: random(2, 3, 1, 3, 3)}
 	for range 3 {
-		b.Ops = append(b.Ops, far.Draw(nil))
+		b.Motions = append(b.Motions, transform.MotionOf(far.Draw(nil)))
 	}
 	if err := a.Update(b); err != nil {
 		t.Fatal(err)
@@ -461,7 +461,7 @@ func TestSkip(t *testing.T) {
 		{"quarter turn", maps, transform.Rotate{Angle: transform.Fixed(90)}, four, ""},
 		{"shift", maps, transform.Translate{X: transform.Fixed(0.1)}, four, ""},
 	} {
-		got := equivariance.New(c.settings).Skip(measure.Site{Layer: c.layer, Layout: measure.NewLayout(10), Transform: c.transform})
+		got := equivariance.New(c.settings).Skip(measure.Site{Layer: c.layer, Layout: measure.NewLayout(10), Motion: transform.Motions(c.transform)})
 		if c.want == "" && got != "" || !strings.HasPrefix(got, c.want) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}

@@ -22,8 +22,8 @@ func ExampleBetween() {
 		2, 4,
 		1, 3,
 	}
-	follows, _ := equivariance.Between(maps, rotation, equivariance.Settings{}, clean, rotated)
-	ignores, _ := equivariance.Between(maps, rotation, equivariance.Settings{}, clean, clean)
+	follows, _ := equivariance.Between(maps, transform.MotionOf(rotation), equivariance.Settings{}, clean, rotated)
+	ignores, _ := equivariance.Between(maps, transform.MotionOf(rotation), equivariance.Settings{}, clean, clean)
 	fmt.Printf("%.2f %.2f\n", follows.RelativeError, ignores.RelativeError)
 	// Output: 0.00 0.58
 }

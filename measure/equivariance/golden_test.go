@@ -52,14 +52,14 @@ func TestGolden(t *testing.T) {
 	// which the samples are read, and a place a position in it. Label -1 stands for no label.
 	for _, g := range golden {
 		tr, layer := goldenTransforms()[g.Transform], r.layer(g.Layer)
-		site := measure.Site{Layer: layer, Layout: measure.NewLayout(r.n), Transform: tr}
+		site := measure.Site{Layer: layer, Layout: measure.NewLayout(r.n), Motion: transform.Motions(tr)}
 		a, err := equivariance.New(equivariance.Settings{Margin: g.Margin}).New(site)
 		if err != nil {
 			t.Fatal(err)
 		}
 		b := &measure.Batch{Clean: clean[g.Layer], Transformed: transformed[g.Transform][g.Layer]}
 		for i := range r.n {
-			b.Place, b.Index, b.Label, b.Ops = append(b.Place, i), append(b.Index, i), append(b.Label, -1), append(b.Ops, tr.Draw(nil))
+			b.Place, b.Index, b.Label, b.Motions = append(b.Place, i), append(b.Index, i), append(b.Label, -1), append(b.Motions, transform.MotionOf(tr.Draw(nil)))
 		}
 		if err := a.Update(b); err != nil {
 			t.Fatal(err)

@@ -9,7 +9,6 @@ import (
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/internal/action"
 	"github.com/noether-ml/noether/tensor"
-	"github.com/noether-ml/noether/transform"
 )
 
 // An accumulator holds the second moments of channels for each fold, a part of the samples that the
@@ -76,11 +75,11 @@ func (a *accumulator) Update(b *measure.Batch) error {
 				return &measure.NonFinite{View: v.name, Index: b.Index[i]}
 			}
 		}
-		var op transform.Op
-		if len(b.Ops) > 0 {
-			op = b.Ops[i]
+		var move measure.Motion
+		if len(b.Motions) > 0 {
+			move = b.Motions[i]
 		}
-		a.addSample(b.Clean.At(i).Data, b.Transformed.At(i).Data, op)
+		a.addSample(b.Clean.At(i).Data, b.Transformed.At(i).Data, move)
 	}
 	a.flush()
 	return nil
@@ -95,8 +94,8 @@ func (a *accumulator) check(b *measure.Batch) error {
 			return fmt.Errorf("latent-operator: the activations of %d samples have shape %v; layer %q has %v for each sample", n, z.Shape, a.site.Layer.Name, a.site.Layer.Shape)
 		}
 	}
-	if a.movesPositions && len(b.Ops) != n {
-		return fmt.Errorf("latent-operator needs the transformation of each sample, but the batch has %d of %d", len(b.Ops), n)
+	if a.movesPositions && len(b.Motions) != n {
+		return fmt.Errorf("latent-operator needs the transformation of each sample, but the batch has %d of %d", len(b.Motions), n)
 	}
 	for i, p := range b.Place {
 		if p < 0 || p >= a.site.Layout.N || i > 0 && p <= b.Place[i-1] {
@@ -108,13 +107,13 @@ func (a *accumulator) check(b *measure.Batch) error {
 
 // addSample appends the observations of a sample to the block. maps.Base is the number of values
 // before the first position, such as those of a class token.
-func (a *accumulator) addSample(clean, transformed []float32, op transform.Op) {
+func (a *accumulator) addSample(clean, transformed []float32, move measure.Motion) {
 	positions, c := a.maps.Positions(), a.maps.Channels
 	n := positions * c
 	counted := []action.Run{{From: 0, To: positions}}
 	clean, transformed = clean[a.maps.Base:][:n], transformed[a.maps.Base:][:n]
 	if a.movesPositions {
-		points, ok := transform.PointMapOf(op, a.h, a.w)
+		points, ok := measure.PointMapOf(move, a.h, a.w)
 		f := a.fields.Of(points, action.Grid{Height: a.h, Width: a.w, Margin: a.margin})
 		if !ok || f.N == 0 {
 			a.leftOut++

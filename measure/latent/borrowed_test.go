@@ -20,9 +20,9 @@ func TestBorrowed(t *testing.T) {
 	}
 	const channels, side = 512, 45 // 2,025 positions, a little fewer than blockRows, at which a block is full
 	site := measure.Site{
-		Layer:     tensor.Layer{Name: "maps", Shape: []int{channels, side, side}, Axes: "NCHW"},
-		Layout:    measure.NewLayout(100),
-		Transform: transform.Rotate{Angle: transform.Fixed(90)},
+		Layer:  tensor.Layer{Name: "maps", Shape: []int{channels, side, side}, Axes: "NCHW"},
+		Layout: measure.NewLayout(100),
+		Motion: transform.Motions(transform.Rotate{Angle: transform.Fixed(90)}),
 	}
 	acc, err := m.New(site)
 	if err != nil {
@@ -30,7 +30,7 @@ func TestBorrowed(t *testing.T) {
 	}
 	a, z := acc.(*accumulator), make([]float32, channels*side*side)
 	for range 2 {
-		a.addSample(z, z, site.Transform.Draw(nil))
+		a.addSample(z, z, site.Motion(nil))
 	}
 	if a.block.n != 2*side*side {
 		t.Fatalf("the block has %d observations, want those of two samples", a.block.n)

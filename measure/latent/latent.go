@@ -34,7 +34,6 @@ import (
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/internal/action"
 	"github.com/noether-ml/noether/tensor"
-	"github.com/noether-ml/noether/transform"
 )
 
 // Settings configure the measure.
@@ -88,10 +87,10 @@ func (m *method) setup(s measure.Site) (out setup, why string) {
 		return out, why
 	}
 	out.h, out.w, out.plane = out.maps.Size()
-	if s.Transform != nil && out.plane {
-		op := s.Transform.Draw(rand.New(rand.NewPCG(1, 1)))
-		_, known := transform.PointMapOf(op, out.h, out.w)
-		out.movesPositions = known && transform.MovesPositions(op)
+	if s.Motion != nil && out.plane {
+		move := s.Motion(rand.New(rand.NewPCG(1, 1)))
+		_, known := measure.PointMapOf(move, out.h, out.w)
+		out.movesPositions = known && move != nil
 	}
 	return out, ""
 }

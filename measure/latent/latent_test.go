@@ -41,7 +41,7 @@ func scoresByOperator(t *testing.T, s latent.Settings, layer tensor.Layer, tr tr
 		t.Fatal(err)
 	}
 	n := clean.Shape[0]
-	site := measure.Site{Layer: layer, Layout: measure.NewLayout(n), Transform: tr}
+	site := measure.Site{Layer: layer, Layout: measure.NewLayout(n), Motion: transform.Motions(tr)}
 	if why := m.Skip(site); why != "" {
 		t.Fatal(why)
 	}
@@ -53,7 +53,7 @@ func scoresByOperator(t *testing.T, s latent.Settings, layer tensor.Layer, tr tr
 	for i := range n {
 		b.Place, b.Index, b.Label = append(b.Place, i), append(b.Index, i), append(b.Label, -1)
 		if tr != nil {
-			b.Ops = append(b.Ops, tr.Draw(nil))
+			b.Motions = append(b.Motions, transform.MotionOf(tr.Draw(nil)))
 		}
 	}
 	if err := a.Update(b); err != nil {
@@ -258,7 +258,7 @@ func TestContract(t *testing.T) {
 			}
 			shape := append([]int{n}, c.layer.Shape...)
 			measuretest.Run(t, measuretest.Case{
-				Measure: m, Site: measure.Site{Layer: c.layer, Layout: measure.NewLayout(n), Transform: c.transform},
+				Measure: m, Site: measure.Site{Layer: c.layer, Layout: measure.NewLayout(n), Motion: transform.Motions(c.transform)},
 				Clean: random(1, shape...), Transformed: random(2, shape...), Tolerance: 1e-4, // blocks are multiplied in float32
 			})
 		})
@@ -278,10 +278,10 @@ func TestSkip(t *testing.T) {
 		site measure.Site
 		skip bool
 	}{
-		"maps":                  {measure.Site{Layer: maps, Layout: measure.NewLayout(10), Transform: quarterTurn}, false},
-		"unknown axes":          {measure.Site{Layer: tensor.Layer{Shape: []int{8, 6}, Axes: "?TC"}, Layout: measure.NewLayout(10), Transform: quarterTurn}, true},
-		"one sample":            {measure.Site{Layer: maps, Layout: measure.NewLayout(1), Transform: quarterTurn}, true},
-		"memory of 1,000 bytes": {measure.Site{Layer: maps, Layout: measure.NewLayout(10), Transform: quarterTurn, Budget: 1000}, true},
+		"maps":                  {measure.Site{Layer: maps, Layout: measure.NewLayout(10), Motion: transform.Motions(quarterTurn)}, false},
+		"unknown axes":          {measure.Site{Layer: tensor.Layer{Shape: []int{8, 6}, Axes: "?TC"}, Layout: measure.NewLayout(10), Motion: transform.Motions(quarterTurn)}, true},
+		"one sample":            {measure.Site{Layer: maps, Layout: measure.NewLayout(1), Motion: transform.Motions(quarterTurn)}, true},
+		"memory of 1,000 bytes": {measure.Site{Layer: maps, Layout: measure.NewLayout(10), Motion: transform.Motions(quarterTurn), Budget: 1000}, true},
 	} {
 		if why := m.Skip(c.site); (why != "") != c.skip {
 			t.Errorf("%s: Skip returns %q, want a reason: %t", name, why, c.skip)

@@ -15,8 +15,7 @@
 //	measuretest.RunGrid(t, measuretest.GridCase{Comparison: c, Grid: grid, A: a, B: b})
 //
 // Clean and Transformed are the activations of the site on the inputs x and T(x), A and B those of
-// the two sides of the grid, one sample a row. A procedure.Procedure, a measure without
-// accumulators, is run by RunJob on the result of Job.
+// the two sides of the grid, one sample a row.
 package measuretest
 
 import (

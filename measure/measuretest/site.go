@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/decoded"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -21,7 +21,7 @@ type Case struct {
 	Clean       tensor.Tensor    // activations on the untransformed samples: Layout.N x ...
 	Transformed tensor.Tensor    // those on the transformed samples, of the same shape, or empty
 	Label       []int            // nil: no labels
-	Truth       []*dataset.Truth // labelled boxes or masks; nil: none
+	Truth       []*decoded.Truth // labelled boxes or masks; nil: none
 	// Tolerance is the largest difference of two scores, relative to the largest of 1 and their
 	// absolute values; 0: 1e-9.
 	Tolerance float64
@@ -46,9 +46,9 @@ type siteSubject struct {
 func (s *siteSubject) update(places []int) error {
 	b := &measure.Batch{Clean: rows(s.c.Clean, places), Transformed: rows(s.c.Transformed, places)}
 	b.Place, b.Index, b.Label = identify(s.c.Site.Layout, s.c.Label, places)
-	if t := s.c.Site.Transform; t != nil {
+	if t := s.c.Site.Motion; t != nil {
 		for _, p := range places {
-			b.Ops = append(b.Ops, t.Draw(rand.New(rand.NewPCG(uint64(p), 1))))
+			b.Motions = append(b.Motions, t(rand.New(rand.NewPCG(uint64(p), 1))))
 		}
 	}
 	for _, p := range places {
@@ -87,7 +87,7 @@ func identify(l measure.Layout, labels, places []int) (place, index, label []int
 		// Any one-to-one map of places to indices will do.
 		index = append(index, 2*(l.N-p))
 		if labels == nil {
-			label = append(label, dataset.NoLabel)
+			label = append(label, measure.NoLabel)
 		} else {
 			label = append(label, labels[p])
 		}

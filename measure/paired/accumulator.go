@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/measure"
 )
 
@@ -143,8 +142,8 @@ func (a *accumulator) check(b *measure.Batch) error {
 	if !transformed && a.spec.Needs.OtherModel {
 		return fmt.Errorf("%s compares two models, but the batch has the predictions of one", a.spec.Descriptor.Name)
 	}
-	if a.action != nil && len(b.Ops) != n {
-		return fmt.Errorf("%s needs the transformation of each sample, but the batch has %d of %d", a.spec.Descriptor.Name, len(b.Ops), n)
+	if a.action != nil && len(b.Motions) != n {
+		return fmt.Errorf("%s needs the transformation of each sample, but the batch has %d of %d", a.spec.Descriptor.Name, len(b.Motions), n)
 	}
 	if !transformed && !a.spec.Needs.TransformOptional {
 		return fmt.Errorf("%s compares two views, but the batch has no transformed view", a.spec.Descriptor.Name)
@@ -188,10 +187,10 @@ func (a *accumulator) checkPlaces(places []int) error {
 // sample has no columns.
 func (a *accumulator) addSample(b *measure.Batch, i int, row []float32, own []float64) error {
 	label, classes := b.Label[i], len(a.site.Classes)
-	if a.spec.Needs.Labels && label == dataset.NoLabel {
+	if a.spec.Needs.Labels && label == measure.NoLabel {
 		return fmt.Errorf("sample %d has no label, but %s needs one", b.Index[i], a.spec.Descriptor.Name)
 	}
-	if (a.spec.Needs.Labels || a.values.parts > 1 || a.spec.usesLabels()) && label != dataset.NoLabel && (label < 0 || label >= classes) {
+	if (a.spec.Needs.Labels || a.values.parts > 1 || a.spec.usesLabels()) && label != measure.NoLabel && (label < 0 || label >= classes) {
 		return fmt.Errorf("sample %d has label %d; the model has %d classes, so labels must be 0 to %d", b.Index[i], label, classes, classes-1)
 	}
 	var transformed []float32
@@ -219,7 +218,7 @@ func (a *accumulator) addSample(b *measure.Batch, i int, row []float32, own []fl
 	if a.projection != nil && b.Place[i] < a.site.Project {
 		switch {
 		case b.Reduced.Rank() > 0:
-			a.projection.addPooled(b.Index[i], b.Reduced.At(i).Data[a.spec.Reduction.Width:])
+			a.projection.addPooled(b.Index[i], b.Reduced.At(i).Data[len(a.spec.Reduction.Sums):])
 		case transformed != nil:
 			a.projection.add(b.Index[i], b.Clean.At(i).Data, transformed)
 		}
@@ -240,7 +239,7 @@ func (a *accumulator) compute(b *measure.Batch, i, label int, row, transformed [
 	if a.action == nil {
 		return a.spec.Pair(a.out, label, row, transformed)
 	}
-	if err := a.action.Act(row, a.out, b.Clean.At(i).Data, b.Ops[i]); err != nil {
+	if err := a.action.Act(row, a.out, b.Clean.At(i).Data, b.Motions[i]); err != nil {
 		return err
 	}
 	return a.action.Pair(a.out, row, transformed)
@@ -249,7 +248,7 @@ func (a *accumulator) compute(b *measure.Batch, i, label int, row, transformed [
 // addTo adds the columns in a.out to all samples' sums and to those of the label's class.
 func (a *accumulator) addTo(t *table, group, label int) {
 	t.add(0, group, a.out)
-	if t.parts > 1 && label != dataset.NoLabel {
+	if t.parts > 1 && label != measure.NoLabel {
 		t.add(1+label, group, a.out)
 	}
 }

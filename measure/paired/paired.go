@@ -43,7 +43,6 @@ import (
 
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/tensor"
-	"github.com/noether-ml/noether/transform"
 )
 
 // A Column describes one value that a Spec computes for a pair.
@@ -121,9 +120,9 @@ type Spec struct {
 type Action interface {
 	// Len returns the number of values of tau z.
 	Len() int
-	// Act writes tau z of a sample, whose transformation is op, to dst, and sets the columns that
-	// depend only on z and T. It returns ErrLeftOut if the sample has no columns.
-	Act(dst []float32, out []float64, z []float32, op transform.Op) error
+	// Act writes tau z of a sample to dst, and sets the columns that depend only on z and T. move is
+	// what T does to positions. It returns ErrLeftOut if the sample has no columns.
+	Act(dst []float32, out []float64, z []float32, move measure.Motion) error
 	// Pair sets the other columns from tau z and a transformed row: that of the same sample or, for
 	// the null, of another.
 	Pair(out []float64, tauZ, transformed []float32) error

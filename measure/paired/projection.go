@@ -4,9 +4,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/noether-ml/noether/dataset"
-	"github.com/noether-ml/noether/internal/features"
 	"github.com/noether-ml/noether/internal/linalg"
+	"github.com/noether-ml/noether/internal/pooling"
 	"github.com/noether-ml/noether/internal/state"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/tensor"
@@ -29,14 +28,14 @@ type projection struct {
 const maxStored = 512
 
 func newProjection(l tensor.Layer) *projection {
-	dim := features.Mean.Dim(l)
-	return &projection{pool: features.Mean.Pool(l), pooled: make([]float32, dim), dim: min(dim, maxStored)}
+	dim := pooling.Mean.Dim(l)
+	return &projection{pool: pooling.Mean.Pool(l), pooled: make([]float32, dim), dim: min(dim, maxStored)}
 }
 
 // projectionCost returns an upper bound on the bytes of a projection of n samples, whose slices may
 // have twice the capacity that they need.
 func projectionCost(l tensor.Layer, n int) int64 {
-	dim := features.Mean.Dim(l)
+	dim := pooling.Mean.Dim(l)
 	return int64(n)*(8+2*2*4*int64(min(dim, maxStored))) + 4*int64(dim)
 }
 
@@ -151,7 +150,7 @@ func (p *projection) samples() []measure.SampleScore {
 			}
 		}
 	}
-	order := dataset.Indices(k)
+	order := indices(k)
 	slices.SortFunc(order, func(i, j int) int { return p.index[i] - p.index[j] })
 	var out []measure.SampleScore
 	for _, i := range order {

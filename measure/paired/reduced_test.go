@@ -16,7 +16,7 @@ import (
 // a Reduction: its values of a sample are the two differences.
 func reducible() *Spec {
 	s := difference()
-	s.Reduction = &Reduction{Name: "differences", Width: 2, Columns: func(own, shuffled []float64, values, _ []float32) error {
+	s.Reduction = &Reduction{Sums: make([]measure.Sum, 2), Columns: func(own, shuffled []float64, values, _ []float32) error {
 		if values[0] > 100 {
 			return measure.ErrNeedsActivations
 		}
@@ -175,32 +175,30 @@ func TestPartners(t *testing.T) {
 }
 
 // TestReductionOfSite checks for which sites a measure has a Reduction: for layers of known sizes,
-// and for a projection only if it averages some axes. Reductions of the same layer have the same
-// name only if they have the same values.
+// and for a projection only if it averages some axes.
 func TestReductionOfSite(t *testing.T) {
 	t.Parallel()
 	m := New(*reducible()).(measure.Reducer)
 	maps, flat, empty := tensor.Layer{Shape: []int{3, 2, 2}, Axes: "NCHW"}, tensor.Layer{Shape: []int{3}, Axes: "NC"}, tensor.Layer{Shape: []int{3, 0}, Axes: "NTC"}
 	for _, c := range []struct {
 		site  measure.Site
-		name  string
 		width int // 0: no Reduction
 	}{
-		{measure.Site{Layer: maps}, "differences", 2},
-		{measure.Site{Layer: maps, Project: 4}, "differences and means", 2 + 2*3},
-		{measure.Site{Layer: flat}, "differences", 2},
-		{measure.Site{Layer: flat, Project: 4}, "", 0},
-		{measure.Site{Layer: empty}, "", 0},
+		{measure.Site{Layer: maps}, 2},
+		{measure.Site{Layer: maps, Project: 4}, 2 + 2*3},
+		{measure.Site{Layer: flat}, 2},
+		{measure.Site{Layer: flat, Project: 4}, 0},
+		{measure.Site{Layer: empty}, 0},
 	} {
 		r := m.Reduction(c.site)
 		if r == nil {
 			r = &measure.Reduction{}
 		}
-		if r.Name != c.name || r.Width != c.width {
-			t.Errorf("%v, projection of %d samples: %q of %d values, want %q of %d", c.site.Layer.Shape, c.site.Project, r.Name, r.Width, c.name, c.width)
+		if r.Width != c.width || r.Means != (c.width > 2) {
+			t.Errorf("%v, projection of %d samples: %d values, want %d", c.site.Layer.Shape, c.site.Project, r.Width, c.width)
 		}
 	}
 	if r := New(*difference()).(measure.Reducer).Reduction(measure.Site{Layer: maps}); r != nil {
-		t.Errorf("a measure without a Reduction has %q", r.Name)
+		t.Errorf("a measure without a Reduction has %+v", r)
 	}
 }

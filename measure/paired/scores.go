@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/resample"
 )
@@ -200,7 +199,7 @@ func (a *accumulator) score(null *table, part, column int) measure.Score {
 // none unless KeepSamples or Project is set in the site, which says what the accumulator measures
 // (measure.Site).
 func (a *accumulator) Samples() []measure.SampleScore {
-	order := dataset.Indices(len(a.index))
+	order := indices(len(a.index))
 	slices.SortFunc(order, func(i, j int) int { return a.index[i] - a.index[j] })
 	var out []measure.SampleScore
 	for _, i := range order {
@@ -219,4 +218,13 @@ func (a *accumulator) Samples() []measure.SampleScore {
 		out = append(out, a.projection.samples()...)
 	}
 	return out
+}
+
+// indices returns 0, 1, ..., n-1.
+func indices(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
 }

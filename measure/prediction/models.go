@@ -3,7 +3,6 @@ package prediction
 import (
 	"math"
 
-	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/paired"
 	"github.com/noether-ml/noether/measure/resample"
@@ -104,7 +103,7 @@ func agreementPair(out []float64, label int, first, second []float32) error {
 		return err
 	}
 	a, b := oneIf(p.Class == label), oneIf(q.Class == label)
-	if label == dataset.NoLabel {
+	if label == measure.NoLabel {
 		a, b = math.NaN(), math.NaN()
 	}
 	copy(out, []float64{1 - Agreement(p, q), d.JS, d.L2, a * (1 - b), b * (1 - a), a, b,

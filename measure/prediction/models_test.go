@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/measuretest"
 	"github.com/noether-ml/noether/measure/prediction"
@@ -24,7 +23,7 @@ func agreement(t *testing.T, first, second []float32, label []int, k int) map[st
 	if label == nil {
 		label = make([]int, n)
 		for i := range label {
-			label[i] = dataset.NoLabel
+			label[i] = measure.NoLabel
 		}
 	}
 	a, err := prediction.ModelAgreement(prediction.ModelSettings{}).New(measure.Site{Layout: measure.NewLayout(n), Classes: classes(k)})
@@ -73,7 +72,7 @@ func TestModelAgreementContract(t *testing.T) {
 			t.Parallel()
 			if labels == nil {
 				for range n {
-					labels = append(labels, dataset.NoLabel)
+					labels = append(labels, measure.NoLabel)
 				}
 			}
 			measuretest.Run(t, measuretest.Case{
@@ -214,7 +213,7 @@ func TestIndependentModels(t *testing.T) {
 func TestModelsWithoutLabels(t *testing.T) {
 	t.Parallel()
 	first, second, label := random(100, 3, 5)
-	label[50] = dataset.NoLabel
+	label[50] = measure.NoLabel
 	for name, labels := range map[string][]int{"none": nil, "one is missing": label} {
 		got := agreement(t, first.Data, second.Data, labels, 3)
 		if len(got) != 3 {

@@ -10,7 +10,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/measuretest"
 	"github.com/noether-ml/noether/measure/prediction"
@@ -191,7 +190,7 @@ func TestErrors(t *testing.T) {
 		{"logits", prediction.Divergence(prediction.Settings{}), []float32{2, 3}, good, 0, "sample 0: the prediction is not a distribution: its 2 probabilities add up to 27.47"},
 		{"label too large", prediction.Accuracy(prediction.Settings{}), good, good, 2, "sample 0 has label 2; the model has 2 classes"},
 		{"label negative", prediction.EffectiveInvariance(prediction.Settings{PerClass: true}), good, good, -3, "sample 0 has label -3"},
-		{"no label", prediction.Accuracy(prediction.Settings{}), good, good, dataset.NoLabel, "sample 0 has no label"},
+		{"no label", prediction.Accuracy(prediction.Settings{}), good, good, measure.NoLabel, "sample 0 has no label"},
 		{"no transformed view", prediction.EffectiveInvariance(prediction.Settings{}), good, nil, 0, "no transformed view"},
 		{"other classes", prediction.Divergence(prediction.Settings{}), logs(.2, .3, .5), logs(.2, .3, .5), 0, "a prediction of 3 values for a model of 2 classes"},
 	}
@@ -224,7 +223,7 @@ func TestUnlabelledSamples(t *testing.T) {
 	}
 	confident, uncertain := logs(1, 0), logs(.5, .5)
 	rows := append(append([]float32{}, confident...), uncertain...)
-	if err := a.Update(batch(rows, rows, []int{1, dataset.NoLabel}, 2)); err != nil {
+	if err := a.Update(batch(rows, rows, []int{1, measure.NoLabel}, 2)); err != nil {
 		t.Fatal(err)
 	}
 	scores, err := a.Scores()

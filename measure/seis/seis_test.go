@@ -8,14 +8,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/noether-ml/noether/internal/linalg"
+	"github.com/noether-ml/noether/internal/blas"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/tensor"
 )
 
 func TestMain(m *testing.M) {
-	b := linalg.LoadBackend() // tests are to pass with and without a fast library; see linalg.LoadBackend
-	b.SetThreads(1)           // tests run in parallel
+	b := blas.Load() // tests are to pass with and without a fast library; see blas.Load
+	b.SetThreads(1)  // tests run in parallel
 	os.Exit(m.Run())
 }
 

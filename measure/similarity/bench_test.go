@@ -11,14 +11,14 @@ import (
 	"time"
 
 	"github.com/noether-ml/noether/dataset"
-	"github.com/noether-ml/noether/internal/linalg"
+	"github.com/noether-ml/noether/internal/blas"
 	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/tensor"
 )
 
 // accelerate loads the BLAS of the machine, once.
-var accelerate = sync.OnceFunc(func() { linalg.LoadBackend() })
+var accelerate = sync.OnceFunc(func() { blas.Load() })
 
 // correlated returns two representations that share some latent variables: n x p and n x q.
 func correlated(seed uint64, n, p, q int) (x, y []float32) {

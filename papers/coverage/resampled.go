@@ -14,9 +14,10 @@ import (
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/engine/ort"
+	"github.com/noether-ml/noether/internal/blas"
 	"github.com/noether-ml/noether/internal/features"
-	"github.com/noether-ml/noether/internal/linalg"
 	"github.com/noether-ml/noether/internal/model"
+	"github.com/noether-ml/noether/internal/pooling"
 	"github.com/noether-ml/noether/measure/similarity"
 	"github.com/noether-ml/noether/scores"
 )
@@ -38,7 +39,7 @@ func (p layerPopulation) run(ctx context.Context, files []string, out io.Writer)
 	if len(models) != 2 || len(layers) != 2 {
 		return errors.New("-models and -layers take two names each, separated by a comma")
 	}
-	linalg.LoadBackend() // a fast BLAS
+	blas.Load() // a fast BLAS
 	var tables [2]*features.Table
 	for i := range tables {
 		var err error
@@ -116,7 +117,7 @@ func (p layerPopulation) extract(ctx context.Context, path, layer string, files 
 	// Tables of up to Memory bytes are kept in memory. Read reads the images at some positions of
 	// the source; the frame f says how they are resized and cropped.
 	tables, err := store.Layers(ctx, features.Request{
-		Model: m, Layers: m.Layers(), Pool: features.Mean, Data: source.Fingerprint(), N: source.Len(), Memory: 1 << 30,
+		Model: m, Layers: m.Layers(), Pool: pooling.Mean, Data: source.Fingerprint(), N: source.Len(), Memory: 1 << 30,
 		Read: func(ctx context.Context, positions []int, f dataset.Frame) (out []dataset.Sample, err error) {
 			for s, err := range dataset.Read(ctx, source, positions, f, dataset.ReadOptions{}) {
 				if err != nil {

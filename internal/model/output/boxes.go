@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/noether-ml/noether/measure/decoded"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -49,11 +50,11 @@ const (
 // outputs' coordinates are fractions of the image rather than pixels. source adds the nodes that
 // compute the boxes to a graph. Of the builder of the graph, Scope sets a prefix for the names of
 // nodes, and Fail records an error, which the builder returns in the end.
-func (q *query) newBoxes(f Format, candidates int, coordinates [4][4]float32, fractions bool, source func(b *onnx.Builder) boxSource) *Decoder {
+func (q *query) newBoxes(f decoded.Format, candidates int, coordinates [4][4]float32, fractions bool, source func(b *onnx.Builder) boxSource) *Decoder {
 	if q.setting.Fractions != nil {
 		fractions = *q.setting.Fractions
 	}
-	f.Kind, f.Height, f.Width = BoxList, q.about.Height, q.about.Width
+	f.Kind, f.Height, f.Width = decoded.BoxList, q.about.Height, q.about.Width
 	f.Candidates = maxRows
 	if candidates >= 0 {
 		f.Candidates = min(maxRows, candidates)
@@ -107,7 +108,7 @@ func withNaN(b *onnx.Builder, scores onnx.Value) onnx.Value {
 }
 
 // strongest returns the rows with the highest scores, in descending order.
-func strongest(b *onnx.Builder, rows onnx.Value, f Format) onnx.Value {
+func strongest(b *onnx.Builder, rows onnx.Value, f decoded.Format) onnx.Value {
 	scores := b.Squeeze(b.Slice(rows, 2, 4, 5, 1), 2) // column 4
 	at := b.Ops("TopK", 2, onnx.Attrs{"axis": 1}, scores, b.Ints(f.Candidates))[1]
 	index := b.Expand(b.Unsqueeze(at, 2), b.Ints(1, 1, f.Columns()))
@@ -146,7 +147,7 @@ func findTorchvision(q *query, _ bool) *Decoder {
 		return nil
 	}
 	keypoints := q.only(func(p *Port) bool { return p.isFloat() && len(p.Sizes) == 3 && p.Sizes[2] == 3 })
-	f := Format{Outputs: []string{boxes.Name, labels.Name, scores.Name}}
+	f := decoded.Format{Outputs: []string{boxes.Name, labels.Name, scores.Name}}
 	if keypoints != nil {
 		if f.Keypoints = keypoints.Sizes[1]; f.Keypoints < 0 {
 			f.Keypoints = personKeypoints // the number is lost in exports of torchvision
@@ -191,7 +192,7 @@ func findEfficientNMS(q *query, _ bool) *Decoder {
 	if scores.Sample[0] != n || classes.Sample[0] != n {
 		return nil
 	}
-	f := Format{Outputs: []string{count.Name, boxes.Name, scores.Name, classes.Name}}
+	f := decoded.Format{Outputs: []string{count.Name, boxes.Name, scores.Name, classes.Name}}
 	return q.newBoxes(f, n, corners, inPixels, func(b *onnx.Builder) boxSource {
 		numbers := tensor.New(1, n)
 		for i := range n {
@@ -235,7 +236,7 @@ func findDETR(q *query, guess bool) *Decoder {
 	if logits == nil || logits.Sample[1] < 2 || guess && boxes.Sample[0] >= sigmoidQueries {
 		return nil
 	}
-	f := Format{Outputs: []string{logits.Name, boxes.Name}, Classes: logits.Sample[1] - 1}
+	f := decoded.Format{Outputs: []string{logits.Name, boxes.Name}, Classes: logits.Sample[1] - 1}
 	return q.newBoxes(f, boxes.Sample[0], centred, inFractions, func(b *onnx.Builder) boxSource {
 		z := float(b, logits.Name)
 		e := b.Exp(b.Sub(z, b.ReduceMax(z, true, 2)))
@@ -252,7 +253,7 @@ func findDeformableDETR(q *query, _ bool) *Decoder {
 	if logits == nil {
 		return nil
 	}
-	f := Format{Outputs: []string{logits.Name, boxes.Name}, Classes: logits.Sample[1]}
+	f := decoded.Format{Outputs: []string{logits.Name, boxes.Name}, Classes: logits.Sample[1]}
 	return q.newBoxes(f, boxes.Sample[0], centred, inFractions, func(b *onnx.Builder) boxSource {
 		s := boxSource{boxes: float(b, boxes.Name)}
 		s.scores, s.classes = best(b, b.Sigmoid(float(b, logits.Name)))
@@ -267,7 +268,7 @@ func findSuppressed(q *query, guess bool) *Decoder {
 		if !p.isFloat() {
 			return false
 		}
-		if len(p.Sample) == 2 && p.Sample[1] == boxColumns && len(p.Sizes) == 3 {
+		if len(p.Sample) == 2 && p.Sample[1] == decoded.BoxColumns && len(p.Sizes) == 3 {
 			return !guess || len(q.ports) == 1 && p.Sample[0] <= 1000 // suppression leaves few rows
 		}
 		return len(p.Sizes) == 2 && (p.Sizes[1] == 6 || p.Sizes[1] == 7) && p.Sizes[0] < 0 && (!guess || p.Sizes[1] == 7 || q.metadata("names") != "")
@@ -276,7 +277,7 @@ func findSuppressed(q *query, guess bool) *Decoder {
 	if p == nil {
 		return nil
 	}
-	f := Format{Outputs: []string{p.Name}}
+	f := decoded.Format{Outputs: []string{p.Name}}
 	if len(p.Sizes) == 3 {
 		return q.newBoxes(f, p.Sample[0], corners, inPixels, func(b *onnx.Builder) boxSource {
 			x := float(b, p.Name)
@@ -382,7 +383,7 @@ func findYOLOv5(q *query, guess bool) *Decoder {
 // newYOLO returns the decoder of n anchors. first reports whether the axis of columns comes before
 // the axis of anchors. start is the column of the first class score.
 func (q *query) newYOLO(p *Port, n, columns int, first bool, start int) *Decoder {
-	f := Format{Outputs: []string{p.Name}, Suppress: defaultSuppress, Classes: columns - start}
+	f := decoded.Format{Outputs: []string{p.Name}, Suppress: defaultSuppress, Classes: columns - start}
 	// Mask coefficients or keypoints may follow the classes.
 	if len(q.ports) > 1 || q.metadata("kpt_shape") != "" {
 		if known := max(q.setting.Classes, len(q.names())); known > 0 && known <= f.Classes {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/noether-ml/noether/measure/decoded"
 	"github.com/noether-ml/noether/onnx"
 )
 
@@ -53,8 +54,8 @@ var keypointLayouts = []layout{
 }
 
 var valueLayouts = []layout{
-	{"normals", "one map of floats [batch, 3, height, width]", false, findNormals(YDown)},
-	{"normals-y-up", "one map of floats [batch, 3, height, width]", false, findNormals(YUp)},
+	{"normals", "one map of floats [batch, 3, height, width]", false, findNormals(decoded.YDown)},
+	{"normals-y-up", "one map of floats [batch, 3, height, width]", false, findNormals(decoded.YUp)},
 	{"image", "one map of floats [batch, channels, height, width]", false, findImage},
 	{"depth", "one map of floats [batch, height, width] or [batch, 1, height, width]", false, findDepth},
 	{"map", "one map of floats [batch, channels, height, width] or [batch, height, width]", false, findMap},
@@ -140,11 +141,11 @@ const maxCandidates = 1_000_000
 // number before that, or -1 if it varies.
 func (q *query) finish(d *Decoder) error {
 	f, s := &d.Format, q.setting
-	if f.Kind == PointList {
+	if f.Kind == decoded.PointList {
 		f.Confidence = s.Confidence
 		return nil
 	}
-	if f.Kind != BoxList {
+	if f.Kind != decoded.BoxList {
 		if f.Height*f.Width < 2 {
 			return fmt.Errorf("output %s has maps of %d x %d: a single position has no place in the image", f.Outputs[0], f.Height, f.Width)
 		}
@@ -167,8 +168,8 @@ func (q *query) finish(d *Decoder) error {
 
 // nameClasses sets the number of classes, if the layout does not have it, and their names if there
 // are as many. It returns an error if the setting contradicts the number of the layout.
-func (q *query) nameClasses(f *Format) error {
-	if f.Kind == ValueMap {
+func (q *query) nameClasses(f *decoded.Format) error {
+	if f.Kind == decoded.ValueMap {
 		return nil
 	}
 	names := q.names()

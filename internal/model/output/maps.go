@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/noether-ml/noether/measure/decoded"
 	"github.com/noether-ml/noether/onnx"
 )
 
@@ -160,7 +161,7 @@ func classOf(b *onnx.Builder, scores onnx.Value) onnx.Value {
 // is the number of channels of the map that build adds to the graph: 2 for class and probability, 1
 // for the class.
 func newClassMap(m mapPort, classes, planes int, build func(b *onnx.Builder) onnx.Value) *Decoder {
-	f := Format{Kind: ClassMap, Outputs: []string{m.Name}, Height: m.height, Width: m.width, Channels: planes, Classes: classes}
+	f := decoded.Format{Kind: decoded.ClassMap, Outputs: []string{m.Name}, Height: m.height, Width: m.width, Channels: planes, Classes: classes}
 	return &Decoder{Format: f, build: func(b *onnx.Builder) onnx.Value { return build(b.Scope("decoded")) }}
 }
 
@@ -173,7 +174,7 @@ func findHeatMaps(q *query, guess bool) *Decoder {
 	if m == nil {
 		return nil
 	}
-	f := Format{Kind: PointList, Outputs: []string{m.Name}, Height: q.about.Height, Width: q.about.Width, Keypoints: m.channels}
+	f := decoded.Format{Kind: decoded.PointList, Outputs: []string{m.Name}, Height: q.about.Height, Width: q.about.Width, Keypoints: m.channels}
 	return &Decoder{Format: f, build: func(b *onnx.Builder) onnx.Value {
 		b = b.Scope("decoded")
 		flat := b.Reshape(m.value(b), -1, m.channels, m.height*m.width)
@@ -191,7 +192,7 @@ func findHeatMaps(q *query, guess bool) *Decoder {
 
 // findNormals returns the function that finds a map of the normals of surfaces. v says in which
 // directions their first two components are positive, such as right and down.
-func findNormals(v Vectors) func(q *query, guess bool) *Decoder {
+func findNormals(v decoded.Vectors) func(q *query, guess bool) *Decoder {
 	return func(q *query, guess bool) *Decoder {
 		d := findValues(q, func(m mapPort) bool {
 			return m.channels == 3 && (!guess || m.named("normal") && q.coversImage(m))
@@ -226,6 +227,6 @@ func findValues(q *query, fits func(mapPort) bool) *Decoder {
 	if m == nil {
 		return nil
 	}
-	f := Format{Kind: ValueMap, Outputs: []string{m.Name}, Height: m.height, Width: m.width, Channels: m.channels}
+	f := decoded.Format{Kind: decoded.ValueMap, Outputs: []string{m.Name}, Height: m.height, Width: m.width, Channels: m.channels}
 	return &Decoder{Format: f, build: func(b *onnx.Builder) onnx.Value { return b.Identity(m.value(b.Scope("decoded"))) }}
 }

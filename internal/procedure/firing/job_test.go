@@ -12,9 +12,9 @@ import (
 	"github.com/noether-ml/noether/internal/model/modeltest"
 	"github.com/noether-ml/noether/internal/procedure"
 	"github.com/noether-ml/noether/internal/procedure/firing"
+	"github.com/noether-ml/noether/internal/procedure/proceduretest"
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/measure"
-	"github.com/noether-ml/noether/measure/measuretest"
 	"github.com/noether-ml/noether/tensor"
 	"github.com/noether-ml/noether/transform"
 )
@@ -29,7 +29,7 @@ type recorder struct {
 
 // newJob returns a job on all layers of m that records its unit scores and curves in to.
 func newJob(m *model.Model, data dataset.Source, to *recorder) *procedure.Job {
-	j := measuretest.Job(procedure.Subject{Name: "net", Model: m, Layers: m.Layers()}, data)
+	j := proceduretest.Job(procedure.Subject{Name: "net", Model: m, Layers: m.Layers()}, data)
 	j.Key.Data = "data"
 	j.Units = func(u []measure.UnitScore) error { to.units = append(to.units, u...); return nil }
 	j.Curves = func(c []measure.UnitResponse) error { to.curves = append(to.curves, c...); return nil }
@@ -79,7 +79,7 @@ func turns(degrees ...float64) *procedure.Transform {
 func runJob(t testing.TB, s firing.Settings, j *procedure.Job) []measure.PairScore {
 	t.Helper()
 	p, err := firing.New(s)
-	return measuretest.RunJob(t, p, err, j)
+	return proceduretest.RunJob(t, p, err, j)
 }
 
 // activations returns the activations of a layer on n images, n x units. It computes them in

@@ -15,7 +15,7 @@ import (
 	"github.com/noether-ml/noether/internal/model/modeltest"
 	"github.com/noether-ml/noether/internal/procedure"
 	"github.com/noether-ml/noether/internal/procedure/lie"
-	"github.com/noether-ml/noether/measure/measuretest"
+	"github.com/noether-ml/noether/internal/procedure/proceduretest"
 	"github.com/noether-ml/noether/onnx/pb"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -147,8 +147,8 @@ func TestLieDeriv(t *testing.T) {
 				// A job is one run of the measure on a model and its data, here one image (see the
 				// type images). A is the index of the layer of a score; that of the output is
 				// negative.
-				j := measuretest.Job(procedure.Subject{Name: name, Model: m, Layers: layers}, images{formulaImage(65)})
-				for _, s := range measuretest.RunJob(t, p, err, j) {
+				j := proceduretest.Job(procedure.Subject{Name: name, Model: m, Layers: layers}, images{formulaImage(65)})
+				for _, s := range proceduretest.RunJob(t, p, err, j) {
 					layer := "output"
 					if s.A >= 0 {
 						layer = layers[s.A].Name

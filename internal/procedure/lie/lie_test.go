@@ -14,10 +14,10 @@ import (
 	"github.com/noether-ml/noether/internal/model/modeltest"
 	"github.com/noether-ml/noether/internal/procedure"
 	"github.com/noether-ml/noether/internal/procedure/lie"
+	"github.com/noether-ml/noether/internal/procedure/proceduretest"
 	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/measure"
-	"github.com/noether-ml/noether/measure/measuretest"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -75,7 +75,7 @@ func scoresOf(t testing.TB, m *model.Model, s lie.Settings, x tensor.Tensor, nam
 	}
 	p, err := lie.New(s)
 	out := map[string]measure.Score{}
-	for _, result := range measuretest.RunJob(t, p, err, measuretest.Job(procedure.Subject{Name: "net", Model: m, Layers: layers}, images{x})) {
+	for _, result := range proceduretest.RunJob(t, p, err, proceduretest.Job(procedure.Subject{Name: "net", Model: m, Layers: layers}, images{x})) {
 		layer := "output" // A is negative
 		if result.A >= 0 {
 			layer = layers[result.A].Name
@@ -234,7 +234,7 @@ func TestResume(t *testing.T) {
 	}
 	saved := &checkpoint.Memory{}
 	job := func() *procedure.Job {
-		j := measuretest.Job(procedure.Subject{Name: "net", Model: m, Layers: m.Layers()[:2]}, images{random("images", 20, 3, 8, 8)})
+		j := proceduretest.Job(procedure.Subject{Name: "net", Model: m, Layers: m.Layers()[:2]}, images{random("images", 20, 3, 8, 8)})
 		j.Checkpoint = saved
 		return j
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/noether-ml/noether/internal/model/modeltest"
 	"github.com/noether-ml/noether/internal/orttest"
 	"github.com/noether-ml/noether/internal/procedure"
+	"github.com/noether-ml/noether/internal/procedure/proceduretest"
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/measure"
-	"github.com/noether-ml/noether/measure/measuretest"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 	"github.com/noether-ml/noether/transform"
@@ -108,7 +108,7 @@ func factorJob(t testing.TB, n int, m *model.Model, tr *procedure.Transform) *pr
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := measuretest.Job(procedure.Subject{Name: "linear", Model: m, Layers: m.Layers()}, factorImages{shapes})
+	j := proceduretest.Job(procedure.Subject{Name: "linear", Model: m, Layers: m.Layers()}, factorImages{shapes})
 	j.Pairs, j.Transform, j.Key.Data, j.Runtime, j.Store = [][2]int{{0, 0}}, tr, "factors", orttest.Load(t), &features.Store{Dir: t.TempDir()}
 	if tr != nil {
 		j.Key.Transform = tr.Name
@@ -128,7 +128,7 @@ func shiftOf(pixel int, low, high float64) *procedure.Transform {
 // ridge (ridge regression). err is the error of creating p.
 func mustRun(t testing.TB, p procedure.Procedure, err error, j *procedure.Job) map[string]measure.Score {
 	t.Helper()
-	rows := measuretest.RunJob(t, p, err, j)
+	rows := proceduretest.RunJob(t, p, err, j)
 	out := map[string]measure.Score{}
 	for _, s := range rows {
 		name := s.Statistic

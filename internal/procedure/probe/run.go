@@ -9,6 +9,7 @@ import (
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/features"
+	"github.com/noether-ml/noether/internal/pooling"
 	"github.com/noether-ml/noether/internal/procedure"
 	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/internal/tempfolder"
@@ -65,7 +66,7 @@ func newRun(ctx context.Context, j *procedure.Job, rep *Representation, t *Train
 func (r *run) request(v sampleTransform) features.Request {
 	j := r.job
 	out := features.Request{Model: j.A.Model, Identity: j.A.Identity, Engine: strings.TrimSpace(j.Runtime.Version() + " " + j.Device),
-		Pool: features.Pooling(r.representation.Pool), Data: j.Data.Fingerprint(), N: j.Data.Len(), Read: j.Read, View: v.id, Transform: v.op, Pairs: v.pairs,
+		Pool: pooling.Kind(r.representation.Pool), Data: j.Data.Fingerprint(), N: j.Data.Len(), Read: j.Read, View: v.id, Transform: v.op, Pairs: v.pairs,
 		Progress: r.addWork}
 	for _, i := range r.representation.layers(j) {
 		out.Layers = append(out.Layers, j.A.Layers[i])

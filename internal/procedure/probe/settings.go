@@ -7,7 +7,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/noether-ml/noether/internal/features"
+	"github.com/noether-ml/noether/internal/pooling"
 	"github.com/noether-ml/noether/internal/procedure"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/tensor"
@@ -145,7 +145,7 @@ func (r *Representation) skip(j *procedure.Job) string {
 func (r *Representation) layers(j *procedure.Job) []int {
 	var out []int
 	for i, l := range j.A.Layers {
-		if features.Pooling(r.Pool).Check(l) == nil {
+		if pooling.Kind(r.Pool).Check(l) == nil {
 			out = append(out, i)
 		}
 	}
@@ -153,4 +153,4 @@ func (r *Representation) layers(j *procedure.Job) []int {
 }
 
 // dim returns the length of a layer's pooled vectors.
-func (r *Representation) dim(l tensor.Layer) int { return features.Pooling(r.Pool).Dim(l) }
+func (r *Representation) dim(l tensor.Layer) int { return pooling.Kind(r.Pool).Dim(l) }

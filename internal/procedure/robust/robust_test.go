@@ -14,12 +14,12 @@ import (
 	"github.com/noether-ml/noether/internal/model"
 	"github.com/noether-ml/noether/internal/model/modeltest"
 	"github.com/noether-ml/noether/internal/procedure"
+	"github.com/noether-ml/noether/internal/procedure/proceduretest"
 	"github.com/noether-ml/noether/internal/procedure/robust"
 	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/internal/testdata"
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/measure"
-	"github.com/noether-ml/noether/measure/measuretest"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -64,14 +64,14 @@ func (s source) At(_ context.Context, i int, _ dataset.Frame) (dataset.Sample, e
 
 // job returns a job, one run of the measure, that attacks the model on the images.
 func job(m *model.Model, s dataset.Source) *procedure.Job {
-	return measuretest.Job(procedure.Subject{Name: "net", Model: m}, s)
+	return proceduretest.Job(procedure.Subject{Name: "net", Model: m}, s)
 }
 
 // run returns the robust accuracy (under attack) and the clean accuracy (without).
 func run(t testing.TB, s robust.Settings, j *procedure.Job) (robustScore, clean measure.Score) {
 	t.Helper()
 	p, err := robust.New(s)
-	scores := measuretest.RunJob(t, p, err, j)
+	scores := proceduretest.RunJob(t, p, err, j)
 	if len(scores) != 2 || scores[0].Statistic != "robust" || scores[1].Statistic != "clean" {
 		t.Fatalf("scores %v", scores)
 	}

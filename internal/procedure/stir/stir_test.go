@@ -10,11 +10,11 @@ import (
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/checkpoint"
 	"github.com/noether-ml/noether/internal/procedure"
+	"github.com/noether-ml/noether/internal/procedure/proceduretest"
 	"github.com/noether-ml/noether/internal/procedure/stir"
 	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/internal/train"
-	"github.com/noether-ml/noether/measure/measuretest"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -308,7 +308,7 @@ func TestResume(t *testing.T) {
 // job returns a job that compares the first layers of a and b on the images x. Its checkpoint, from
 // which another run of the job continues, is in memory.
 func job(a, b procedure.Subject, x tensor.Tensor) *procedure.Job {
-	j := measuretest.Job(a, source{x})
+	j := proceduretest.Job(a, source{x})
 	j.B, j.Pairs = b, [][2]int{{0, 0}}
 	return j
 }

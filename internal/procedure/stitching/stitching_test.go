@@ -17,10 +17,10 @@ import (
 	"github.com/noether-ml/noether/internal/model/modeltest"
 	"github.com/noether-ml/noether/internal/orttest"
 	"github.com/noether-ml/noether/internal/procedure"
+	"github.com/noether-ml/noether/internal/procedure/proceduretest"
 	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/measure"
-	"github.com/noether-ml/noether/measure/measuretest"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -128,7 +128,7 @@ func open(t testing.TB, name string, s architecture, layers ...string) procedure
 // map, the stitch, turns activations of the first into activations of the second, from which the
 // rest of b computes the classes. A job is one run of the measure on two models.
 func jobOf(t testing.TB, a, b procedure.Subject, data dataset.Source) *procedure.Job {
-	j := measuretest.Job(a, data)
+	j := proceduretest.Job(a, data)
 	j.B, j.Runtime, j.Threads = b, orttest.Load(t), 1
 	for i := range min(len(a.Layers), len(b.Layers)) {
 		j.Pairs = append(j.Pairs, [2]int{i, i})
@@ -142,7 +142,7 @@ func jobOf(t testing.TB, a, b procedure.Subject, data dataset.Source) *procedure
 func scoresOf(t testing.TB, s Settings, j *procedure.Job) []measure.PairScore {
 	t.Helper()
 	p, err := New(s)
-	return measuretest.RunJob(t, p, err, j)
+	return proceduretest.RunJob(t, p, err, j)
 }
 
 // untrained returns settings for a stitch that keeps its initial weights: start is identity,

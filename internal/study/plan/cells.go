@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/noether-ml/noether/internal/model/output"
 	"github.com/noether-ml/noether/internal/procedure"
 	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/decoded"
 	"github.com/noether-ml/noether/scores"
 	"github.com/noether-ml/noether/tensor"
 	"github.com/noether-ml/noether/transform"
@@ -152,7 +152,7 @@ func (p *Plan) addMeasure(m *Model, d *Data, v View, meas measure.Measure) error
 	}
 	classes := d.classNames(m.Net.Classes())
 	layers := m.layers
-	var format *output.Format
+	var format *decoded.Format
 	var truth measure.Truth
 	switch {
 	case needs.Prediction:
@@ -170,7 +170,7 @@ func (p *Plan) addMeasure(m *Model, d *Data, v View, meas measure.Measure) error
 	for i, layer := range layers {
 		site := measure.Site{
 			Layer: layer, Layout: d.Layout, Classes: classes,
-			PerSample: v.Transform != nil && v.Per == "sample" && transform.Random(v.Transform), Transform: v.Transform, KeepSamples: p.Study.Samples,
+			PerSample: v.Transform != nil && v.Per == "sample" && transform.Random(v.Transform), Motion: transform.Motions(v.Transform), KeepSamples: p.Study.Samples,
 			Budget: int64(p.Study.Memory), Key: p.key(c), Output: format, Truth: truth,
 		}
 		if !p.Study.Samples && i == len(layers)-1 { // a prediction, or the last layer
@@ -235,7 +235,7 @@ func unmetNeed(needs measure.Needs, m *Model, d *Data, v View) string {
 }
 
 // decodedFormat returns how the output of a model is decoded, or nil if it is not.
-func decodedFormat(m *Model) *output.Format {
+func decodedFormat(m *Model) *decoded.Format {
 	format, _ := m.Net.Decoded()
 	return format
 }

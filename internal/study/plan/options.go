@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/noether-ml/noether/engine/ort"
+	"github.com/noether-ml/noether/internal/blas"
 	"github.com/noether-ml/noether/internal/features"
 	"github.com/noether-ml/noether/internal/fetch"
-	"github.com/noether-ml/noether/internal/linalg"
 	"github.com/noether-ml/noether/internal/study/internal/telemetry"
 	"github.com/noether-ml/noether/scores"
 )
@@ -17,10 +17,10 @@ import (
 // Options are the settings of a run that scores do not depend on.
 type Options struct {
 	Runtime *ort.Runtime
-	Threads int             // threads of the engine, ONNX Runtime; 0: all cores
-	Device  string          // "" or "cpu", "cuda", ...
-	BLAS    *linalg.Backend // matrix library, whose number of threads is set during the run; may be nil
-	Shard   Shard           // the shard (part) of the samples to run; zero: all samples
+	Threads int           // threads of the engine, ONNX Runtime; 0: all cores
+	Device  string        // "" or "cpu", "cuda", ...
+	BLAS    *blas.Backend // matrix library, whose number of threads is set during the run; may be nil
+	Shard   Shard         // the shard (part) of the samples to run; zero: all samples
 	// Only holds the names of the models whose cells to run; nil: all models. A cell that compares
 	// two models runs with the first of them. A run with Only writes study.yaml, cells and states
 	// into the run folder. Merge, which combines such runs and shards, writes the rest.

@@ -6,8 +6,10 @@ import (
 	"slices"
 
 	"github.com/noether-ml/noether/engine"
+	"github.com/noether-ml/noether/internal/reduction"
 	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -101,18 +103,20 @@ func (p *Pass) reductionsOf(m *Model) Reductions {
 			}
 		}
 	}
-	index := map[[2]string]int{} // of the reduction of a layer with a name
+	index := map[[2]string]int{} // of the reduction of a layer
 	for _, t := range p.AllTasks() {
 		r, layer := wanted[t], t.ScoredLayer()
 		if r == nil || read[layer.Name] || t.Readings()[0].Model != m {
 			continue
 		}
-		key := [2]string{layer.Name, r.Name}
+		key := [2]string{layer.Name, fmt.Sprint(*r)}
 		i, ok := index[key]
 		if !ok {
 			i = len(out.List)
 			index[key] = i
-			out.List = append(out.List, engine.Reduction{Layer: layer.Name, Shape: layer.Shape, Width: r.Width, Compute: r.Build})
+			out.List = append(out.List, engine.Reduction{Layer: layer.Name, Shape: layer.Shape, Width: r.Width, Compute: func(b *onnx.Builder, clean, transformed, partners onnx.Value) onnx.Value {
+				return reduction.Build(b, r, layer, clean, transformed, partners)
+			}})
 		}
 		out.Of[t] = i
 	}

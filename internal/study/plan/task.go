@@ -263,7 +263,10 @@ type siteAccumulator struct {
 }
 
 func (a *siteAccumulator) Feed(at SampleIDs, z []tensor.Tensor) error {
-	b := measure.Batch{Place: at.Position, Index: at.Index, Label: at.Label, Clean: z[0], Ops: at.Ops, Truth: at.Truth}
+	b := measure.Batch{Place: at.Position, Index: at.Index, Label: at.Label, Clean: z[0], Truth: at.Truth}
+	for _, op := range at.Ops {
+		b.Motions = append(b.Motions, transform.MotionOf(op))
+	}
 	if len(z) > 1 {
 		b.Transformed = z[1]
 	}

@@ -2,8 +2,8 @@ package plan
 
 import (
 	"github.com/noether-ml/noether/dataset"
-	"github.com/noether-ml/noether/internal/model/output"
 	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/decoded"
 )
 
 // hasTruth reports whether the samples have labelled boxes or masks.
@@ -15,7 +15,7 @@ func (d *Data) hasTruth() bool {
 // truth describes the labelled boxes or masks of the data, with the class of a model's decoded
 // output (boxes or a map of classes, in the format f) for each of their classes. It returns an
 // error if the classes cannot be matched.
-func (d *Data) truth(f *output.Format) (measure.Truth, error) {
+func (d *Data) truth(f *decoded.Format) (measure.Truth, error) {
 	classes, _ := dataset.TruthClasses(d.Source)
 	if classes == nil { // the values of masks are the model's classes
 		return measure.Truth{Masks: true}, nil

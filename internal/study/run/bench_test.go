@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/noether-ml/noether/internal/linalg"
+	"github.com/noether-ml/noether/internal/blas"
 	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/internal/orttest"
 	"github.com/noether-ml/noether/internal/study"
@@ -36,9 +36,9 @@ measures: [%s]
 // is the number of images of a run, as bench.py counts them. NOETHER_BENCH_DEVICE is the device, by
 // default the CPU.
 func benchRun(b *testing.B, s *study.Study, images int) {
-	blas := linalg.LoadBackend()
+	library := blas.Load()
 	// The library, the memory limits and the garbage collector are set as the command sets them.
-	o := study.Options{Runtime: orttest.Load(b), Device: os.Getenv("NOETHER_BENCH_DEVICE"), BLAS: &blas, Memory: machine.MemoryLimit(), Free: machine.FreeMemory()}
+	o := study.Options{Runtime: orttest.Load(b), Device: os.Getenv("NOETHER_BENCH_DEVICE"), BLAS: &library, Memory: machine.MemoryLimit(), Free: machine.FreeMemory()}
 	machine.BoundGarbage(int64(s.Memory))
 	for b.Loop() {
 		start := time.Now()
@@ -48,7 +48,7 @@ func benchRun(b *testing.B, s *study.Study, images int) {
 		b.ReportMetric(float64(images)/time.Since(start).Seconds(), "images/s")
 	}
 	b.ReportMetric(float64(peakBytes(b))/(1<<20), "MiB-peak")
-	b.Logf("BLAS: %s", blas)
+	b.Logf("BLAS: %s", library)
 }
 
 // peakBytes returns the peak memory of the process, or 0 if the system does not report it. Run only

@@ -166,7 +166,7 @@ func drawMaps(c *plan.Cell, reader *reader, op transform.Op, sample dataset.Samp
 		z := layerMaps{clean: reader.clean.Layer(reader.layerIndex[l.Name]).Data, transformed: reader.transformed.Layer(reader.layerIndex[l.Name]).Data}
 		z.Maps, _ = l.Maps()
 		var err error
-		if z.expected, z.inside, err = equivariance.Act(z.Maps, op, settings, z.clean); err != nil {
+		if z.expected, z.inside, err = equivariance.Act(z.Maps, transform.MotionOf(op), settings, z.clean); err != nil {
 			continue // T has no action on this layer, no position stays inside the map, or a value is not finite
 		}
 		h, w, _ := z.Size()

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/noether-ml/noether/internal/linalg"
+	"github.com/noether-ml/noether/internal/blas"
 	"github.com/noether-ml/noether/internal/study/studytest"
 	"github.com/noether-ml/noether/internal/testdata"
 	"github.com/noether-ml/noether/scores"
@@ -192,7 +192,7 @@ func TestPredictionsAndDistancesAgreeWithPyTorch(t *testing.T) {
 // no share of the variance that golden.py computed is closer to 99 % than 4e-8.
 func TestSEISAgreesWithSingularValueDecompositions(t *testing.T) {
 	// Not parallel: the library is set while no other test computes.
-	b := linalg.LoadBackend()
+	b := blas.Load()
 	if b.Path == "" {
 		t.Skipf("no fast BLAS, without which this takes an hour: %s", b.Hint)
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/noether-ml/noether/dataset"
-	"github.com/noether-ml/noether/internal/model/output"
+	"github.com/noether-ml/noether/measure/decoded"
 )
 
 // AddPosition adds to an error the position of the key classes in the study file, or the position
@@ -116,7 +116,7 @@ func nameIndex(modelNames []string, name string) int {
 // model's decoded output, or -1 if the model has none for it. f describes that output: boxes or a
 // map of classes. The first class is the background. The others are categories, which are matched
 // as by TruthOutputs, but by order or ID only if class 0 of the model is the background.
-func (d Data) MaskOutputs(classes []dataset.TruthClass, f *output.Format) ([]int, error) {
+func (d Data) MaskOutputs(classes []dataset.TruthClass, f *decoded.Format) ([]int, error) {
 	categories := classes[1:]
 	outputs := []int{0} // of the background first
 	if d.Classes != nil || f.Names != nil {
@@ -149,7 +149,7 @@ func (d Data) MaskOutputs(classes []dataset.TruthClass, f *output.Format) ([]int
 // Classes are matched by the key classes if it is set, by name if the model has names, by order if
 // both have equally many, else by the ID of the class. The key may list -1 for a class that the
 // model lacks; otherwise a class without a match is an error.
-func (d Data) TruthOutputs(classes []dataset.TruthClass, f *output.Format) ([]int, error) {
+func (d Data) TruthOutputs(classes []dataset.TruthClass, f *decoded.Format) ([]int, error) {
 	var names []string
 	largest := 0
 	for _, c := range classes {

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/noether-ml/noether/dataset"
-	"github.com/noether-ml/noether/internal/model/output"
+	"github.com/noether-ml/noether/measure/decoded"
 )
 
 // TestOutputsByLabel checks which output of a model each class of the data is: that whose label has
@@ -67,7 +67,7 @@ func TestMaskOutputs(t *testing.T) {
 		"listed by name":       {[]string{"hound", "0"}, []dataset.TruthClass{cat, dog}, []string{"hound", "background"}, 2, []int{1, 0, 0}, ""},
 		"a class too large":    {[]string{"1", "4"}, []dataset.TruthClass{cat, dog}, nil, 4, nil, "classes: 4 is not a class of the model, which has 4"},
 	} {
-		got, err := Data{Classes: c.listed}.MaskOutputs(append([]dataset.TruthClass{background}, c.categories...), &output.Format{Classes: c.classes, Names: c.names})
+		got, err := Data{Classes: c.listed}.MaskOutputs(append([]dataset.TruthClass{background}, c.categories...), &decoded.Format{Classes: c.classes, Names: c.names})
 		if err == nil && !slices.Equal(got, c.want) || (err != nil) != (c.err != "") || err != nil && !strings.Contains(err.Error(), c.err) {
 			t.Errorf("%s: outputs %v, error %v; want %v, error %q", name, got, err, c.want, c.err)
 		}

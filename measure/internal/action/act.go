@@ -1,5 +1,7 @@
 package action
 
+import "github.com/noether-ml/noether/internal/simd"
+
 // A Layout is the order of the values of a sample's feature maps.
 type Layout struct {
 	Channels int
@@ -23,8 +25,8 @@ func (f *Field) Act(dst, z []float32, l Layout, to []int32, floor *FloorSums) {
 
 // actOnPlanes is Act for channels x positions values.
 func (f *Field) actOnPlanes(dst, z []float32, positions int, to []int32, floor *FloorSums) {
-	if native && f.interpolated() {
-		f.actNative(dst, z, len(z)/positions, positions, to, floor)
+	if k := simd.Registered(); k != nil && f.interpolated() {
+		f.actByKernel(k, dst, z, positions, to, floor)
 		return
 	}
 	for c := range len(z) / positions {
@@ -42,6 +44,31 @@ func (f *Field) actOnPlanes(dst, z []float32, positions int, to []int32, floor *
 			f.back.differPlane(result, plane, floor)
 		}
 	}
+}
+
+// actByKernel is actOnPlanes by a kernel, where values are interpolated.
+func (f *Field) actByKernel(k simd.Kernels, dst, z []float32, positions int, to []int32, floor *FloorSums) {
+	channels := len(z) / positions
+	if to == nil {
+		to = make([]int32, channels)
+		for i := range to {
+			to[i] = int32(i)
+		}
+	}
+	var sums *[2]float64
+	if floor != nil {
+		sums = &[2]float64{}
+	}
+	k.Interpolate(dst, z, channels, positions, to, f.forward.kernel(), f.back.kernel(), sums)
+	if floor != nil {
+		floor.Difference += sums[0]
+		floor.Norm += sums[1]
+	}
+}
+
+// kernel returns the taps in the form of package simd.
+func (t *taps) kernel() simd.Taps {
+	return simd.Taps{Place: t.place, At: t.at, Fractions: t.fractions, Right: t.right, Down: t.down}
 }
 
 // actOnPositions is Act for positions x channels values.

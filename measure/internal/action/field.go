@@ -5,7 +5,7 @@
 // counted, that is, enter the sums of a measure: those whose value does not depend on what lies
 // outside the map. A map is one channel of a layer's activations.
 //
-//	points, ok := transform.PointMapOf(op, h, w)
+//	points, ok := measure.PointMapOf(move, h, w)
 //	f := new(action.Cache).Of(points, action.Grid{Height: h, Width: w})
 //	// dst = tau z, both c x h x w; nil: channels stay, and no floor is computed (see Act)
 //	f.Act(dst, z, action.Layout{Channels: c, Planes: true}, nil, nil)
@@ -15,7 +15,7 @@ import (
 	"math"
 	"sync"
 
-	"github.com/noether-ml/noether/transform"
+	"github.com/noether-ml/noether/measure"
 )
 
 // A Field is the action tau of a transformation on the positions of an h x w map, which are
@@ -33,7 +33,7 @@ type Field struct {
 type Run struct{ From, To int }
 
 // interpolated reports whether tau and tau^-1 interpolate between neighbours on a map that does not
-// wrap around. This is the case that actNative, in C, computes.
+// wrap around. This is the case that kernels of package simd compute.
 func (f *Field) interpolated() bool {
 	fits := func(t *taps) bool { return t.fractions != nil && t.corners == nil }
 	return !f.Still && !f.Exact && fits(&f.forward) && fits(&f.back)
@@ -67,7 +67,7 @@ type Grid struct {
 // If tau has no inverse, no position is counted; otherwise too there may be none. For the floor
 // (see FloorSums), tau^-1 may read a position at the border whose value tau reads from outside the
 // map; tau then reads the nearest value inside.
-func newField(p transform.PointMap, g Grid) *Field {
+func newField(p measure.PointMap, g Grid) *Field {
 	inverse, ok := p.Inverse()
 	if !ok {
 		return &Field{}
@@ -119,7 +119,7 @@ type point struct{ row, column float64 }
 // newPoint returns the point from which row i and column j are read. Coordinates that differ from
 // whole numbers by rounding errors are rounded. If around is set, the map wraps around, and the
 // point lies within it.
-func newPoint(p transform.PointMap, i, j int, g Grid, around bool) point {
+func newPoint(p measure.PointMap, i, j int, g Grid, around bool) point {
 	r, c := p.Source(i, j)
 	at := point{snap(r, p.Nearest), snap(c, p.Nearest)}
 	if around {
@@ -239,7 +239,7 @@ type Cache struct {
 }
 
 type fieldKey struct {
-	points transform.PointMap
+	points measure.PointMap
 	grid   Grid
 }
 
@@ -250,7 +250,7 @@ func (k fieldKey) positions() int { return k.grid.Height * k.grid.Width }
 const maxCached = 1 << 20
 
 // Of returns the field of the action on maps of the size g.
-func (c *Cache) Of(p transform.PointMap, g Grid) *Field {
+func (c *Cache) Of(p measure.PointMap, g Grid) *Field {
 	key := fieldKey{p, g}
 	c.mutex.Lock()
 	f := c.fields[key]

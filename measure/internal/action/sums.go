@@ -1,5 +1,7 @@
 package action
 
+import "github.com/noether-ml/noether/internal/simd"
+
 // Sums are sums over corresponding values of two rows a and b, or of several pairs of rows.
 type Sums struct {
 	Difference float64 // sum (a - b)^2
@@ -7,11 +9,11 @@ type Sums struct {
 }
 
 // SumsOver returns the sums over the runs (ranges of indices) of each row of a and b, which have
-// the same number of rows of the same length. native reports whether the processor can run the
-// faster versions in C.
+// the same number of rows of the same length.
 func SumsOver(a, b []float32, rows int, runs []Run) (s Sums) {
-	if native {
-		return sumsNative(a, b, rows, runs)
+	if k := simd.Registered(); k != nil {
+		s.Difference, s.AA, s.BB = k.DifferenceSums(a, b, rows, ends(runs))
+		return s
 	}
 	eachRun(a, b, rows, runs, s.Add)
 	return s
@@ -21,11 +23,20 @@ func SumsOver(a, b []float32, rows int, runs []Run) (s Sums) {
 // in float32 over parts of the rows, and these partial sums in float64. The result is NaN or
 // infinite if a product or a partial sum is.
 func DotOver(a, b []float32, rows int, runs []Run) (sum float64) {
-	if native {
-		return dotNative(a, b, rows, runs)
+	if k := simd.Registered(); k != nil {
+		return k.Dot(a, b, rows, ends(runs))
 	}
 	eachRun(a, b, rows, runs, func(x, y []float32) { sum += dot(x, y) })
 	return sum
+}
+
+// ends returns runs in the form of package simd.
+func ends(runs []Run) []int32 {
+	out := make([]int32, 0, 2*len(runs))
+	for _, r := range runs {
+		out = append(out, int32(r.From), int32(r.To))
+	}
+	return out
 }
 
 // eachRun calls f for each run of each row, with the values of a and of b in the run.

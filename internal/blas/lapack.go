@@ -1,4 +1,4 @@
-package linalg
+package blas
 
 import (
 	"fmt"
@@ -8,6 +8,8 @@ import (
 	"gonum.org/v1/gonum/lapack"
 	"gonum.org/v1/gonum/lapack/gonum"
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/noether-ml/noether/internal/linalg"
 )
 
 // fastLAPACK is gonum's LAPACK with some decompositions replaced by those of a Fortran library,
@@ -58,21 +60,18 @@ func (f fastLAPACK) Dsyev(jobz lapack.EVJob, ul blas.Uplo, n int, a []float64, l
 	var info int32
 	f.lib.dsyevd(charPtr(jobz), flipUplo(ul), int32Ptr(n), &a[0], int32Ptr(lda), &w[0], &work[0], int32Ptr(floats), &make([]int32, integers)[0], int32Ptr(integers), &info, charLen, charLen)
 	if jobz == lapack.EVCompute {
-		transpose(a, n, lda)
+		linalg.Transpose(a, n, lda)
 	}
 	return info == 0
 }
 
-// leading implements LeadingEigen. It reduces the matrix to tridiagonal form, solves the
+// LeadingEigen implements linalg.Library. It reduces the matrix to tridiagonal form, solves the
 // tridiagonal problem by divide and conquer, and transforms only the k leading eigenvectors back.
 // Unlike LAPACK's dsyevd it does not scale matrices with values above 1e146 or below 1e-146. Sums
 // of squares of float32 values are not that large or small. count returns k, given the eigenvalues
 // in descending order.
-func (f fastLAPACK) leading(a []float64, n int, count func(values []float64) int) (values []float64, vectors *mat.Dense, err error) {
+func (f fastLAPACK) LeadingEigen(a []float64, n int, count func(values []float64) int) (values []float64, vectors *mat.Dense, err error) {
 	checkSize("A", a, n, n, n)
-	if n <= smallProblem {
-		return leadingOf(f.Implementation.Dsyev, a, n, count)
-	}
 	// dstedc needs n² + 4 n + 1 values of work. dsytrd and dormqr are fastest with n times a block
 	// size, of at most 64.
 	values, z, work := make([]float64, n), make([]float64, n*n), make([]float64, n*n+64*n)
@@ -84,9 +83,10 @@ func (f fastLAPACK) leading(a []float64, n int, count func(values []float64) int
 		f.lib.dstedc(charPtr(lapack.EVTridiag), int32Ptr(n), &values[0], &sub[0], &z[0], int32Ptr(n), &work[0], lwork, &iwork[0], int32Ptr(len(iwork)), &info, charLen)
 	}
 	if info != 0 {
-		return nil, nil, fmt.Errorf("eigenvectors of a symmetric %d x %d matrix: %w", n, n, ErrNotConverged)
+		return nil, nil, fmt.Errorf("eigenvectors of a symmetric %d x %d matrix: %w", n, n, linalg.ErrNotConverged)
 	}
-	k := count(reversed(values)) // in place: values are now descending
+	slices.Reverse(values)
+	k := count(values)
 	if k == 0 {
 		return values, nil, nil
 	}
@@ -96,10 +96,6 @@ func (f fastLAPACK) leading(a []float64, n int, count func(values []float64) int
 	}
 	return values, reversedColumns(z, n, k), nil
 }
-
-// smallProblem is the largest size of an eigenproblem that gonum solves faster than a library.
-// OpenBLAS would also wake its threads, which then wait for more work without sleeping.
-const smallProblem = 32
 
 // reversedColumns returns the n x k matrix whose columns are the k rows, the last row first. It
 // works in tiles that fit in the cache.
@@ -119,8 +115,8 @@ func reversedColumns(rows []float64, n, k int) *mat.Dense {
 	return out
 }
 
-// cholesky implements singleLAPACK (decompositions in float32).
-func (f fastLAPACK) cholesky(a []float32, n, stride int) bool {
+// CholeskySingle implements linalg.Library.
+func (f fastLAPACK) CholeskySingle(a []float32, n, stride int) bool {
 	if n == 0 {
 		return true
 	}
@@ -130,9 +126,9 @@ func (f fastLAPACK) cholesky(a []float32, n, stride int) bool {
 	return info == 0
 }
 
-// eigen implements singleLAPACK. The library's eigenvectors, columns in column-major order, are the
+// EigenSingle implements linalg.Library. The library's eigenvectors, columns in column-major order, are the
 // rows of a.
-func (f fastLAPACK) eigen(a []float32, n int) ([]float32, bool) {
+func (f fastLAPACK) EigenSingle(a []float32, n int) ([]float32, bool) {
 	values := make([]float32, n)
 	if n == 0 {
 		return values, true
@@ -142,20 +138,6 @@ func (f fastLAPACK) eigen(a []float32, n int) ([]float32, bool) {
 	var info int32
 	f.lib.ssyevd(charPtr(lapack.EVCompute), flipUplo(blas.Upper), int32Ptr(n), &a[0], int32Ptr(n), &values[0], &work[0], int32Ptr(len(work)), &iwork[0], int32Ptr(len(iwork)), &info, charLen, charLen)
 	return values, info == 0
-}
-
-// transpose transposes a square matrix in place, in tiles that fit in the cache.
-func transpose(a []float64, n, lda int) {
-	const side = 32
-	for i0 := 0; i0 < n; i0 += side {
-		for j0 := i0; j0 < n; j0 += side {
-			for i := i0; i < min(i0+side, n); i++ {
-				for j := max(j0, i+1); j < min(j0+side, n); j++ {
-					a[i*lda+j], a[j*lda+i] = a[j*lda+i], a[i*lda+j]
-				}
-			}
-		}
-	}
 }
 
 // Dgesvd computes the singular value decomposition A = U S Vᵀ of an m x n matrix. It uses LAPACK's

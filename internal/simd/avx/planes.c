@@ -1,9 +1,7 @@
 //go:build amd64 && cgo
 
-// Kernels with AVX2 for feature maps z stored as channels x positions. tau is the action of a
-// transformation on the positions (see field.go). planes.h explains the types and the functions
-// that native.go calls. A plane holds the values of one channel. A block holds positions x width
-// values: width channels, interleaved.
+// Kernels with AVX2 for feature maps z stored as channels x positions (see planes.h). A plane holds
+// the values of one channel. A block holds positions x width values: width channels, interleaved.
 
 #include "planes.h"
 
@@ -100,8 +98,8 @@ static double total(__m256 v) {
 // vanished, nor too large, nor NaN.
 static int precise(double sum) { return sum >= 1e-18 && sum <= 1e37; }
 
-// add_floor adds the sums of |tau^-1 tau z - z|^2 and |z|^2 of a block z to floor (see FloorSums in
-// act.go). moved is tau z, and t holds the taps of tau^-1.
+// add_floor adds the sums of |tau^-1 tau z - z|^2 and |z|^2 of a block z to floor. moved is tau z, and
+// t holds the taps of tau^-1.
 static void add_floor(const float *moved, const float *z, const Taps *t, int right, int down, double floor[2]) {
 	for (int from = 0; from < t->n; from += part / width) {
 		int end = minimum(t->n, from + part / width);
@@ -228,8 +226,6 @@ double planes_dot(const float *a, const float *b, int rows, int stride, Runs run
 	}
 	return all;
 }
-
-int planes_supported(void) { return __builtin_cpu_supports("avx2"); }
 
 #ifdef __clang__
 PRAGMA(clang attribute pop)

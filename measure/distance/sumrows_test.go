@@ -1,5 +1,3 @@
-//go:build amd64 && cgo
-
 package distance
 
 import (
@@ -7,38 +5,9 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
-)
 
-// TestNativeSums checks that the kernels of sums.c agree with sumsInGo. The lengths lie around
-// multiples of a kernel's units: 16 lanes (elements of a SIMD register), the 256 components that
-// are summed in float32, and chunks of 2,048 components. own[i] holds the sums of rows a[i] and
-// b[i], next[i] those of a[i-1] and b[i], where previous stands for a[-1].
-func TestNativeSums(t *testing.T) {
-	t.Parallel()
-	if nativeLevel == 0 {
-		t.Skip("needs a processor with AVX2, which the native sums are for")
-	}
-	r := rand.New(rand.NewPCG(1, 2))
-	lengths := []int{240, 255, 256, 257, 272, 511, 4095, 4096, 4097, 4112, 8191, 8192, 8193, 12345}
-	for n := range 70 {
-		lengths = append(lengths, n)
-	}
-	for level := 1; level <= nativeLevel; level++ { // AVX2, AVX-512
-		for _, n := range lengths {
-			const rows = 3
-			previous, a, b := normal(r, n, 1), normal(r, rows*n, 1), normal(r, rows*n, 1)
-			own, next := make([]pairSums, rows), make([]pairSums, rows)
-			nativeSums(own, next, previous, a, b, n, level)
-			for i := range rows {
-				x, y := a[i*n:(i+1)*n], b[i*n:(i+1)*n]
-				name := fmt.Sprintf("level %d, row %d of %d values", level, i, n)
-				compareSums(t, name, own[i], sumsInGo(x, y), 2e-7)
-				compareSums(t, name+" and the row before", next[i], sumsInGo(previous, y), 2e-7)
-				previous = x
-			}
-		}
-	}
-}
+	_ "github.com/noether-ml/noether/internal/simd/avx"
+)
 
 // TestSumRows checks that the sums of a pair of rows do not depend, to the bit, on the other rows
 // of a call, and are near the sums in float64. The values include those whose squares underflow or
@@ -46,8 +15,8 @@ func TestNativeSums(t *testing.T) {
 // rows a[i] and b[i], next those of a[i-1] and b[i].
 func TestSumRows(t *testing.T) {
 	t.Parallel()
-	// The kernels are used for rows of at least nativeValues components.
-	const rows, n = 5, 3*nativeValues + 7
+	// The kernels are used for rows of at least kernelValues components.
+	const rows, n = 5, 3*kernelValues + 7
 	r := rand.New(rand.NewPCG(1, 3))
 	cases := map[string]func(a, b []float32){
 		"nearly equal":      func(a, b []float32) { copy(b, a); b[n] *= 1.0001; b[2*n+1] += 1e-5 },

@@ -1,4 +1,4 @@
-package linalg
+package blas
 
 import (
 	"fmt"
@@ -29,11 +29,11 @@ const charLen = 1
 func checkSize[T any](what string, data []T, rows, cols, stride int) {
 	switch {
 	case rows < 0 || cols < 0:
-		panic(fmt.Sprintf("linalg: %s is %d x %d", what, rows, cols))
+		panic(fmt.Sprintf("blas: %s is %d x %d", what, rows, cols))
 	case stride < max(1, cols):
-		panic(fmt.Sprintf("linalg: the stride of %s is %d for %d columns", what, stride, cols))
+		panic(fmt.Sprintf("blas: the stride of %s is %d for %d columns", what, stride, cols))
 	case rows > 0 && cols > 0 && len(data) < (rows-1)*stride+cols:
-		panic(fmt.Sprintf("linalg: %s has %d values, too few for %d x %d", what, len(data), rows, cols))
+		panic(fmt.Sprintf("blas: %s has %d values, too few for %d x %d", what, len(data), rows, cols))
 	}
 }
 

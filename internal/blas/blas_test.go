@@ -1,4 +1,4 @@
-package linalg
+package blas
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,6 +16,8 @@ import (
 	lapackgonum "gonum.org/v1/gonum/lapack/gonum"
 	"gonum.org/v1/gonum/mat"
 	"pgregory.net/rapid"
+
+	"github.com/noether-ml/noether/internal/linalg"
 )
 
 // fastLibrary returns the native BLAS and LAPACK library of this machine (OpenBLAS, MKL or
@@ -215,7 +218,7 @@ func TestEigenvectorsReconstruct(t *testing.T) {
 func TestLeadingEigenvectors(t *testing.T) {
 	t.Parallel()
 	for name, leading := range map[string]func(a []float64, n int, count func(values []float64) int) ([]float64, *mat.Dense, error){
-		"native library": fastLAPACK{lib: fastLibrary(t)}.leading, "gonum": leadingOfAll,
+		"native library": fastLAPACK{lib: fastLibrary(t)}.LeadingEigen, "gonum": linalg.Gonum{}.LeadingEigen,
 	} {
 		rapid.Check(t, func(t *rapid.T) {
 			g := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
@@ -229,6 +232,7 @@ func TestLeadingEigenvectors(t *testing.T) {
 			}
 			want := make([]float64, n)
 			lapackgonum.Implementation{}.Dsyev(lapack.EVNone, blas.Upper, n, clone(a), n, want, make([]float64, 3*n), 3*n)
+			slices.Reverse(want)
 			symmetricMatrix := mat.NewSymDense(n, clone(a))
 			values, vectors, err := leading(a, n, func(all []float64) int {
 				if len(all) != n {
@@ -239,7 +243,7 @@ func TestLeadingEigenvectors(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			checkEqual(t, name+": eigenvalues", values, reversed(want), 1e-11)
+			checkEqual(t, name+": eigenvalues", values, want, 1e-11)
 			if k == 0 {
 				if vectors != nil {
 					t.Fatalf("%s: got vectors, want none", name)
@@ -363,28 +367,82 @@ func TestShortSlicesPanic(t *testing.T) {
 	}
 }
 
-func TestLoadBackend(t *testing.T) {
+// TestSingleDecompositions checks that decompositions in single precision (float32) restore their
+// matrix, whether by a native library such as OpenBLAS or by gonum in float64. fastLibrary skips
+// the test if there is no such library. The last argument of cholesky is the distance between rows.
+func TestSingleDecompositions(t *testing.T) {
+	t.Parallel()
+	native := fastLAPACK{lib: fastLibrary(t)}
+	rapid.Check(t, func(t *rapid.T) {
+		g := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+		n := rapid.IntRange(0, 9).Draw(t, "n")
+		x := mat.NewDense(n+3, max(n, 1), nil)
+		for i := range n + 3 {
+			for j := range max(n, 1) {
+				x.Set(i, j, g.NormFloat64())
+			}
+		}
+		var product mat.Dense
+		product.Mul(x.T(), x)
+		a := make([]float32, n*n)
+		for i := range a {
+			a[i] = float32(product.RawMatrix().Data[i])
+		}
+		for _, l := range []linalg.Library{native, linalg.Gonum{}} {
+			c := append([]float32(nil), a...) // overwritten by the upper triangular factor T
+			if !l.CholeskySingle(c, n, max(n, 1)) {
+				t.Fatalf("%T: cholesky = false for a positive definite matrix", l)
+			}
+			v := append([]float32(nil), a...) // overwritten by the eigenvectors V, in rows
+			values, ok := l.EigenSingle(v, n)
+			if !ok {
+				t.Fatalf("%T: eigen does not converge", l)
+			}
+			for i := range n {
+				for j := i; j < n; j++ {
+					var byCholesky, byEigen float64
+					for k := range n {
+						if k <= i {
+							byCholesky += float64(c[k*n+i]) * float64(c[k*n+j])
+						}
+						byEigen += float64(values[k]) * float64(v[k*n+i]) * float64(v[k*n+j])
+					}
+					want := float64(a[i*n+j])
+					if math.Abs(byCholesky-want) > 1e-4 || math.Abs(byEigen-want) > 1e-4 {
+						t.Fatalf("%T: element [%d, %d] of Tᵀ T = %v and of Vᵀ diag(values) V = %v, want %v", l, i, j, byCholesky, byEigen, want)
+					}
+				}
+			}
+		}
+		indefinite := []float32{1, 2, 2, 1}
+		if native.CholeskySingle(indefinite, 2, 2) {
+			t.Fatal("cholesky accepted an indefinite matrix")
+		}
+	})
+}
+
+func TestLoad(t *testing.T) {
 	t.Setenv(backendEnv, "none")
-	if b := LoadBackend(); b.Name != "gonum" || b.Path != "" || b.Threads != 1 || b.Hint != "" {
-		t.Errorf("with none: LoadBackend() = %+v, want gonum without a hint", b)
+	if b := Load(); b.Name != "gonum" || b.Path != "" || b.Threads != 1 || b.Hint != "" {
+		t.Errorf("with none: Load() = %+v, want gonum without a hint", b)
 	}
 	t.Setenv(backendEnv, filepath.Join(t.TempDir(), "missing.so"))
-	if b := LoadBackend(); b.Name != "gonum" || b.Hint == "" || !strings.Contains(b.Problem, "missing.so") {
-		t.Errorf("with a missing library: LoadBackend() = %+v, want gonum with a hint and a problem", b)
+	if b := Load(); b.Name != "gonum" || b.Hint == "" || !strings.Contains(b.Problem, "missing.so") {
+		t.Errorf("with a missing library: Load() = %+v, want gonum with a hint and a problem", b)
 	}
 	text := filepath.Join(t.TempDir(), "text.so")
 	if err := os.WriteFile(text, []byte("not a library"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv(backendEnv, text)
-	if b := LoadBackend(); b.Name != "gonum" || !strings.Contains(b.Problem, "text.so") {
-		t.Errorf("with a text file: LoadBackend() = %+v, want gonum with a problem", b)
+	if b := Load(); b.Name != "gonum" || !strings.Contains(b.Problem, "text.so") {
+		t.Errorf("with a text file: Load() = %+v, want gonum with a problem", b)
 	}
 	fastLibrary(t)
 	t.Setenv(backendEnv, "")
-	b := LoadBackend()
+	b := Load()
 	if b.Path == "" || b.Hint != "" || b.Problem != "" {
-		t.Errorf("with a library: LoadBackend() = %+v, want its path without a hint or problem", b)
+		t.Errorf("with a library: Load() = %+v, want its path without a hint or problem", b)
 	}
 	if before := b.Threads; before > 1 {
 		b.SetThreads(1)

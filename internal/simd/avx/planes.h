@@ -1,5 +1,5 @@
 // The action tau of a transformation on feature maps. A position is the index of a pixel in a
-// channel of height x width values; see act.go and field.go.
+// channel of height x width values.
 
 #include <stdint.h>
 
@@ -24,9 +24,6 @@ typedef struct {
 	double difference; // of (a - b)^2
 	double aa, bb;     // of a^2 and b^2
 } PairSums;
-
-// planes_supported reports whether the processor has AVX2.
-int planes_supported(void);
 
 // planes_act writes tau z to dst, by the taps forward; channel c of z goes to channel to[c]. z and
 // dst hold channels x positions values. right and down are the steps from a position to those to

@@ -1,5 +1,3 @@
-//go:build amd64 && cgo
-
 package action
 
 import (
@@ -7,17 +5,20 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/noether-ml/noether/internal/simd"
+	_ "github.com/noether-ml/noether/internal/simd/avx"
 	"github.com/noether-ml/noether/transform"
 )
 
-// TestNative checks that the kernels in planes.c agree with the functions in Go, for maps of
+// TestKernels checks that the kernels of package avx agree with the functions in Go, for maps of
 // several sizes, and for values whose squares underflow or overflow in float32. z are feature maps,
 // one of h x w positions for each channel. The kernels rotate them. A position is counted if it
 // lies inside the map before and after the rotation. The floor is the error of interpolation alone:
 // of rotating forward and back (see FloorSums). Sums are those of (x - y)^2, x^2 and y^2.
-func TestNative(t *testing.T) {
-	if !native {
-		t.Skip("needs a processor with AVX2, which the native kernels use")
+func TestKernels(t *testing.T) {
+	k := simd.Registered()
+	if k == nil {
+		t.Skip("needs a processor with AVX2, and cgo")
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	near := func(a, b float64) bool { return math.Abs(a-b) <= 1e-6*math.Abs(b) || math.IsNaN(a) && math.IsNaN(b) }
@@ -45,7 +46,7 @@ func TestNative(t *testing.T) {
 		}
 		got, want := make([]float32, len(z)), make([]float32, len(z))
 		var floor, wantFloor FloorSums
-		f.actNative(got, z, c.channels, n, to, &floor)
+		f.actByKernel(k, got, z, n, to, &floor)
 		for k := range c.channels {
 			result := want[int(to[k])*n:][:n]
 			f.forward.readPlane(result, z[k*n:][:n])
@@ -71,7 +72,7 @@ func TestNative(t *testing.T) {
 		}
 		z[f.Counted[0].From] = float32(math.NaN())
 		floor = FloorSums{}
-		if f.actNative(got, z, c.channels, n, nil, &floor); !math.IsNaN(floor.Norm) {
+		if f.actByKernel(k, got, z, n, nil, &floor); !math.IsNaN(floor.Norm) {
 			t.Errorf("%+v: the floor of maps with a NaN is %+v, want the norm NaN", c, floor)
 		}
 	}

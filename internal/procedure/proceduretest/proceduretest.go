@@ -1,4 +1,5 @@
-package measuretest
+// Package proceduretest runs a procedure in a test as a study would run it.
+package proceduretest
 
 import (
 	"context"
@@ -11,11 +12,9 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// Job returns a job (one run) of a procedure (a measure that works in steps on samples in memory)
-// for one model and data set, as a study (a file of what is to be measured) would make it. A is the
-// model with its layers, Key seeds the random draws, and Read reads the samples at the given places
-// (positions in the data set). The checkpoint is in memory, and samples that cannot be read are
-// left out. The caller sets the other fields that the procedure needs.
+// Job returns a job of a procedure for one model and data set. Its checkpoint is in memory, and
+// samples that cannot be read are left out. The caller sets the other fields that the procedure
+// needs.
 func Job(a procedure.Subject, data dataset.Source) *procedure.Job {
 	return &procedure.Job{A: a, Data: data, Key: measure.Key{Seed: 1}, Checkpoint: &checkpoint.Memory{},
 		Memory: 1 << 30, Progress: func(int64, string) {},

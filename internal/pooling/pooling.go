@@ -1,33 +1,34 @@
-package features
+// Package pooling converts the activation of a layer on a sample to a vector, such as by the mean
+// over positions.
+package pooling
 
 import (
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Pooling selects how the activation of a layer on a sample is converted to a vector.
-type Pooling string
+// A Kind is a way of pooling.
+type Kind string
 
-// Values of Pooling. They pool the axes of height (H), width (W), time and tokens (both T), but not
+// The kinds. They pool the axes of height (H), width (W), time and tokens (both T), but not
 // samples (N), channels (C) and unknown axes; see tensor.Axes. A layer without axes to pool is
 // flattened.
 const (
-	Mean    Pooling = "mean"    // the mean over these axes
-	Max     Pooling = "max"     // the largest value over these axes
-	Class   Pooling = "class"   // the first position of the axis T, such as a class token; only for the axes NTC
-	Flatten Pooling = "flatten" // nothing is pooled
+	Mean    Kind = "mean"    // the mean over these axes
+	Max     Kind = "max"     // the largest value over these axes
+	Class   Kind = "class"   // the first position of the axis T, such as a class token; only for the axes NTC
+	Flatten Kind = "flatten" // nothing is pooled
 )
 
-// poolings returns all values of Pooling.
-func poolings() []Pooling { return []Pooling{Mean, Max, Class, Flatten} }
+// Kinds returns all kinds.
+func Kinds() []Kind { return []Kind{Mean, Max, Class, Flatten} }
 
 // A pool pools the activations of one layer.
 type pool struct {
-	kind    Pooling
+	kind    Kind
 	run     int       // number of successive elements whose mean is one value of the vector, if the pooled axes are the last; else 0
 	targets []int32   // unless run > 0: index in the vector of each element of an activation; -1: left out
 	dim     int       // length of the vector
@@ -36,9 +37,9 @@ type pool struct {
 }
 
 // Check returns an error if the layer cannot be pooled in this way.
-func (p Pooling) Check(l tensor.Layer) error {
+func (p Kind) Check(l tensor.Layer) error {
 	switch {
-	case !slices.Contains(poolings(), p):
+	case !slices.Contains(Kinds(), p):
 		return fmt.Errorf("unknown pooling %q: it must be mean, max, class or flatten", string(p))
 	case p == Class && l.Axes != "NTC":
 		return fmt.Errorf("pooling by the class token needs an axis of tokens, but the axes of %s are %s", l.Name, l.Axes)
@@ -48,10 +49,10 @@ func (p Pooling) Check(l tensor.Layer) error {
 
 // Pool returns a function that pools the activation z of one sample into dst, which has the length
 // Dim. It must not be called by several goroutines at once.
-func (p Pooling) Pool(l tensor.Layer) func(dst, z []float32) { return newPool(p, l).apply }
+func (p Kind) Pool(l tensor.Layer) func(dst, z []float32) { return newPool(p, l).apply }
 
 // Dim returns the length of the vector to which a layer's activation on a sample is pooled.
-func (p Pooling) Dim(l tensor.Layer) int {
+func (p Kind) Dim(l tensor.Layer) int {
 	dim := 1
 	for i, n := range l.Shape {
 		if !p.pools(l, i) {
@@ -61,29 +62,24 @@ func (p Pooling) Dim(l tensor.Layer) int {
 	return dim
 }
 
+// Axes returns the axes of a sample that are pooled, counted from 0 after the axis of samples.
+func (p Kind) Axes(l tensor.Layer) (axes []int) {
+	for i := range l.Shape {
+		if p.pools(l, i) {
+			axes = append(axes, i)
+		}
+	}
+	return axes
+}
+
 // pools reports whether axis i of a sample is pooled. l.Shape is that of one sample, and l.Axes has
 // the axis of samples, N, before its axes.
-func (p Pooling) pools(l tensor.Layer, i int) bool {
+func (p Kind) pools(l tensor.Layer, i int) bool {
 	return p != Flatten && len(l.Axes) == len(l.Shape)+1 && strings.ContainsRune("HWT", rune(l.Axes[i+1]))
 }
 
-// BuildMean adds the pooling Mean of activations z, b x the shape of the layer, to a graph. The
-// result is b x Mean.Dim.
-func BuildMean(b *onnx.Builder, l tensor.Layer, z onnx.Value) onnx.Value {
-	var axes []int
-	for i := range l.Shape {
-		if Mean.pools(l, i) {
-			axes = append(axes, 1+i)
-		}
-	}
-	if axes != nil {
-		z = b.ReduceMean(z, false, axes...)
-	}
-	return b.Reshape(z, -1, Mean.Dim(l))
-}
-
-// newPool returns the pool of a layer, whose axes must allow the pooling (Pooling.Check).
-func newPool(p Pooling, l tensor.Layer) *pool {
+// newPool returns the pool of a layer, whose axes must allow the pooling (Kind.Check).
+func newPool(p Kind, l tensor.Layer) *pool {
 	size := tensor.Size(l.Shape)
 	out := &pool{kind: p, dim: p.Dim(l)}
 	out.share = float64(out.dim) / float64(max(1, size))
@@ -117,7 +113,7 @@ func newPool(p Pooling, l tensor.Layer) *pool {
 }
 
 // poolsLast reports whether no axis that is kept follows a pooled one.
-func (p Pooling) poolsLast(l tensor.Layer) bool {
+func (p Kind) poolsLast(l tensor.Layer) bool {
 	for i := 1; i < len(l.Shape); i++ {
 		if p.pools(l, i-1) && !p.pools(l, i) {
 			return false
