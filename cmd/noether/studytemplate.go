@@ -1,6 +1,7 @@
 package main
 
 import (
+	_ "embed"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -147,109 +148,5 @@ func fileName(path string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(base, ".gz"), filepath.Ext(strings.TrimSuffix(base, ".gz")))
 }
 
-const studyTemplate = `# A study: these models, on these data, under these transformations, by these measures.
-# Print what it will cost:  noether run FILE --dry-run
-# Run it:                   noether run FILE -o {{quote (print "runs/" .G.Name)}}
-# Every key, completed by your editor:  noether schema > study.schema.json
-# yaml-language-server: $schema=study.schema.json
-
-name: {{quote .G.Name}}
-seed: 1                      # of every random draw: the same seed gives the same scores
-
-data:
-  - name: {{quote .DataName}}
-{{- if .G.Rate}}
-    sound:
-      folder: {{quote .G.Data}}
-      length: {{.Seconds}}            # seconds of an item
-      # pattern: "{label}_{speaker}_{take}.wav"   # of file names, where folders are not the classes
-      # rate: model          # resample audio of another rate to the model's
-    # where: {take: [0, 4]}  # only samples whose factor take is from 0 to 4
-{{- else}}
-    {{.Kind}}: {{quote .G.Data}}
-{{- end}}
-{{- if .G.Limit}}
-    limit: {{printf "%-16d" .G.Limit}}  # of {{.G.Samples}} samples: with this limit the study takes about {{.G.Time}}; leave it out for all
-{{- else}}
-    limit: 1000              # leave it out for all samples
-{{- end}}
-{{- if and (eq .Kind "images") .G.Labels}}
-    stratified: true         # from each class in its proportion: samples are sorted by class, and the first ones are of a few classes only
-{{- else}}
-    # shuffle: true          # before the limit is taken; without it, the first samples {{if eq .Kind "images" "sound"}}by name{{else}}of the file{{end}}
-{{- end}}
-{{- if .G.UnknownOutputs}}
-    # classes: [{{.OutputList}}]   # which of the model's {{.G.Classes}} outputs each of the {{len .G.Labels}} classes is, in order: {{.FirstLabels}}
-{{- end}}
-
-models:
-  - name: {{quote .ModelName}}
-    onnx: {{quote .G.Model}}
-{{- if .G.PreprocessIsFile}}
-    # preprocess: found in {{comment .G.Preprocess}}
-{{- else if .G.Rate}}
-    # As in the model's training; add features: {log-mel: {mels: 40}} if it takes a spectrogram
-    preprocess: {rate: {{.G.Rate}}}
-{{- else}}
-{{- if .G.Recorded}}
-    # As the training recorded it in the model's metadata.
-{{- else if .G.Normalises}}
-    # The model's first nodes {{.G.Normalises}}, so mean and deviation are left out here.
-{{- else}}
-    # As in the model's training. A wrong mean or deviation makes every score wrong, so look it up:
-{{- end}}
-    # imagenet | cifar10 | clip | none, or {resize: 256, crop: 224, mean: [...], std: [...]}
-    preprocess: {{.G.Preprocess}}
-{{- end}}
-    layers:                  # or all | op:TYPE | a glob on tensor names | residual | penultimate | output; see: noether inspect
-{{- range .G.Layers}}
-      - {{.Line $.Width}}
-{{- end}}
-    # tags: {family: resnet}           # carried to the report
-
-transforms:
-{{- if .G.Rate}}
-  - {name: stretch, time-stretch: {values: [0.5, 0.8, 1.25, 2]}}   # scores for each value, and their mean
-  - {name: noise, white-noise: {values: [30, 10, 0]}}              # signal-to-noise ratio in dB
-  - {name: room, reverb: [0.2, 1]}                                 # reverberation time in seconds, drawn for each sample
-  # - {name: pitch, pitch-shift: {values: [-4, 4]}}                # semitones
-{{- else}}
-  - {name: quarter, rotate: {values: [90, 180, 270]}}   # scores for each value, and their mean
-{{- if ne .G.Channels 1}}
-  - {name: gray, grayscale: {}}
-{{- end}}
-  - {name: tilt, rotate: {values: [-15, -5, 5, 15]}}    # degrees; rotate: [-15, 15] draws an angle for each sample
-  # - {name: jitter, affine: {rotate: [-15, 15], translate: [-0.05, 0.05], scale: [0.9, 1.1]}}
-  # - {name: blur, gaussian-blur: {values: [0.5, 1, 2]}}
-{{- end}}
-
-measures:
-{{- if and .G.Classes .G.UnknownOutputs}}
-  # - accuracy               # is the class right, on x and on T(x)? It needs the classes: entry above
-{{- else if and .G.Classes .G.Labels}}
-  - accuracy                 # is the class right, on x and on T(x)?
-{{- end}}
-{{- if .G.Classes}}
-  - effective-invariance     # does the prediction hold, with confidence?
-  - prediction-divergence    # how far do the probabilities move?
-{{- end}}
-{{- if .G.Decoded}}
-  - dense-equivariance       # are the same things found at the moved positions? The output is read as {{.G.Decoded}}
-{{- end}}
-  - distance                 # how far does each layer's activation move?
-  # - similarity             # how alike are a layer's representations of x and T(x)?
-  # - similarity: {between: all}   # with more models: each layer of one with each of another
-  # - stir: {between: all, images: 200, optimiser: adam}   # are two models invariant to the same changes?
-{{- if and .G.Space (not .G.Rate)}}
-{{- if .G.Positions}}
-  - seis: {positions: {{.G.Positions}}}   # is spatial information still there (equivariance), and in place (invariance)?
-                             # Larger maps are average-pooled to this many positions. The default, 1,024, takes longer.
-{{- else}}
-  - seis                     # is spatial information still there (equivariance), and in place (invariance)?
-{{- end}}
-{{- end}}
-
-trials: 1                    # independent repetitions of every random draw
-# samples: true              # keep per-sample values in samples.parquet
-# memory: 256MiB             # for the running sums of all measures; more memory means fewer passes
-`
+//go:embed study.yaml.tmpl
+var studyTemplate string

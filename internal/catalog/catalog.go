@@ -1,6 +1,6 @@
-// Package catalog lists the measures and the kinds of data that study files can name, and reads
-// study files with them. The transformations are listed in package transform. To add a measure or a
-// kind of data, write its package and add a line here.
+// Package catalog lists the measures, transformations and kinds of data that study files can name,
+// and reads study files with them. To add a measure or a kind of data, write its package and add a
+// line here. Package transform lists the transformations, for programs that read no study files.
 package catalog
 
 import (
@@ -21,10 +21,13 @@ import (
 	"github.com/noether-ml/noether/measure/prediction"
 	"github.com/noether-ml/noether/measure/seis"
 	"github.com/noether-ml/noether/measure/similarity"
+	"github.com/noether-ml/noether/transform"
 )
 
 // Lists returns what a study file can name.
-func Lists() spec.Lists { return spec.Lists{Measures: Measures(), Data: Data()} }
+func Lists() spec.Lists {
+	return spec.Lists{Measures: Measures(), Transforms: Transforms(), Data: Data()}
+}
 
 // Measures returns the measures, in the order of reports.
 func Measures() []spec.Family {
@@ -54,6 +57,9 @@ func Measures() []spec.Family {
 		family(robust.Descriptor(), robust.New),
 	}
 }
+
+// Transforms returns the kinds of transformations.
+func Transforms() []transform.Kind { return transform.Kinds() }
 
 // Data returns the kinds of data.
 func Data() []spec.DataKind {

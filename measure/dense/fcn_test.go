@@ -16,10 +16,9 @@ import (
 )
 
 // TestFCN checks that the scores of a fully convolutional network on CIFAR-10 images agree with an
-// implementation in NumPy and PyTorch, testdata/fcn.py. The null of a score is its value where
-// outputs of different images are paired. The class of each position is the largest of the logits.
-// scoresOf, in dense_test.go, returns the scores of outputs for images x and T(x), and defaults the
-// settings of a study that sets none.
+// implementation in NumPy and PyTorch, testdata/fcn.py. The class of each position is the largest
+// of the logits. scoresOf, in dense_test.go, returns the scores of outputs for images x and T(x),
+// and defaults the settings of a study that sets none.
 func TestFCN(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("testdata/fcn.json")

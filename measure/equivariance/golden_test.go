@@ -48,8 +48,7 @@ func TestGolden(t *testing.T) {
 	for name, tr := range goldenTransforms() {
 		transformed[name] = r.layers(tr)
 	}
-	// A site says what is measured: a layer under a transformation. The layout is the order in
-	// which the samples are read, and a place a position in it. Label -1 stands for no label.
+	// Label -1 stands for no label.
 	for _, g := range golden {
 		tr, layer := goldenTransforms()[g.Transform], r.layer(g.Layer)
 		site := measure.Site{Layer: layer, Layout: measure.NewLayout(r.n), Motion: transform.Motions(tr)}

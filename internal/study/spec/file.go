@@ -11,6 +11,7 @@ import (
 	"github.com/noether-ml/noether/internal/checksum"
 	"github.com/noether-ml/noether/internal/config"
 	"github.com/noether-ml/noether/internal/fetch/uri"
+	"github.com/noether-ml/noether/transform"
 )
 
 // A Study is a study file: which models are measured on which data, under which transformations, by
@@ -37,10 +38,11 @@ type Study struct {
 	pinned    map[string]string // for an address on the Hugging Face hub in the study: the address with the commit that was downloaded
 }
 
-// Lists are the measures and the kinds of data that a study file can name.
+// Lists are what a study file can name.
 type Lists struct {
-	Measures []Family
-	Data     []DataKind
+	Measures   []Family
+	Transforms []transform.Kind
+	Data       []DataKind
 }
 
 // DefaultMemory is the default bound on the memory of accumulators, in bytes.
@@ -83,6 +85,11 @@ func Parse(path string, data []byte, vars map[string]string, lists Lists) (*Stud
 	}
 	for i := range s.Data {
 		if err := s.Data[i].Decode(lists.Data); err != nil {
+			return nil, err
+		}
+	}
+	for i := range s.Transforms {
+		if err := s.Transforms[i].Decode(lists.Transforms); err != nil {
 			return nil, err
 		}
 	}

@@ -16,6 +16,7 @@ func Schema(lists Lists) ([]byte, error) {
 	properties := s["properties"].(map[string]any)
 	allowCheckpoints(entrySchema(properties, "models"))
 	maps.Copy(entrySchema(properties, "measures"), measuresSchema(lists.Measures))
+	maps.Copy(entrySchema(properties, "transforms"), TransformSchema(lists.Transforms))
 	AddKinds(entrySchema(properties, "data"), lists.Data)
 	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	s["title"] = "Noether study file"

@@ -24,6 +24,8 @@ type Transform struct {
 	// Listed is the title of the listed parameters, such as "angle (degrees)"; "" if none has a
 	// list.
 	Listed string
+
+	node *config.Node // the entry in the file
 }
 
 // A TransformCell is a transformation with one value of each listed parameter.
@@ -39,21 +41,31 @@ type TransformCell struct {
 
 var transformKeys = []string{"name", "per", "on"}
 
-// kindNames returns the names of the kinds of transformations, such as rotate.
-func kindNames() []string {
+// kinds are the kinds of transformations that a study file can name.
+type kinds []transform.Kind
+
+// names returns the names of the kinds, such as rotate.
+func (all kinds) names() []string {
 	var names []string
-	for _, k := range transform.Kinds() {
+	for _, k := range all {
 		names = append(names, k.Name)
 	}
 	return names
 }
 
-// DecodeNode implements config.Decoder.
+// DecodeNode implements config.Decoder. Decode reads the entry once the kinds are known.
 func (t *Transform) DecodeNode(n *config.Node) error {
+	t.node = n
+	return nil
+}
+
+// Decode reads the entry, which is of one of the kinds.
+func (t *Transform) Decode(all []transform.Kind) error {
+	n := t.node
 	t.Per, t.On = "sample", "input"
 	if n.Kind == config.String { // `- grayscale`
 		t.Name = n.Text
-		return t.setCells(n, n, &config.Node{})
+		return t.setCells(all, n, &config.Node{})
 	}
 	if n.Kind != config.Map {
 		return n.Errorf("a transformation is a mapping such as {name: quarter, rotate: {values: [90, 180]}}, not %s", n.Kind)
@@ -72,10 +84,10 @@ func (t *Transform) DecodeNode(n *config.Node) error {
 		}
 	}
 	if kind == nil {
-		return n.Errorf("the transformation is missing: add one of sequence, %s", strings.Join(kindNames(), ", "))
+		return n.Errorf("the transformation is missing: add one of sequence, %s", strings.Join(kinds(all).names(), ", "))
 	}
 	t.Name = cmp.Or(t.Name, kind.Text)
-	return t.setCells(n, kind, value)
+	return t.setCells(all, kind, value)
 }
 
 func (t *Transform) setOption(key string, v *config.Node) error {
@@ -101,15 +113,15 @@ func (t *Transform) setOption(key string, v *config.Node) error {
 
 // setCells fills Cells. It returns an error if On is activations and the transformation cannot be
 // applied to feature maps (see transform.OnMaps).
-func (t *Transform) setCells(n, kind, value *config.Node) error {
-	variants, err := decodeKind(kind, value)
+func (t *Transform) setCells(all kinds, kind, value *config.Node) error {
+	variants, err := all.decode(kind, value)
 	if err != nil {
 		return err
 	}
 	t.Listed = strings.Join(variants[0].titles, ", ")
 	for _, v := range variants {
 		if t.On == "activations" && !transform.OnMaps(v.transform) {
-			return n.Errorf("%s cannot be applied to activations: it is not geometric", kind.Text)
+			return t.node.Errorf("%s cannot be applied to activations: it is not geometric", kind.Text)
 		}
 		t.Cells = append(t.Cells, TransformCell{Parameter: strings.Join(v.parameter, ","), Transform: v.transform, Canonical: v.canonical, Number: v.number})
 	}
@@ -125,16 +137,17 @@ type variant struct {
 	number    *transform.Distribution // as in TransformCell
 }
 
-// decodeKind reads `rotate: ...` or `sequence: [...]` as one variant for each combination of listed
+// decode reads `rotate: ...` or `sequence: [...]` as one variant for each combination of listed
 // values.
-func decodeKind(kind, value *config.Node) ([]variant, error) {
+func (all kinds) decode(kind, value *config.Node) ([]variant, error) {
 	if kind.Text == "sequence" {
-		return decodeSequence(value)
+		return all.decodeSequence(value)
 	}
-	k, ok := transform.Lookup(kind.Text)
-	if !ok {
-		return nil, kind.Unknown("transformation", append([]string{"sequence"}, kindNames()...))
+	i := slices.IndexFunc(all, func(k transform.Kind) bool { return k.Name == kind.Text })
+	if i < 0 {
+		return nil, kind.Unknown("transformation", append([]string{"sequence"}, all.names()...))
 	}
+	k := all[i]
 	choices, err := decodeArgs(k, value)
 	if err != nil {
 		return nil, err
@@ -183,7 +196,7 @@ func errorAt(value, kind *config.Node) *config.Node {
 }
 
 // decodeSequence reads the list of a sequence as one variant for each combination of listed values.
-func decodeSequence(value *config.Node) ([]variant, error) {
+func (all kinds) decodeSequence(value *config.Node) ([]variant, error) {
 	if value.Kind != config.List || len(value.Items) == 0 {
 		return nil, value.Errorf("a sequence is a list of transformations, such as [{rotate: 15}, {gaussian-blur: 1}]")
 	}
@@ -196,7 +209,7 @@ func decodeSequence(value *config.Node) ([]variant, error) {
 		} else if item.Kind != config.String {
 			return nil, item.Errorf("an item of a sequence is one transformation, such as {rotate: 15}")
 		}
-		steps, err := decodeKind(kind, arg)
+		steps, err := all.decode(kind, arg)
 		if err != nil {
 			return nil, err
 		}

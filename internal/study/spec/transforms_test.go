@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/noether-ml/noether/internal/config"
+	"github.com/noether-ml/noether/transform"
 )
 
 // decodeTransform decodes an entry of transforms.
@@ -15,7 +16,10 @@ func decodeTransform(t *testing.T, src string) (Transform, error) {
 		t.Fatal(err)
 	}
 	var out Transform
-	return out, config.Decode(n, &out)
+	if err := config.Decode(n, &out); err != nil {
+		return out, err
+	}
+	return out, out.Decode(transform.Kinds())
 }
 
 // TestTransformForms checks the forms in which a study can write a transformation. A transformation

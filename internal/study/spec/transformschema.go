@@ -2,21 +2,24 @@ package spec
 
 import "github.com/noether-ml/noether/transform"
 
-// JSONSchema implements config.Schemer.
-func (Transform) JSONSchema() map[string]any {
-	kinds := map[string]any{"sequence": map[string]any{
+// JSONSchema implements config.Schemer. TransformSchema replaces it, which knows the kinds.
+func (Transform) JSONSchema() map[string]any { return map[string]any{} }
+
+// TransformSchema returns the schema of an entry of transforms.
+func TransformSchema(all []transform.Kind) map[string]any {
+	properties := map[string]any{"sequence": map[string]any{
 		"type": "array", "description": "transformations that are applied in order", "minItems": 1,
 		"items": map[string]any{"type": []string{"object", "string"}, "maxProperties": 1},
 	}}
-	for _, k := range transform.Kinds() {
-		kinds[k.Name] = kindSchema(k)
+	for _, k := range all {
+		properties[k.Name] = kindSchema(k)
 	}
-	kinds["name"] = map[string]any{"type": "string", "description": "name in the scores"}
-	kinds["per"] = map[string]any{"enum": []string{"sample", "trial"}, "description": "draw for each sample (default), or once for each trial (as seis needs)"}
-	kinds["on"] = map[string]any{"enum": []string{"input", "activations"}, "description": "what is transformed: the input (default), or the feature maps"}
+	properties["name"] = map[string]any{"type": "string", "description": "name in the scores"}
+	properties["per"] = map[string]any{"enum": []string{"sample", "trial"}, "description": "draw for each sample (default), or once for each trial (as seis needs)"}
+	properties["on"] = map[string]any{"enum": []string{"input", "activations"}, "description": "what is transformed: the input (default), or the feature maps"}
 	return map[string]any{"anyOf": []any{
-		map[string]any{"type": "object", "properties": kinds, "additionalProperties": false, "minProperties": 1},
-		map[string]any{"enum": kindNames()},
+		map[string]any{"type": "object", "properties": properties, "additionalProperties": false, "minProperties": 1},
+		map[string]any{"enum": kinds(all).names()},
 	}}
 }
 

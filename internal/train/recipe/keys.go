@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/noether-ml/noether/internal/catalog"
 	"github.com/noether-ml/noether/internal/config"
 	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/internal/train"
@@ -167,6 +168,9 @@ func (a *Augment) DecodeNode(n *config.Node) error {
 		if n.Kind == config.List {
 			at = n.Items[i]
 		}
+		if err := t.Decode(catalog.Transforms()); err != nil {
+			return err
+		}
 		switch {
 		case len(t.Cells) != 1:
 			return at.Errorf("an augmentation draws from a range: write [low, high], not a list of values")
@@ -199,7 +203,10 @@ func (a *Augment) check(n *config.Node, audio bool) error {
 }
 
 // JSONSchema implements config.Schemer.
-func (Augment) JSONSchema() map[string]any { return config.Schema(reflect.TypeFor[[]spec.Transform]()) }
+func (Augment) JSONSchema() map[string]any {
+	item := spec.TransformSchema(catalog.Transforms())
+	return map[string]any{"anyOf": []any{map[string]any{"type": "array", "items": item}, item}}
+}
 
 // Optimiser is one kind of optimiser: one field is set.
 type Optimiser struct {
