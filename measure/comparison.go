@@ -10,7 +10,7 @@ import (
 // A Comparison computes statistics of two representations of the same inputs: layers of two models,
 // two layers of one model, or one layer on x and on T(x). Layers are compared in grids, so that
 // results for a single layer, such as its Gram matrix, are computed once for all its pairs. It is a
-// Method, that is, a measure with its settings. An accumulator holds its running sums.
+// Method, that is, a measure with its settings.
 type Comparison interface {
 	Method
 	// Directional reports whether the scores of (a, b) differ from those of (b, a). If not, each
@@ -36,9 +36,9 @@ type Grid struct {
 	// Self reports whether both sides are the same model on the same inputs. Layers of equal names
 	// then have the same values, and their tensors in a batch share memory.
 	Self bool
-	// Budget is the memory that the study (all that one study file asks for) may use for this
-	// comparison, in bytes; 0: no bound. It is the same for every grid of a study. A statistic that
-	// needs more is undefined, and its score has a warning.
+	// Budget is the memory that the study may use for this comparison, in bytes; 0: no bound. It is
+	// the same for every grid of a study. A statistic that needs more is undefined, and its score
+	// has a warning.
 	Budget int64
 	// Key seeds the random draws of the accumulator.
 	Key Key
@@ -68,7 +68,7 @@ type GridAccumulator interface {
 	encoding.BinaryUnmarshaler
 }
 
-// A PairScore is a Score (the value of a statistic, with its interval) of two layers.
+// A PairScore is a Score of two layers.
 type PairScore struct {
 	A, B int // indices into the layers of the two sides, or WholeModel
 	Score

@@ -23,8 +23,7 @@ type Descriptor struct {
 	// "bars" (see package report). Empty: the report chooses.
 	Chart string `json:"chart,omitempty"`
 	// Probes reports whether the variants of scores (Score.Variant) are kinds of probes, models
-	// trained to predict factors (known properties of samples) from activations. Factors are then
-	// shown side by side.
+	// trained to predict factors from activations. Factors are then shown side by side.
 	Probes     bool                  `json:"probes,omitempty"`
 	Statistics []StatisticDescriptor `json:"statistics"` // in the order in which they are shown
 }

@@ -2,14 +2,13 @@ package measure
 
 import "math"
 
-// A Score is the value of one statistic of a measure with its interval, null (the value that chance
-// alone gives) and warnings. x is a sample, and T the transformation of the input.
+// A Score is the value of one statistic of a measure with its interval, null and warnings. x is a
+// sample, and T the transformation of the input.
 type Score struct {
 	Statistic string // its name in scores.csv, for instance "equivariance"
 	Variant   string // version of the statistic, such as a kind of probe; usually empty
 	// Parameter is the value of the transformation's parameter if the measure returns scores for
-	// several values. It is usually empty: the parameter is then that of the study's cell (one
-	// measure of one model on one data set, under one transformation value, in one trial).
+	// several values. It is usually empty: the parameter is then that of the study's cell.
 	Parameter string
 	Factor    string  // known property of the samples, or a subset such as "class=cat"; usually empty
 	Value     float64 // NaN if the statistic is undefined; a warning then says why
@@ -52,9 +51,9 @@ type SampleScore struct {
 	Value     float64
 }
 
-// A Sampler is an accumulator (the running sums of a measure) of means over samples. If
-// Site.KeepSamples is set, it also stores the values of the single samples. A Site describes what
-// an accumulator measures, such as one layer of a model.
+// A Sampler is an accumulator of means over samples. If Site.KeepSamples is set, it also stores the
+// values of the single samples. A Site describes what an accumulator measures, such as one layer of
+// a model.
 type Sampler interface {
 	// Samples returns these values in the order of the sample indices.
 	Samples() []SampleScore

@@ -9,7 +9,7 @@ import (
 )
 
 // A Cell holds the scores of one measure for one model (or pair of models), data set, value of a
-// transformation's parameter, and trial (a repetition of all random draws). Rows, and means over values and trials (see Table), are
+// transformation's parameter, and trial. Rows, and means over values and trials (see Table), are
 // computed from cells, because only cells have the replicates that the interval of a mean needs:
 // the values of a statistic without one group of the samples.
 type Cell struct {
@@ -27,7 +27,7 @@ type Cell struct {
 	Measure string
 	Layers  []Layer // for scores of the whole model: one layer without a name
 	// PeakMemory is the peak memory of the process, in bytes, while it computed the cell and the
-	// other cells of the same pass (one reading of the samples for many cells); 0 if unknown.
+	// other cells of the same pass; 0 if unknown.
 	PeakMemory int64
 }
 

@@ -11,11 +11,9 @@ import (
 )
 
 // TestMarshalCell checks that Cell.MarshalJSON, which appends to a byte slice for speed, returns
-// the text of encoding/json for the same cell. A cell holds the scores of one measure for one
-// model, data set, transformation and trial (repetition of all random draws; -1: the mean). Drawn
-// holds parameters that were drawn at random; replicates are values without some of the samples.
-// The sampled numbers lie around 1e-6 and 1e21, where encoding/json begins to write exponents; the
-// sampled texts have characters that it escapes.
+// the text of encoding/json for the same cell. Drawn holds parameters that were drawn at random;
+// replicates are values without some of the samples. The sampled numbers lie around 1e-6 and 1e21,
+// where encoding/json begins to write exponents; the sampled texts have characters that it escapes.
 func TestMarshalCell(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -11,9 +11,9 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// TestScanCell checks that the fast decoder accepts the JSON of a cell (the scores of one measure
-// for one model, data set and transformation) if and only if no character of it is escaped, and
-// that it returns the same cell. anyCell draws a random one; equal returns how two cells differ.
+// TestScanCell checks that the fast decoder accepts the JSON of a cell if and only if no character
+// of it is escaped, and that it returns the same cell. anyCell draws a random one; equal returns
+// how two cells differ.
 func TestScanCell(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// ReadCSV reads rows (one score each) that WriteCSV wrote. Errors name the line and the column.
+// ReadCSV reads rows that WriteCSV wrote. Errors name the line and the column.
 func ReadCSV(r io.Reader) ([]Row, error) {
 	p := &csvReader{lines: bufio.NewReaderSize(r, 1<<16), parser: parser{texts: columnTexts{known: texts{}}}}
 	if file, ok := r.(fs.File); ok {

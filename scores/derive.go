@@ -12,17 +12,14 @@ import (
 )
 
 // overValues returns, for each transformation with a list of values, the means over these values as
-// a cell with an empty Parameter. A cell holds the scores of one measure of one model on one data
-// set, under one value of a transformation, in one trial (a repetition of all random draws). Its
-// Drawn, what the transformation drew for the trial, is cleared, since it may differ between
-// the averaged cells. For the effective invariance under rotations of 90, 180 and 270 degrees the
-// mean is the rotation invariance of Deng et al. 2022.
+// a cell with an empty Parameter. Its Drawn, what the transformation drew for the trial, is
+// cleared, since it may differ between the averaged cells. For the effective invariance under
+// rotations of 90, 180 and 270 degrees the mean is the rotation invariance of Deng et al. 2022.
 //
 // All values are measured on the same samples and are therefore not independent observations. So N
-// is that of one value (the smallest). The replicates (the values of the statistic without one
-// group of samples) are averaged for each group, and the interval is the jackknife interval of
-// these averages. A score has a mean only if the cells of all values have it, so the given cells
-// should be complete.
+// is that of one value (the smallest). The replicates are averaged for each group, and the interval
+// is the jackknife interval of these averages. A score has a mean only if the cells of all values
+// have it, so the given cells should be complete.
 func overValues(cells []Cell) []Cell {
 	return derive(cells, func(c Cell) (Cell, bool) {
 		isOfOneValue := c.Parameter != ""
@@ -78,8 +75,8 @@ func derive(cells []Cell, project func(Cell) (Cell, bool), mean func([]measure.S
 }
 
 // A scoreKey identifies a score within a cell. other is the layer that layer is compared with,
-// variant a version of the statistic, such as the kind of probe (a small network that predicts from
-// a layer), and factor a known property of the samples. Each of these is empty if there is none.
+// variant a version of the statistic, such as the kind of probe, and factor a known property of the
+// samples. Each of these is empty if there is none.
 type scoreKey struct{ layer, other, variant, parameter, factor, statistic string }
 
 func scoreKeyOf(l Layer, s measure.Score) scoreKey {
@@ -212,7 +209,7 @@ func meanScore(scores []measure.Score) measure.Score {
 // everywhere, a transformation without random draws), that interval has no width, which overstates
 // the precision. setInterval then uses the mean of the intervals of the scores, which is at least
 // as wide. If all scores agree in value and interval, m gets their interval. The accuracy on clean
-// (not transformed) inputs, for instance, is the same under all transformations.
+// inputs, for instance, is the same under all transformations.
 func setInterval(m *measure.Score, scores []measure.Score, compute func() (low, high float64)) {
 	if first := scores[0]; !slices.ContainsFunc(scores, func(s measure.Score) bool {
 		return s.Value != first.Value || s.Low != first.Low || s.High != first.High

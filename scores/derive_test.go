@@ -35,7 +35,7 @@ func grouped(statistic string, values []float64, groups int) measure.Score {
 }
 
 // cell returns a cell, the scores of one measure for one model, data set, parameter value of a
-// transformation, and trial (a repetition of all random draws). Only parameter and trial vary.
+// transformation, and trial. Only parameter and trial vary.
 func cell(parameter string, trial int, s ...measure.Score) scores.Cell {
 	return scores.Cell{
 		Model: "m", Data: "d", Transform: "turn", Parameter: parameter, Trial: trial, Measure: "effective-invariance",

@@ -24,7 +24,7 @@ type Difference struct {
 
 // rounding is the tolerance for two computations of the same score, relative to the larger of the
 // score and 1. Results differ in the last digits because the order of summation depends on batches,
-// cores and shards (parts of the samples that separate processes measure).
+// cores and shards.
 const rounding = 1e-6
 
 // Significant reports whether the difference is significant: its interval excludes 0, and it is
@@ -72,15 +72,12 @@ type Comparison struct {
 	// by name.
 	Models map[string]string
 	// SameSamples reports whether a data set has the same samples in the same order in both runs,
-	// so that replicates (the values without each group of samples of a jackknife) can be paired.
-	// nil: no data set has.
+	// so that replicates can be paired. nil: no data set has.
 	SameSamples func(data string) bool
 }
 
-// Diff compares the cells of two runs. A cell holds the scores of one measure for one model, data
-// set, transformation value and trial (repetition of all random draws); the cells of means over
-// values and trials (see Derived) should be included. It returns a difference for every score that
-// both runs have, in the order of the first run.
+// Diff compares the cells of two runs. It returns a difference for every score that both runs have,
+// in the order of the first run.
 //
 // If both scores were measured on the same samples and have replicates, the interval is the
 // jackknife interval of the difference. What a sample changes in both scores alike cancels, so this

@@ -10,9 +10,8 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// cellOf returns a cell (here one measure of a model on one data set, under one transformation)
-// with one score, the mean over groups of ten samples with the given means. Its replicates are the
-// leave-one-group-out values of the jackknife.
+// cellOf returns a cell with one score, the mean over groups of ten samples with the given means.
+// Its replicates are the leave-one-group-out values of the jackknife.
 func cellOf(model string, groups ...float64) Cell {
 	n := 10 * len(groups)
 	var mean float64

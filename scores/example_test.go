@@ -8,7 +8,7 @@ import (
 )
 
 // Rotations by two angles yield three rows: one for each angle, and the mean, whose parameter is
-// empty. Plain returns a score without interval and null (the value that chance alone gives).
+// empty. Plain returns a score without interval and null.
 func ExampleTable() {
 	var cells []scores.Cell
 	for i, angle := range []string{"90", "180"} {

@@ -11,10 +11,9 @@ import (
 	"github.com/noether-ml/noether/internal/atomicfile"
 )
 
-// A Failure records work of a study that failed: a cell (a measure for one model, data set,
-// transformation value and trial), or all cells of a model or a data set that could not be opened.
-// A trial is one of several repetitions of all random draws. The run folder, which holds the
-// results, keeps each failure in a file of its own until the work succeeds.
+// A Failure records work of a study that failed: a cell, or all cells of a model or a data set that
+// could not be opened. The run folder, which holds the results, keeps each failure in a file of its
+// own until the work succeeds.
 type Failure struct {
 	Key       string    `json:"key"` // hash that identifies the cell; "model-..." or "data-..." if the failure is not of one cell
 	Model     string    `json:"model,omitempty"`
@@ -25,7 +24,7 @@ type Failure struct {
 	Trial     int       `json:"trial,omitempty"`
 	Measure   string    `json:"measure,omitempty"` // "" if the whole model or data set failed
 	Layer     string    `json:"layer,omitempty"`   // the layer at which it occurred, if any
-	Shard     string    `json:"part,omitempty"`    // the shard (part of the samples that one process measures), such as 3of16
+	Shard     string    `json:"part,omitempty"`    // the shard, such as 3of16
 	Error     string    `json:"error"`
 	When      time.Time `json:"when"`             // in UTC
 	Host      string    `json:"host,omitempty"`   // name of the machine

@@ -31,10 +31,9 @@ func equal(a, b any) string { return cmp.Diff(a, b, cmpopts.EquateNaNs(), cmpopt
 // text generates names. The csv package reads \r\n as \n, so they have no \r\n.
 var text = rapid.StringMatching(`[a-zé "',;=0-9\n/:-]{0,8}`)
 
-// number, anyRow, anyScore and anyCell generate random values for the tests of all formats. A cell
-// holds the scores of one measure for one model, data set, parameter value and trial (repetition of
-// all random draws; -1: the mean over trials). Replicates are the values of a score without one
-// group of samples, for a jackknife, and Left is the size of the group.
+// number, anyRow, anyScore and anyCell generate random values for the tests of all formats.
+// Replicates are the values of a score without one group of samples, for a jackknife, and Left is
+// the size of the group.
 var number = rapid.OneOf(rapid.Float64(), rapid.SampledFrom([]float64{0, 0.1, 1e-300, math.NaN(), math.Inf(1), math.Inf(-1)}))
 
 var anyRow = rapid.Custom(func(t *rapid.T) scores.Row {

@@ -66,9 +66,7 @@ func ReadParquet(r io.ReaderAt, size int64) (rows []Row, err error) {
 }
 
 // ReadFile reads a Parquet file by read and calls each with every row in order. read is ReadUnits,
-// ReadCurves or ReadSamples: of values by unit (one value of a layer: a channel at a position), of
-// tuning curves (the values of a unit against the amount of a transformation), or of values by
-// sample.
+// ReadCurves or ReadSamples: of values by unit, of tuning curves, or of values by sample.
 func ReadFile[T any](path string, read func(io.ReaderAt, int64, func(T)) error, each func(T)) error {
 	f, err := os.Open(path)
 	if err != nil {

@@ -14,8 +14,7 @@ import (
 // A Record describes a run besides its scores (run.json): what was run, with which versions and
 // input files, and what was left out. A report is made from rows (the table of scores) and a record
 // only. A run computes cells: the scores of one measure for one model, data set, transformation
-// value and trial (a repetition of all random draws). The key of a cell is a hash of all that its
-// scores depend on.
+// value and trial. The key of a cell is a hash of all that its scores depend on.
 type Record struct {
 	Study       string     `json:"study"`
 	Description string     `json:"description,omitempty"` // the study's text for readers; may have several paragraphs
@@ -157,7 +156,7 @@ type Skip struct {
 }
 
 // A Missing summarises the cells of a model that a merge could not complete because the same shards
-// (parts of the samples that one process measures) are missing.
+// are missing.
 type Missing struct {
 	Model   string   `json:"model"`
 	Cells   int      `json:"cells"`

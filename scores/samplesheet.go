@@ -3,7 +3,7 @@ package scores
 // A SampleSheet describes what a transformation of the input does to single samples: those that it
 // changes most and least, with the predictions of each model, and counts for each class. It is
 // stored as JSON; an image file of the same name, the sheet, has a row for each sample: the clean
-// (not transformed) sample, then the sample under each value of the transformation's parameter.
+// sample, then the sample under each value of the transformation's parameter.
 type SampleSheet struct {
 	Data       string   `json:"data"`
 	Transform  string   `json:"transform"`

@@ -1,12 +1,10 @@
-// Package scores holds the scores of a study (what to measure, on which models and data) and reads
-// and writes their files.
+// Package scores holds the scores of a study and reads and writes their files.
 //
 // A Cell is what a run stores: the scores of one measure for one model, data set, value of a
-// transformation and trial (a repetition of all random draws). A Row is one score with everything
-// that identifies it, a line of scores.csv. Table turns cells into rows and adds derived ones:
-// means over the values of a transformation, and means and intervals over trials. A run is one
-// execution of a study; its folder holds the cells. A shard is the part of the samples that one
-// process of a run measures, and a unit one value of a layer: one channel at one position.
+// transformation and trial. A Row is one score with everything that identifies it, a line of
+// scores.csv. Table turns cells into rows and adds derived ones: means over the values of a
+// transformation, and means and intervals over trials. A run is one execution of a study; its
+// folder holds the cells.
 //
 //	rows, err := scores.ReadCSV(file)
 //	rows, err = scores.Filter{Model: []string{"resnet*"}}.Rows(rows)

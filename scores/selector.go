@@ -50,9 +50,8 @@ func (s Selector) String() string {
 }
 
 // Select returns the selected rows in their order, at most one for each model (or pair of models)
-// and data set. Rows with a variant (a version of a statistic, such as the kind of probe) or a
-// factor (a known property of samples, such as hue) are ignored. It is an error if no row matches,
-// or if several different scores match for one model and data set.
+// and data set. Rows with a variant or a factor are ignored. It is an error if no row matches, or
+// if several different scores match for one model and data set.
 func (s Selector) Select(rows []Row) ([]Row, error) {
 	matching := s.matching(rows)
 	if len(matching) == 0 {

@@ -7,9 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// ei returns a row of effective invariance. A trial is one of several repetitions of all random
-// draws; the trial -1 is the mean over trials. In a row without a parameter the value is the mean
-// over the parameters of the transformation, such as angles.
+// ei returns a row of effective invariance. In a row without a parameter the value is the mean over
+// the parameters of the transformation, such as angles.
 func ei(model, data, transform, parameter string, trial int, value float64) Row {
 	return Row{Model: model, Data: data, Transform: transform, Parameter: parameter, Trial: trial,
 		Measure: "effective-invariance", Statistic: "ei", Value: value}

@@ -6,12 +6,11 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// A UnitRow describes one unit (one value of a layer: a channel at a position): a row of
-// units.parquet. Depth is the number of nodes on the longest path from the input to the layer, and
-// Trial is the number of the repetition of all random draws. The embedded UnitScore holds the
-// unit's statistics and the factor (what varies, such as the phase of gratings, if there are
-// several), and documents them; its field Layer is not used, because Layer here is the name of the
-// layer.
+// A UnitRow describes one unit: a row of units.parquet. Depth is the number of nodes on the longest
+// path from the input to the layer, and Trial is the number of the repetition of all random draws.
+// The embedded UnitScore holds the unit's statistics and the factor (what varies, such as the phase
+// of gratings, if there are several), and documents them; its field Layer is not used, because
+// Layer here is the name of the layer.
 type UnitRow struct {
 	Study     string
 	Model     string

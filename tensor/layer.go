@@ -4,10 +4,10 @@ package tensor
 // token, "?" unknown. Examples: "NCHW", "NHWC" (ConvNeXt, Swin), "NTC" (tokens), "NCT" (1-D feature
 // maps), "NC".
 //
-// N means that each position of the axis is one sample (one input of the model). If a graph merges
-// the batch with another axis, such as the heads or windows of attention, the axis is "?": such a
-// tensor of a Swin transformer is "?TC". A letter may occur twice: attention weights are "NCTT",
-// channels that are split into heads are "NTCC". Axes are empty if the rank is unknown.
+// N means that each position of the axis is one sample. If a graph merges the batch with another
+// axis, such as the heads or windows of attention, the axis is "?": such a tensor of a Swin
+// transformer is "?TC". A letter may occur twice: attention weights are "NCTT", channels that are
+// split into heads are "NTCC". Axes are empty if the rank is unknown.
 type Axes string
 
 // A Layer is a tensor of a graph that depends on the model's input and can be read as a

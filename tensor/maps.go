@@ -37,8 +37,7 @@ func (m Maps) Size() (h, w int, plane bool) {
 }
 
 // Maps returns where the layer's feature maps are among the values of a sample (l.Shape has no
-// batch), or why it has none; why is "" if it has some. The study that a message names is the file
-// that says what Noether measures.
+// batch), or why it has none; why is "" if it has some.
 func (l Layer) Maps() (m Maps, why string) {
 	axes := string(l.Axes)
 	if len(axes) != len(l.Shape)+1 || strings.Contains(axes, "?") || !strings.HasPrefix(axes, "N") {

@@ -12,8 +12,8 @@ import (
 )
 
 // ramps returns a 2 x h x w image of which the channels are the row and the column of each pixel.
-// Bilinear interpolation reproduces it exactly, so the result of an Op (a transformation with drawn
-// parameters) shows the positions that it reads from.
+// Bilinear interpolation reproduces it exactly, so the result of an Op shows the positions that it
+// reads from.
 func ramps(h, w int) tensor.Tensor {
 	x := tensor.New(2, h, w)
 	for i := range h {

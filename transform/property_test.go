@@ -313,11 +313,10 @@ type drawOnly struct{}
 
 func (drawOnly) Draw(*rand.Rand) Op { return nil }
 
-// TestProperties checks OnMaps (the transform acts on feature maps), Random (it draws random
-// numbers), OnAudio and OnImages (it applies to audio or images) and Parameter (the one number that
-// describes an Op) for every kind. k.Short is the list of parameters that a bare value in a study
-// file (which says what is measured) sets, such as the angle in "rotate: 90". mustMake, of
-// golden_test.go, makes a transform of a kind.
+// TestProperties checks OnMaps, Random (it draws random numbers), OnAudio and OnImages (it applies
+// to audio or images) and Parameter for every kind. k.Short is the list of parameters that a bare
+// value in a study file (which says what is measured) sets, such as the angle in "rotate: 90".
+// mustMake, of golden_test.go, makes a transform of a kind.
 func TestProperties(t *testing.T) {
 	t.Parallel()
 	onMaps := map[string]bool{}

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/noether-ml/noether/internal/study/rundir"
+	"github.com/noether-ml/noether/internal/study/results"
 	"github.com/noether-ml/noether/internal/study/store"
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/scores"
@@ -116,12 +116,12 @@ batch: 4
 func checkFilesComplete(t *testing.T, program, run string) {
 	t.Helper()
 	raw, _ := exec.CommandContext(t.Context(), program, "check", run, "--json").Output()
-	var found []rundir.Finding
+	var found []results.Finding
 	if err := json.Unmarshal(raw, &found); err != nil {
 		t.Fatalf("%v: %s", err, raw)
 	}
 	for _, f := range found {
-		if f.Kind == rundir.Damaged || f.Kind == rundir.Foreign {
+		if f.Kind == results.Damaged || f.Kind == results.Foreign {
 			t.Errorf("a kill leaves %+v", f)
 		}
 	}

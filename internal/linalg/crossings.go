@@ -2,10 +2,9 @@ package linalg
 
 import "fmt"
 
-// A Crossing is a CrossScatter (the sums, over observations, of products of deviations from the
-// mean) between successive variables of one block and successive variables of another one: P
-// variables from X on, and Q variables from Y on. A Block holds observations in rows and variables
-// in columns, centred on their mean.
+// A Crossing is a CrossScatter between successive variables of one block and successive variables
+// of another one: P variables from X on, and Q variables from Y on. A Block holds observations in
+// rows and variables in columns, centred on their mean.
 type Crossing struct {
 	X, Y int                    // index of the first variable in either block
 	All  *CrossScatter[float64] // of all observations; its P and Q are the numbers of variables

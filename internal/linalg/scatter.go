@@ -6,8 +6,8 @@ import (
 	"github.com/noether-ml/noether/internal/state"
 )
 
-// A Scatter holds the number, the mean and the scatter matrix (the sums of products of deviations
-// from the mean) of observations of P variables. T is the type of the elements of the matrix.
+// A Scatter holds the number, the mean and the scatter matrix of observations of P variables. T is
+// the type of the elements of the matrix.
 type Scatter[T float32 | float64] struct {
 	P    int       // number of variables
 	N    int       // number of observations

@@ -155,8 +155,8 @@ func TestStateRoundTrip(t *testing.T) {
 	}
 }
 
-// TestScattersOfSeveralTiles checks that a scatter of more variables than fit in a tile (a square
-// part of the matrix, of side tile, that is computed at once) agrees with the textbook formula.
+// TestScattersOfSeveralTiles checks that a scatter of more variables than fit in a tile agrees with
+// the textbook formula.
 func TestScattersOfSeveralTiles(t *testing.T) {
 	t.Parallel()
 	const d, n = tile/2 + 30, 4

@@ -81,8 +81,8 @@ func (u Update[T]) End() {
 	}
 }
 
-// A CrossUpdate adds observations to a CrossScatter (the sums of products of deviations of
-// variables of x with those of Q variables of y) tile by tile. The zero CrossUpdate has no effect.
+// A CrossUpdate adds observations to a CrossScatter tile by tile. The zero CrossUpdate has no
+// effect.
 type CrossUpdate[T float32 | float64] struct {
 	c    *CrossScatter[T]
 	x, y meanStep

@@ -52,7 +52,7 @@ func TestMergeStored(t *testing.T) {
 }
 
 // TestZeroCrossUpdate checks that the zero CrossUpdate, which updates no scatter, accepts tiles
-// (parts of the matrix, here rows 0 and 1 and columns 0 and 1) without products.
+// without products.
 func TestZeroCrossUpdate(t *testing.T) {
 	t.Parallel()
 	var u CrossUpdate[float64]

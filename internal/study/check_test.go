@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/noether-ml/noether/internal/study"
-	"github.com/noether-ml/noether/internal/study/rundir"
+	"github.com/noether-ml/noether/internal/study/results"
 	"github.com/noether-ml/noether/internal/study/store"
 	"github.com/noether-ml/noether/internal/study/studytest"
 	"github.com/noether-ml/noether/internal/testmodel"
@@ -121,16 +121,16 @@ func TestCheckRepairsFolder(t *testing.T) {
 	os.Chtimes(filepath.Join(out, "states", ".stale.bin.0123456789abcdef.tmp"), past, past)
 
 	expected := map[string]string{
-		"cells/" + filepath.Base(cellLog[0]):     rundir.Damaged,
-		misplaced:                                rundir.Foreign,
-		"cells/notes.txt":                        rundir.Foreign,
-		"cells/text.log":                         rundir.Damaged,
-		doneState:                                rundir.Unwanted,
-		badState:                                 rundir.Damaged,
-		torn:                                     rundir.Temporary,
-		"failures/" + unknown0 + ".json":         rundir.Damaged,
-		"failures/" + keys[4] + ".json":          rundir.Unwanted,
-		"states/.stale.bin.0123456789abcdef.tmp": rundir.Temporary,
+		"cells/" + filepath.Base(cellLog[0]):     results.Damaged,
+		misplaced:                                results.Foreign,
+		"cells/notes.txt":                        results.Foreign,
+		"cells/text.log":                         results.Damaged,
+		doneState:                                results.Unwanted,
+		badState:                                 results.Damaged,
+		torn:                                     results.Temporary,
+		"failures/" + unknown0 + ".json":         results.Damaged,
+		"failures/" + keys[4] + ".json":          results.Unwanted,
+		"states/.stale.bin.0123456789abcdef.tmp": results.Temporary,
 	}
 	compare := func(what string, got map[string]string) {
 		t.Helper()
@@ -148,7 +148,7 @@ func TestCheckRepairsFolder(t *testing.T) {
 			t.Errorf("not repaired: %+v", f)
 		}
 	}
-	if !slices.ContainsFunc(found, func(f study.Finding) bool { return f.Kind == rundir.Old && f.Note && f.Mended == "" }) {
+	if !slices.ContainsFunc(found, func(f study.Finding) bool { return f.Kind == results.Old && f.Note && f.Mended == "" }) {
 		t.Errorf("the cell of an older study is not reported, or was changed: %+v", found)
 	}
 	if after := studytest.StoredItem(t, out, "cells", keys[4]); !bytes.Equal(valid.Body, after.Body) {
@@ -165,7 +165,7 @@ func TestCheckRepairsFolder(t *testing.T) {
 	studytest.SameScores(t, want.Rows, again.Rows, 1e-9)
 
 	write([]byte("study,model\n"), out, "scores.csv")
-	if got := problemsOf(mustCheck(t, out, true, o)); got["scores.csv"] != rundir.Lacking {
+	if got := problemsOf(mustCheck(t, out, true, o)); got["scores.csv"] != results.Lacking {
 		t.Errorf("a truncated table: %v", got)
 	}
 	if left := problemsOf(mustCheck(t, out, false, o)); len(left) > 0 {
@@ -182,7 +182,7 @@ func TestCheckRepairsFolder(t *testing.T) {
 	}
 	got := problemsOf(mustCheck(t, out, true, o))
 	for _, name := range damaged {
-		if got[name] != rundir.Damaged {
+		if got[name] != results.Damaged {
 			t.Errorf("a changed bit in each of %v: findings %v, want both damaged", damaged, got)
 		}
 	}
@@ -257,7 +257,7 @@ func TestCheckWithoutModelFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	found := mustCheck(t, out, false, o)
-	if len(found) != 1 || !found[0].Note || found[0].Kind != rundir.Unknown || !strings.Contains(found[0].Why, "small.onnx") {
+	if len(found) != 1 || !found[0].Note || found[0].Kind != results.Unknown || !strings.Contains(found[0].Why, "small.onnx") {
 		t.Errorf("findings %+v, want a note that the model is missing", found)
 	}
 	if _, err := study.Check(t.Context(), dir, false, o); err == nil || !strings.Contains(err.Error(), "not a run folder") {

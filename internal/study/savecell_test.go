@@ -9,7 +9,7 @@ import (
 
 	"github.com/noether-ml/noether/internal/study"
 	"github.com/noether-ml/noether/internal/study/plan"
-	"github.com/noether-ml/noether/internal/study/rundir"
+	"github.com/noether-ml/noether/internal/study/results"
 	"github.com/noether-ml/noether/internal/study/studytest"
 	"github.com/noether-ml/noether/internal/testmodel"
 )
@@ -33,13 +33,13 @@ func TestSaveAfterDeadlineKeepsTheState(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	folder, err := rundir.Create(filepath.Join(dir, "run"), t.Logf)
+	folder, err := results.Create(filepath.Join(dir, "run"), t.Logf)
 	if err != nil {
 		t.Fatal(err)
 	}
 	// A cell is one measure of one model on one data set, under one transformation value, in one trial
 	// (repetition of the random draws). Its tasks are its layers, each with an accumulator.
-	w, cell := &rundir.Writer{Plan: p, Folder: folder}, p.Cells[0]
+	w, cell := &results.Writer{Plan: p, Folder: folder}, p.Cells[0]
 	// save saves a state in which every task has processed a number of samples.
 	save := func(ctx context.Context, state string, samples int) error {
 		accs := map[*plan.Task]plan.Accumulator{}

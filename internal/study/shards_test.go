@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/noether-ml/noether/internal/study"
-	"github.com/noether-ml/noether/internal/study/rundir"
+	"github.com/noether-ml/noether/internal/study/results"
 	"github.com/noether-ml/noether/internal/study/studytest"
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/measure"
@@ -33,7 +33,7 @@ func TestShardsMergeToTheWhole(t *testing.T) {
 	for i := 1; i <= 5; i++ {
 		if i == 4 {
 			_, err := study.Merge(t.Context(), studytest.Parse(t, dir, studytest.Text), []string{out}, o)
-			var missing *rundir.MissingShards
+			var missing *results.MissingShards
 			if !errors.As(err, &missing) || fmt.Sprint(missing.Shards) != "[4/5 5/5]" {
 				t.Fatalf("merging three of five shards: %v", err)
 			}

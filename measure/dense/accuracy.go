@@ -21,11 +21,8 @@ import (
 //     are counted over all samples, and only where the label is a class.
 //   - map-drop and miou-drop are clean minus moved.
 //
-// In this file truth is the labels of a sample: boxes, or a mask (the class of each pixel). A site
-// is what one accumulator measures: a model's output on a data set under T. A view is x (clean) or
-// T(x) (moved, or transformed). The place of a sample is its position in the study's random order,
-// which a Layout describes; its index is that in the data set. The Layout also divides the samples
-// into jackknife groups, parts of which each is left out once.
+// In this file truth is the labels of a sample: boxes, or a mask (the class of each pixel). The
+// layout divides the samples into jackknife groups, parts of which each is left out once.
 func Accuracy() measure.Measure { return accuracy{} }
 
 type accuracy struct{}
@@ -260,7 +257,7 @@ func (a *accuracyAccumulator) Merge(other measure.Accumulator) error {
 	return nil
 }
 
-// stateVersion is the version of serialised states (the accumulators of unfinished runs).
+// stateVersion is the version of serialised states.
 const stateVersion = 1
 
 // MarshalBinary implements encoding.BinaryMarshaler.

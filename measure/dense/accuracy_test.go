@@ -41,8 +41,8 @@ func accuracyScores(t *testing.T, f *decoded.Format, tr transform.Transform, tru
 	return out
 }
 
-// siteOf returns the site of n labelled samples: what an accumulator (the running sums of a
-// measure) knows of the data and the model. The layout is the order in which the samples are read.
+// siteOf returns the site of n labelled samples: what an accumulator knows of the data and the
+// model.
 func siteOf(f *decoded.Format, tr transform.Transform, n int) measure.Site {
 	return measure.Site{Layout: measure.NewLayout(n), Output: f, Motion: transform.Motions(tr), Truth: measure.Truth{Masks: f.Kind == decoded.ClassMap}}
 }
@@ -183,7 +183,7 @@ func TestMeanIoUOfLabels(t *testing.T) {
 
 // TestAccuracyErrors checks the errors for invalid labels and outputs, the scores without a
 // transformation, and that the measure is skipped if the model finds boxes and the labels are
-// masks. A view, in the messages, is x (clean) or T(x) (transformed).
+// masks.
 func TestAccuracyErrors(t *testing.T) {
 	t.Parallel()
 	f := mapFormat(2, 2)

@@ -10,9 +10,9 @@ import (
 )
 
 // This file compares the boxes that a detector f finds in a transformed image, f(Tx), with tau
-// f(x): the boxes of the clean (not transformed) image x, moved as T moves the image. A box counts
-// if enough of it is visible after the move: see the package comment. Package paired calls a
-// boxAction for each pair and averages the columns, the numbers that it computes of a pair.
+// f(x): the boxes of the clean image x, moved as T moves the image. A box counts if enough of it is
+// visible after the move: see the package comment. Package paired calls a boxAction for each pair
+// and averages the columns, the numbers that it computes of a pair.
 
 // The columns of a pair of lists of boxes: first the statistics of the single sample, then sums
 // over boxes, whose ratios are the statistics over all samples. From column boxSums on there are

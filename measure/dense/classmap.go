@@ -92,8 +92,8 @@ func (r *regions) clear() {
 func (r *regions) union(class int) int { return r.A[class] + r.B[class] - r.Intersection[class] }
 
 // A mapAction moves and compares class maps. A row of tau f(x) holds the moved map, with class -1
-// where tau reads from outside. If the format has two channels, the moved map of confidences (the
-// probabilities of the classes) follows.
+// where tau reads from outside. If the format has two channels, the moved map of confidences
+// follows.
 type mapAction struct {
 	format   *decoded.Format
 	settings Settings
@@ -138,7 +138,7 @@ func (a *mapAction) Act(dst []float32, _ []float64, z []float32, move measure.Mo
 }
 
 // check returns an error for a value of a map that is not a class. view says which map it is: that
-// of the clean (not transformed) input, or that of the transformed one.
+// of the clean input, or that of the transformed one.
 func (a *mapAction) check(v float32, view string) error {
 	if v >= 0 && v < float32(len(a.regions.A)) {
 		return nil

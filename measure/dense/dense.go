@@ -40,10 +40,7 @@
 // nearest to the matrix of T.
 //
 // The null, the score by chance, pairs tau f(x) with f(Tx) of another sample. In the source, x is
-// the untransformed sample, its clean view, and T(x) its transformed view. The place of a sample is
-// its position in the random order of a study, and its group the one that a jackknife leaves out
-// (measure.Layout). A site is what one accumulator (the running sums of the measure) measures: a
-// model under a transformation (measure.Site).
+// the untransformed sample, its clean view, and T(x) its transformed view.
 package dense
 
 import (

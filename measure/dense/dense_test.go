@@ -47,9 +47,8 @@ func boxRows(f *decoded.Format, images ...[]decoded.Box) tensor.Tensor {
 }
 
 // scoresOf returns the scores of the outputs for images x (clean) and T(x) (moved) by statistic and
-// factor (the part of the boxes or positions that it is computed from), such as "matched class=1",
-// and the values of each sample. tr is the transformation T. matched is 2 pairs / (boxes of x +
-// boxes of T(x)), an F1 score.
+// factor, such as "matched class=1", and the values of each sample. tr is the transformation T.
+// matched is 2 pairs / (boxes of x + boxes of T(x)), an F1 score.
 func scoresOf(t *testing.T, f *decoded.Format, s dense.Settings, tr transform.Transform, clean, moved tensor.Tensor) (map[string]measure.Score, []measure.SampleScore) {
 	t.Helper()
 	a, err := update(f, s, tr, clean, moved)
@@ -71,10 +70,10 @@ func scoresOf(t *testing.T, f *decoded.Format, s dense.Settings, tr transform.Tr
 	return out, a.(measure.Sampler).Samples()
 }
 
-// update returns an accumulator (the running sums of the measure) after an update with all samples.
-// Its site, what it knows of the data and the model, has the layout, the order in which samples are
-// read. A batch has the place of each sample in the layout, its index in the data set, its label
-// (here none) and, in Ops, T with the parameters drawn for it.
+// update returns an accumulator after an update with all samples. Its site, what it knows of the
+// data and the model, has the layout, the order in which samples are read. A batch has the place of
+// each sample in the layout, its index in the data set, its label (here none) and, in Ops, T with
+// the parameters drawn for it.
 func update(f *decoded.Format, s dense.Settings, tr transform.Transform, clean, moved tensor.Tensor) (measure.Accumulator, error) {
 	n := clean.Shape[0]
 	a, err := dense.New(s).New(measure.Site{Layout: measure.NewLayout(n), Output: f, Motion: transform.Motions(tr), KeepSamples: true})

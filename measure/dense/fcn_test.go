@@ -8,18 +8,17 @@ import (
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/model"
+	"github.com/noether-ml/noether/internal/model/modeltest"
 	"github.com/noether-ml/noether/internal/model/output"
-	"github.com/noether-ml/noether/internal/orttest"
 	"github.com/noether-ml/noether/internal/testdata"
 	"github.com/noether-ml/noether/tensor"
 	"github.com/noether-ml/noether/transform"
 )
 
 // TestFCN checks that the scores of a fully convolutional network on CIFAR-10 images agree with an
-// implementation in NumPy and PyTorch, testdata/fcn.py. The null of a score is its value where
-// outputs of different images are paired. The class of each position is the largest of the logits.
-// scoresOf, in dense_test.go, returns the scores of outputs for images x and T(x), and defaults the
-// settings of a study that sets none.
+// implementation in NumPy and PyTorch, testdata/fcn.py. The class of each position is the largest
+// of the logits. scoresOf, in dense_test.go, returns the scores of outputs for images x and T(x),
+// and defaults the settings of a study that sets none.
 func TestFCN(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("testdata/fcn.json")
@@ -37,7 +36,7 @@ func TestFCN(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := model.Open(orttest.Load(t), "testdata/fcn.onnx", model.Options{Decode: output.Setting{ClassMap: "logits"}})
+	m, err := modeltest.Open(t, "testdata/fcn.onnx", model.Options{Decode: output.Setting{ClassMap: "logits"}})
 	if err != nil {
 		t.Fatal(err)
 	}

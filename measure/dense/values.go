@@ -22,8 +22,7 @@ const (
 )
 
 // addValues adds the columns and the statistics of maps of values, such as depth, to a spec, from
-// which package paired makes a measure. fields holds the actions tau that were computed before. A
-// site is what is measured together: an output of a model under a transformation.
+// which package paired makes a measure. fields holds the actions tau that were computed before.
 func addValues(spec *paired.Spec, f *decoded.Format, s Settings, fields *action.Cache) {
 	spec.Columns = make([]paired.Column, meanAngle) // meanAngle is added for vectors only
 	spec.Columns[relativeError] = paired.Column{Statistic: "relative-error", Sample: "relative-error", Transformed: true}

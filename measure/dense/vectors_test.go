@@ -122,7 +122,6 @@ func TestKeypointsOfHeatMaps(t *testing.T) {
 		t.Errorf("without visible keypoints: %+v", s)
 	}
 	bad := row(0.2, 0.3, float32(math.NaN()), 0, 0, 0, 0, 0, 0)
-	// A view is x (clean) or T(x) (transformed).
 	for view, pair := range map[string][2]tensor.Tensor{"clean": {bad, clean}, "transformed": {clean, bad}} {
 		if _, err := update(f, defaults(), quarter, pair[0], pair[1]); err == nil || !strings.Contains(err.Error(), "NaN or infinity in the activations of sample 0 ("+view+" view)") {
 			t.Errorf("%s: %v", view, err)
@@ -134,8 +133,7 @@ func TestKeypointsOfHeatMaps(t *testing.T) {
 }
 
 // TestContractOfKeypointsAndNormals runs measuretest.Run, which checks what every measure must
-// satisfy, such as scores that do not depend on the batch size. The site says what is measured, and
-// its layout in which order the samples are read.
+// satisfy, such as scores that do not depend on the batch size.
 func TestContractOfKeypointsAndNormals(t *testing.T) {
 	t.Parallel()
 	const n = 70

@@ -3,10 +3,7 @@ package distance
 import "github.com/noether-ml/noether/measure"
 
 // Descriptor describes the measure for reports and documentation: the question that it answers, how
-// to read its scores, and its statistics. Resampled is what the confidence intervals take as
-// random. Direction says which values are better, here lower ones; Null is what gives the values
-// that chance alone produces, here x of one sample with the transformed x of another. PerSample:
-// the statistic has a value for each sample.
+// to read its scores, and its statistics.
 func Descriptor() measure.Descriptor {
 	const units, null = measure.ActivationScale, "shuffled pairs"
 	fixed := measure.Range{Low: 0, High: 2}

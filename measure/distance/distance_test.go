@@ -29,9 +29,7 @@ func random(seed uint64, shape ...int) tensor.Tensor {
 }
 
 // TestContract checks what measuretest.Run demands of every measure, such as scores that do not
-// depend on how samples are divided into batches. A site is what is measured, such as a layer; its
-// layout is the random order in which the samples are read, in blocks of successive samples, here
-// of 10, the last incomplete.
+// depend on how samples are divided into batches.
 func TestContract(t *testing.T) {
 	t.Parallel()
 	const n = 205
@@ -107,7 +105,6 @@ func TestAlgebra(t *testing.T) {
 }
 
 // TestGolden checks that scores agree with those of testdata/golden.py, which uses NumPy and SciPy.
-// The null of a score is its value for shuffled pairs, x of one sample with T(x) of another.
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("testdata/golden.json")

@@ -14,8 +14,8 @@ import (
 // z is f(x), the feature maps of the clean input x. tau z are these maps, moved as the
 // transformation T moves the input; they are compared with f(T(x)), the transformed row. A row of
 // tau z has the values of tau z in the order of the layer's values, without those before the first
-// position (a class token), and then for each position 1 if it counts and 0 otherwise. Positions
-// whose value depends on what lies outside the map do not count.
+// position, and then for each position 1 if it counts and 0 otherwise. Positions whose value
+// depends on what lies outside the map do not count.
 type layerAction struct {
 	maps     tensor.Maps
 	settings Settings
@@ -77,8 +77,8 @@ func (a *layerAction) Act(dst []float32, out []float64, z []float32, move measur
 // Pair implements paired.Action. After Act it is called for the pair of the latest sample, and for
 // a shuffled pair: tau z of the previous sample with the transformed row of the latest one. If both
 // samples have the same T, the norms are known from their own pairs, and only the dot product is
-// computed. At the end of a block (successive samples), the last sample's tau z is paired with the
-// transformed row of the first one.
+// computed. At the end of a block, the last sample's tau z is paired with the transformed row of
+// the first one.
 func (a *layerAction) Pair(out []float64, acted, transformed []float32) error {
 	var s action.Sums
 	var dot float64

@@ -35,8 +35,7 @@ func BenchmarkResNet18(b *testing.B) {
 			var layers []layer
 			m := equivariance.New(equivariance.Settings{})
 			for _, l := range resNet18 {
-				// A site is what an accumulator (the running sums of a measure) measures. The
-				// layout, the order of the samples, has more of them than the benchmark reads.
+				// The layout, the order of the samples, has more of them than the benchmark reads.
 				site := measure.Site{Layer: tensor.Layer{Name: "z", Shape: []int{l.channels, l.side, l.side}, Axes: "NCHW"}, Layout: measure.NewLayout(1 << 20), Motion: transform.Motions(tr)}
 				acc, err := m.New(site)
 				if err != nil {

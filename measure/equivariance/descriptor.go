@@ -4,7 +4,7 @@ import "github.com/noether-ml/noether/measure"
 
 // Descriptor describes the measure.
 func Descriptor() measure.Descriptor {
-	// The null (the value by chance alone) compares one sample with another, transformed one.
+	// The null compares one sample with another, transformed one.
 	const null = "shuffled pairs"
 	return measure.Descriptor{
 		Name: "equivariance-error", Title: "Equivariance error of feature maps", Level: measure.LayerLevel, Resampled: "sample",

@@ -25,8 +25,7 @@
 // shift, for which every position counts.
 //
 // A sample with tau f(x) = 0 has error 0 and cosine 1 if f(Tx) = 0 too, else error 1 and cosine 0.
-// The null (the score that chance alone gives) pairs tau f(x) with f(Tx) of another sample. A site
-// is what one accumulator measures: a layer of a model under a transformation (measure.Site).
+// The null pairs tau f(x) with f(Tx) of another sample.
 //
 // Between returns the statistics of one sample:
 //
@@ -62,8 +61,7 @@ type Channels struct {
 	Sense  string `key:"sense" json:"sense" default:"forward" enum:"forward|backward" doc:"forward: a counter-clockwise rotation moves channel c to c + 1; backward: to c - 1"`
 }
 
-// The columns of a pair of tau f(x) and f(Tx), for package paired. A column is one of the values
-// that are computed for each sample and averaged.
+// The columns of a pair of tau f(x) and f(Tx), for package paired.
 const (
 	relativeError = iota
 	cosine

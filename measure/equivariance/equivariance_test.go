@@ -128,8 +128,7 @@ func liftingKernels(kernels tensor.Tensor) tensor.Tensor {
 
 // regularKernels returns the kernels of a later layer of such a network, 4 k x 4 c x 3 x 3, given
 // those of its first rotation, k x 4 c x 3 x 3. For a rotation by r quarter turns the kernels
-// rotate, and the four channels of each field of the input (a group of channels, one for each
-// rotation: the regular representation) are permuted cyclically by r.
+// rotate, and the four channels of each field of the input are permuted cyclically by r.
 func regularKernels(kernels tensor.Tensor) tensor.Tensor {
 	k, in := kernels.Shape[0], kernels.Shape[1]
 	out := tensor.New(4*k, in, 3, 3)
@@ -375,8 +374,7 @@ func TestScaleInvariance(t *testing.T) {
 }
 
 // TestContract runs the tests that every measure must pass, such as scores that do not depend on
-// batches (see measuretest.Run). A site is what is measured: a layer under a transformation, and
-// the layout, the order in which the samples are read.
+// batches (see measuretest.Run).
 func TestContract(t *testing.T) {
 	t.Parallel()
 	const n = 70 // samples, in 24 blocks (see measure.Layout) of which the last is incomplete

@@ -85,8 +85,7 @@ func (a *accumulator) Update(b *measure.Batch) error {
 	return nil
 }
 
-// check returns an error for a batch that does not fit the site or its layout (the order of the
-// samples and their groups).
+// check returns an error for a batch that does not fit the site or its layout.
 func (a *accumulator) check(b *measure.Batch) error {
 	n := len(b.Place)
 	for _, z := range []tensor.Tensor{b.Clean, b.Transformed} {

@@ -8,10 +8,10 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// TestBorrowed checks that the buffers of an accumulator (the running sums of a measure) take no
-// more memory than Borrowed returns, the bound on what it takes from a pool that accumulators share
-// (see measure.Borrower), when a sample is added to a block of observations that is almost full. An
-// observation is the vector of channels at one position, for an input and for the transformed one.
+// TestBorrowed checks that the buffers of an accumulator take no more memory than Borrowed returns,
+// the bound on what it takes from a pool that accumulators share (see measure.Borrower), when a
+// sample is added to a block of observations that is almost full. An observation is the vector of
+// channels at one position, for an input and for the transformed one.
 func TestBorrowed(t *testing.T) {
 	t.Parallel()
 	m, err := New(Settings{Ridge: 1e-3, Folds: 5})

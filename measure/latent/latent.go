@@ -22,9 +22,7 @@
 // the second moments of channels, so samples are not stored.
 //
 // Where T moves no positions, or positions do not form a grid of rows and columns, there are the
-// operators identity and channels only. A layer without positions has one position. A site is what
-// one accumulator (the running sums of a measure) measures: a layer of a model under a
-// transformation (measure.Site).
+// operators identity and channels only. A layer without positions has one position.
 package latent
 
 import (

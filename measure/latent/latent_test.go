@@ -30,10 +30,9 @@ func random(seed uint64, shape ...int) tensor.Tensor {
 }
 
 // scoresByOperator returns the scores by the operator from which r2 was computed: identity, place
-// (positions move as the input does), channels (a linear map of the channels) and both. r2 is the
-// fraction of the variance of the transformed maps that the operator predicts from the clean ones,
-// those of the untransformed inputs. A site says what is measured: a layer under a transformation.
-// Place, in a batch, is the position of a sample in the order of reading; label -1 is none.
+// (positions move as the input does), channels and both. r2 is the fraction of the variance of the
+// transformed maps that the operator predicts from the clean ones, those of the untransformed
+// inputs. Place, in a batch, is the position of a sample in the order of reading; label -1 is none.
 func scoresByOperator(t *testing.T, s latent.Settings, layer tensor.Layer, tr transform.Transform, clean, transformed tensor.Tensor) map[string]measure.Score {
 	t.Helper()
 	m, err := latent.New(s)

@@ -9,8 +9,8 @@ import (
 )
 
 // same fails the test unless two accumulators have the same scores and the same per-sample values.
-// An accumulator holds the running sums of a measure. A subject is an accumulator under test, a
-// contract the checks that it must pass, and a fataler a *testing.T or *rapid.T.
+// A subject is an accumulator under test, a contract the checks that it must pass, and a fataler a
+// *testing.T or *rapid.T.
 func (c contract) same(t fataler, got, want subject) {
 	t.Helper()
 	g, err := got.scores()

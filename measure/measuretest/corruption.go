@@ -9,9 +9,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// refusesTruncated checks that it is an error to restore a state (a serialised accumulator) that is
-// truncated or extended. It tries at most 300 lengths. A contract checks the accumulators (running
-// sums) of one measure, and its method empty returns a new one.
+// refusesTruncated checks that it is an error to restore a state that is truncated or extended. It
+// tries at most 300 lengths. A contract checks the accumulators (running sums) of one measure, and
+// its method empty returns a new one.
 func (c contract) refusesTruncated(t *testing.T, state []byte) {
 	t.Helper()
 	for n := 0; n < len(state); n += 1 + len(state)/300 {

@@ -9,11 +9,10 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A GridCase is a comparison (a measure of pairs of layers) with data to test it. Its grid
-// specifies which layers of one side, A, are compared with which of the other, B. A side is a model
-// on its inputs. The grid's layout describes the random order of the samples: it divides them into
-// blocks of consecutive ones, and the place of a sample is its position in the order. The sample at
-// place p is row p of the tensors.
+// A GridCase is a comparison with data to test it. A side is a model on its inputs. The grid's
+// layout describes the random order of the samples: it divides them into blocks of consecutive
+// ones, and the place of a sample is its position in the order. The sample at place p is row p of
+// the tensors.
 type GridCase struct {
 	Comparison measure.Comparison
 	Grid       measure.Grid
@@ -98,7 +97,7 @@ func (c GridCase) checkReadOnly(t *testing.T) {
 	same("B", b.B, c.B)
 }
 
-// A gridSubject is the subject (the accumulator under test, with its data) of a GridCase.
+// A gridSubject is the subject of a GridCase.
 type gridSubject struct {
 	measure.GridAccumulator
 	c GridCase

@@ -12,8 +12,7 @@ import (
 
 // product is a simple measure.Comparison, a measure of pairs of layers, that passes the checks of
 // RunGrid. Its score for a pair is the mean, over samples, of the product of the sums of their
-// activations. A grid says which layers of one side, A, are compared with which of the other, B. A
-// side is a model on its inputs.
+// activations. A side is a model on its inputs.
 type product struct{}
 
 func (product) Name() string                   { return "product" }

@@ -1,13 +1,11 @@
 // Package measuretest checks that the accumulators of a measure (its running sums, updated batch by
 // batch) satisfy the contract of measure.Accumulator or measure.GridAccumulator. A grid is a list
-// of pairs of layers that one accumulator compares (measure.Grid). A site is what other
-// accumulators measure, such as a layer of a model under a transformation (measure.Site).
+// of pairs of layers that one accumulator compares (measure.Grid).
 //
-// The place of a sample is its position in the random order of a study, and a block is a range of
-// places (see measure.Layout). Scores must not depend on how the samples are divided into batches
-// and parts, on the order in which parts are merged, or on whether the work was stopped and resumed
-// from a state, a serialised accumulator. A damaged state must be an error, never a panic or a
-// score. The scores of a pair of layers must not depend on the other pairs of the grid.
+// Scores must not depend on how the samples are divided into batches and parts, on the order in
+// which parts are merged, or on whether the work was stopped and resumed from a state, a serialised
+// accumulator. A damaged state must be an error, never a panic or a score. The scores of a pair of
+// layers must not depend on the other pairs of the grid.
 //
 // A new measure is tested by one call:
 //

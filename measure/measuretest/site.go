@@ -10,11 +10,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Case is a measure with data to test it. Its site says what the measure measures, such as a
-// layer of a model, and in which random order (the layout) the samples are read. A place is a
-// position in that order, and a block a range of places. The sample at place p is row p of the
-// tensors. If the site has a transform, an Op, a transformation with fixed parameters, is drawn
-// from it for each sample.
+// A Case is a measure with data to test it. The sample at place p is row p of the tensors. If the
+// site has a transform, an Op, a transformation with fixed parameters, is drawn from it for each
+// sample.
 type Case struct {
 	Measure     measure.Measure
 	Site        measure.Site
@@ -28,7 +26,7 @@ type Case struct {
 }
 
 // Run checks the case. The layout should have several blocks, the last of them incomplete. A pass
-// (one reading of all samples) should take milliseconds, since Run makes some hundreds.
+// should take milliseconds, since Run makes some hundreds.
 func Run(t *testing.T, c Case) {
 	t.Helper()
 	contract{layout: c.Site.Layout, cost: c.Measure.Cost(c.Site), tolerance: c.Tolerance, open: func() (subject, error) {
@@ -37,7 +35,7 @@ func Run(t *testing.T, c Case) {
 	}}.check(t)
 }
 
-// A siteSubject is the accumulator (the running sums of a measure) under test in a Case.
+// A siteSubject is the accumulator under test in a Case.
 type siteSubject struct {
 	measure.Accumulator
 	c Case

@@ -13,8 +13,7 @@ import (
 // the transformed view for T(x). With an Action, the clean row z is replaced by tau z, z moved as
 // the transformation moves x. A pair of rows gives the columns, the values whose means are the
 // statistics. The null is the same mean over shuffled pairs, rows of two different samples of a
-// block. A block is up to 32 successive samples of the random order of a study, in which a sample's
-// position is its place.
+// block.
 
 // An accumulator sums the columns of a Spec at a site (such as a layer under a transformation). It
 // implements measure.Accumulator and measure.Sampler, which returns values of single samples.

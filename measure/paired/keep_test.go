@@ -9,10 +9,8 @@ import (
 
 // TestKeepBelow checks Site.KeepBelow: only the values of samples whose place is below it are
 // stored, however the samples are divided into batches, and the serialised state can be read. The
-// place of a sample is its position in the order in which the data are read, and here its index
-// too. A site says what an accumulator (the running sums of a measure) measures, and on which
-// samples: seven, in blocks of three. The measure, difference, and accumulate, which returns an
-// accumulator of the samples at some places, are in paired_test.go.
+// measure, difference, and accumulate, which returns an accumulator of the samples at some places,
+// are in paired_test.go.
 func TestKeepBelow(t *testing.T) {
 	t.Parallel()
 	site := measure.Site{Layout: measure.Layout{N: 7, Block: 3, Groups: 3}, Classes: []string{"even", "odd"}, KeepSamples: true, KeepBelow: 4}

@@ -4,11 +4,8 @@
 //	statistic = 1/n sum_i f(z_i, z'_i)
 //
 // A measure supplies the function f and names the values that f returns, the columns, in a Spec.
-// The view clean has z, the view transformed z'. A row is the vector of one sample. The place of a
-// sample is its position in the random order of a study, and a block is a range of places (see
-// measure.Layout). A site is what one accumulator measures, such as a layer of a model under a
-// transformation (see measure.Site). This package computes the sums and returns the means, each
-// with
+// The view clean has z, the view transformed z'. This package computes the sums and returns the
+// means, each with
 //
 //   - an interval: Wilson's for proportions, otherwise the delete-group jackknife over the groups
 //     of the measure.Layout, clipped to the range of the statistic. Every score has the replicates

@@ -10,10 +10,10 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// difference returns a Spec, the description of a measure, with one column (a value for each
-// sample): the difference of the first values of the two views. The clean view of a sample is the
-// activation for the input, the transformed view that for the transformed input. The null, the
-// score that chance gives, is the mean over shuffled pairs: views of different samples.
+// difference returns a Spec, the description of a measure, with one column: the difference of the
+// first values of the two views. The clean view of a sample is the activation for the input, the
+// transformed view that for the transformed input. The null, the score that chance gives, is the
+// mean over shuffled pairs: views of different samples.
 func difference() *Spec {
 	return &Spec{
 		Descriptor: measure.Descriptor{Name: "difference", Statistics: []measure.StatisticDescriptor{
@@ -28,10 +28,9 @@ func difference() *Spec {
 	}
 }
 
-// accumulate returns an accumulator (the running sums of a measure) after an update with some
-// samples. The place of a sample is its position in the order in which the data are read. Its value
-// is 0 in the clean view and 10^place in the transformed view, so the decimal digits of a sum tell
-// which samples it has. Its class is even or odd, as its place.
+// accumulate returns an accumulator after an update with some samples. A value is 0 in the clean
+// view and 10^place in the transformed view, so the decimal digits of a sum tell which samples it
+// has. Its class is even or odd, as its place.
 func accumulate(t testing.TB, site measure.Site, places ...int) *accumulator {
 	t.Helper()
 	a := newAccumulator(difference(), site)
@@ -48,8 +47,7 @@ func accumulate(t testing.TB, site measure.Site, places ...int) *accumulator {
 
 // TestNullPairs checks the shuffled pairs. A clean sample is paired with the transformed one that
 // comes next in its block, and the last of a block with the first. A pair counts for the class of
-// the clean sample. A block is a range of consecutive places, here 0 to 2, 3 to 5, and 6. The first
-// score is that of all samples, the others those of the classes.
+// the clean sample. The first score is that of all samples, the others those of the classes.
 func TestNullPairs(t *testing.T) {
 	t.Parallel()
 	site := measure.Site{Layout: measure.Layout{N: 7, Block: 3, Groups: 3}, Classes: []string{"even", "odd"}}
@@ -86,10 +84,9 @@ func TestNullPairs(t *testing.T) {
 	}
 }
 
-// A site is what an accumulator measures: a layer on some data (see measure.Site). Its layout
-// divides the samples into blocks, and these into the groups of a jackknife. States (serialised
-// accumulators) with another layout or other classes are refused, and so are those without the
-// values of single samples if the site asks for these (KeepSamples).
+// The layout of a site divides the samples into blocks, and these into the groups of a jackknife. States
+// (serialised accumulators) with another layout or other classes are refused, and so are those
+// without the values of single samples if the site asks for these (KeepSamples).
 func TestStatesOfOtherSites(t *testing.T) {
 	t.Parallel()
 	site := measure.Site{Layout: measure.Layout{N: 7, Block: 3, Groups: 3}, Classes: []string{"even", "odd"}}
@@ -119,8 +116,8 @@ func TestStatesOfOtherSites(t *testing.T) {
 	}
 }
 
-// TestMergeWithoutNull checks that a merged state has no null, and a warning, if one shard (a part
-// of the samples) had no memory for the null.
+// TestMergeWithoutNull checks that a merged state has no null, and a warning, if one shard had no
+// memory for the null.
 func TestMergeWithoutNull(t *testing.T) {
 	t.Parallel()
 	site := measure.Site{Layout: measure.Layout{N: 7, Block: 3, Groups: 3}, Classes: []string{"even", "odd"}}

@@ -82,7 +82,7 @@ func (p *projection) write(w *state.Writer) {
 	w.Float32s(p.transformed)
 }
 
-// read reads the state (the saved content) of a projection of at most n samples.
+// read reads the state of a projection of at most n samples.
 func (p *projection) read(r *state.Reader, n int) {
 	p.index, p.clean, p.transformed = r.Ints(), r.Float32s(), r.Float32s()
 	if len(p.index) > n || len(p.clean) != len(p.index)*p.dim || len(p.transformed) != len(p.clean) {

@@ -10,10 +10,9 @@ import (
 
 // TestProjection checks the projections of activations to a plane. Distances between projections of
 // vectors that lie in a plane are those of the vectors, also after one accumulator is serialised
-// and merged with another. Only the first site.Project samples have projections. An accumulator
-// holds the running sums of a measure, here of difference (in paired_test.go), and a site says what
-// it measures: vectors of 3 values of 6 samples. Values of samples are named after the view, clean
-// (for the input) or moved (for the transformed input), and the coordinate, 1 or 2.
+// and merged with another. Only the first site.Project samples have projections. Values of samples
+// are named after the view, clean (for the input) or moved (for the transformed input), and the
+// coordinate, 1 or 2.
 func TestProjection(t *testing.T) {
 	t.Parallel()
 	site := measure.Site{Layout: measure.Layout{N: 6, Block: 3, Groups: 2}, Project: 4, Layer: tensor.Layer{Shape: []int{3}, Axes: "NC"}}

@@ -12,8 +12,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// reducible returns the Spec (the description of a measure) of difference, in paired_test.go, with
-// a Reduction: its values of a sample are the two differences.
+// reducible returns the Spec of difference, in paired_test.go, with a Reduction: its values of a
+// sample are the two differences.
 func reducible() *Spec {
 	s := difference()
 	s.Reduction = &Reduction{Sums: make([]measure.Sum, 2), Columns: func(own, shuffled []float64, values, _ []float32) error {
@@ -30,9 +30,9 @@ func reducible() *Spec {
 }
 
 // TestReducedBatches checks that scores and per-sample values are the same for the values of a
-// Reduction as for activations, with batches of whole blocks (runs of consecutive samples), samples
-// that cannot be read, projections to a plane, and without a null, the mean over shuffled pairs. So
-// are those of a run that is interrupted after each batch, and continues with either of the two.
+// Reduction as for activations, with batches of whole blocks, samples that cannot be read,
+// projections to a plane, and without a null, the mean over shuffled pairs. So are those of a run
+// that is interrupted after each batch, and continues with either of the two.
 func TestReducedBatches(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(2, 1))

@@ -4,8 +4,8 @@ import "github.com/noether-ml/noether/measure"
 
 // rowColumns holds the columns of successive samples of a batch that Spec.PairRows computed. A Spec
 // specifies a measure, and the columns are the values that it computes from a pair of rows: the
-// vectors of one sample, clean (not transformed) and transformed. own has the columns of each
-// sample's pair, shuffled those of a transformed row with the clean row of the sample before.
+// vectors of one sample, clean and transformed. own has the columns of each sample's pair, shuffled
+// those of a transformed row with the clean row of the sample before.
 type rowColumns struct {
 	from, to      int // the samples, [from, to) of the batch
 	own, shuffled []float64

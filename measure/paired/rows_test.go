@@ -12,11 +12,10 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// byRows returns the Spec (the description of a measure) of difference, in paired_test.go, with
-// PairRows, which computes what Pair does, the transformed minus the clean value, for several
-// samples at once. PairRows writes the values of the samples to own, and those of shuffled pairs to
-// shuffled: the transformed value of a sample with the clean value of the previous one. *pairs
-// counts the pairs that PairRows computes.
+// byRows returns the Spec of difference, in paired_test.go, with PairRows, which computes what Pair
+// does, the transformed minus the clean value, for several samples at once. PairRows writes the
+// values of the samples to own, and those of shuffled pairs to shuffled: the transformed value of a
+// sample with the clean value of the previous one. *pairs counts the pairs that PairRows computes.
 func byRows(pairs *int) *Spec {
 	s := difference()
 	pair := func(out []float64, clean, transformed float32) bool {
@@ -47,8 +46,7 @@ func byRows(pairs *int) *Spec {
 
 // TestPairRows checks that states (serialised accumulators, the running sums of a measure) are the
 // same with PairRows as with Pair alone, for batches of any size, blocks that begin and end within
-// a batch, samples that cannot be read, and without a null, the mean over shuffled pairs. A block
-// is a number of consecutive samples, and the place of a sample its position in their order.
+// a batch, samples that cannot be read, and without a null, the mean over shuffled pairs.
 func TestPairRows(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 1))

@@ -13,10 +13,9 @@ import (
 // Scores returns the scores over all samples (part 0 of the tables of sums), then those over each
 // class that has samples (part 1 + its index). Without samples it returns measure.ErrTooFew.
 //
-// A column is one value that the measure computes for each pair of a clean (not transformed) sample
-// and its transformed version. A score is the mean of a column, or is derived from such means. Its
-// null is the same over shuffled pairs, of one sample with the transformed version of another. For
-// intervals by a jackknife, the samples are divided into groups, each of which is left out once.
+// A score is the mean of a column, or is derived from such means. Its null is the same over
+// shuffled pairs, of one sample with the transformed version of another. For intervals by a
+// jackknife, the samples are divided into groups, each of which is left out once.
 func (a *accumulator) Scores() ([]measure.Score, error) {
 	if a.values.n(0) == 0 {
 		if a.leftOut > 0 {
@@ -149,8 +148,7 @@ func (a *accumulator) constantPrediction() []string {
 }
 
 // completeNull returns the sums of the null with the last shuffled pair of each open block, which
-// closeBlock adds. A block is a range of successive samples in the random order; pairs are shuffled
-// within it. After all samples, a block is still open if its last ones could not be read.
+// closeBlock adds. After all samples, a block is still open if its last ones could not be read.
 func (a *accumulator) completeNull() (table, error) {
 	null := a.null.clone()
 	for _, block := range slices.Sorted(maps.Keys(a.open)) {

@@ -6,13 +6,11 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// This file pairs samples for the null: the value of a statistic for shuffled pairs, the clean (not
-// transformed) row of one sample with the transformed row of another. A row holds the values z of a
-// layer for a sample. Pairs are made within a block: up to 32 consecutive samples of the random
-// order in which a run reads them. A sample's place is its position in that order. Where a measure
-// has an Action, the clean row is replaced by tau z, the row moved as the input is. The numbers
-// that are computed of a pair are its columns. A site is the layer that is measured, with its
-// layout (the division of that order into blocks and jackknife groups).
+// This file pairs samples for the null: the value of a statistic for shuffled pairs, the clean row
+// of one sample with the transformed row of another. Pairs are made within a block: up to 32
+// consecutive samples of the random order in which a run reads them. Where a measure has an Action,
+// the clean row is replaced by tau z, the row moved as the input is. The numbers that are computed
+// of a pair are its columns.
 
 // An openPair holds the rows of an incomplete block that are not yet paired for the null.
 type openPair struct {
@@ -119,7 +117,7 @@ func (a *accumulator) addShuffled(t *table, block, label int, clean, transformed
 }
 
 // addOut adds the columns in a.out, of a shuffled pair of a block, to the sums of a table: those of
-// the block's group (one of the parts that a jackknife leaves out) and of the label's class.
+// the block's group and of the label's class.
 func (a *accumulator) addOut(t *table, block, label int) {
 	a.addTo(t, a.site.Layout.Group(block*a.site.Layout.Block), label)
 }

@@ -12,9 +12,9 @@ import (
 
 var errOtherSite = errors.New("the state belongs to another layer or study: its numbers of samples, classes or values differ")
 
-// Merge adds the state of another accumulator (the running sums of a measure) of the same Spec,
-// which specifies the measure, and the same site, a layer on some data under a transformation, for
-// other samples. A block, up to 32 consecutive samples, must not be open (incomplete) in both.
+// Merge adds the state of another accumulator of the same Spec, which specifies the measure, and
+// the same site, a layer on some data under a transformation, for other samples. A block, up to 32
+// consecutive samples, must not be open (incomplete) in both.
 func (a *accumulator) Merge(other measure.Accumulator) error {
 	o, ok := other.(*accumulator)
 	if !ok || o.spec.Descriptor.Name != a.spec.Descriptor.Name || len(o.values.sum) != len(a.values.sum) || a.site.Layout != o.site.Layout {
@@ -170,8 +170,8 @@ func (a *accumulator) setOpen(head []int, o *openPair) bool {
 		o.label >= -1 && (a.values.parts == 1 || o.label < len(a.site.Classes)) && a.width > 0 && len(o.clean) == a.pairedWidth() && len(o.transformed) == a.width
 }
 
-// pairedWidth returns the number of values of a row (the activations of a sample) that is paired
-// with a row of a transformed sample.
+// pairedWidth returns the number of values of a row that is paired with a row of a transformed
+// sample.
 func (a *accumulator) pairedWidth() int {
 	if a.action != nil {
 		return a.action.Len()

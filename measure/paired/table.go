@@ -7,10 +7,8 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// A table holds sums of columns (values that a measure computes for each sample) over samples, and
-// numbers of samples. There is a sum for each part of the data (all samples, then each class), each
-// jackknife group (one of the sets of samples of which a jackknife leaves out each once) and each
-// column.
+// A table holds sums of columns over samples, and numbers of samples. There is a sum for each part
+// of the data (all samples, then each class), each jackknife group and each column.
 type table struct {
 	parts, groups, columns int
 	sum                    []float64 // parts x groups x columns

@@ -11,9 +11,8 @@ import (
 
 // TestConstantPredictions checks the scores of a model that predicts class c2 for all samples but
 // one, clean and transformed (that is, for the untransformed and the transformed inputs), after the
-// state of the accumulator (the running sums of a measure) was written and read. Every score has a
-// warning, and a drop of 0 in accuracy has an interval. A site says what is measured: the classes,
-// and the samples in their order. The functions logs, classes, measures and batch are in
+// state of the accumulator was written and read. Every score has a warning, and a drop of 0 in
+// accuracy has an interval. The functions logs, classes, measures and batch are in
 // prediction_test.go.
 func TestConstantPredictions(t *testing.T) {
 	t.Parallel()

@@ -23,8 +23,7 @@ func Example() {
 		clean.Data[i], transformed.Data[i] = float32(math.Log(p[i])), float32(math.Log(q[i]))
 	}
 
-	// A site says what is measured: the classes, and the order of the samples (the layout). The
-	// place of a sample is its position in that order. The measure ignores labels.
+	// The measure ignores labels.
 	site := measure.Site{Layout: measure.NewLayout(3), Classes: []string{"cat", "dog"}}
 	a, err := prediction.EffectiveInvariance(prediction.Settings{}).New(site)
 	if err != nil {

@@ -25,9 +25,7 @@ type golden struct {
 }
 
 // TestGolden checks that scores agree with those of testdata/golden.py, which uses PyTorch and
-// SciPy. A site says what is measured: the classes, the samples in their order, and whether the
-// values of single samples are kept. The functions classes, measures and batch are in
-// prediction_test.go.
+// SciPy. The functions classes, measures and batch are in prediction_test.go.
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("testdata/golden.json")
@@ -91,7 +89,7 @@ func near(t *testing.T, what string, got, want float64) {
 	}
 }
 
-// feed returns an accumulator (the running sums of a measure) that has been given all predictions.
+// feed returns an accumulator that has been given all predictions.
 func feed(t *testing.T, m measure.Measure, site measure.Site, g golden) measure.Accumulator {
 	t.Helper()
 	a, err := m.New(site)

@@ -13,8 +13,7 @@ type ModelSettings struct {
 	PerClass bool `key:"per-class" json:"per-class" default:"false" doc:"also compute scores for each class of labels"`
 }
 
-// The first columns of ModelAgreement. A column has a value for each sample, and statistics are
-// computed from the means of columns.
+// The first columns of ModelAgreement.
 const (
 	disagreementColumn = iota
 	jsColumn

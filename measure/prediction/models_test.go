@@ -15,8 +15,8 @@ import (
 
 // agreement returns the scores of the measure prediction-agreement by statistic. first and second
 // are the log-probabilities of k classes that two models give to the same samples, sample by
-// sample. If label is nil, no sample has a label. A site says what is measured: the classes, and
-// the samples in their order. batch and classes, the names of k classes, are in prediction_test.go.
+// sample. If label is nil, no sample has a label. batch and classes, the names of k classes, are in
+// prediction_test.go.
 func agreement(t *testing.T, first, second []float32, label []int, k int) map[string]measure.Score {
 	t.Helper()
 	n := len(first) / k

@@ -48,9 +48,9 @@ type Settings struct {
 	PerClass bool `key:"per-class" json:"per-class" default:"false" doc:"also compute scores for each class of labels"`
 }
 
-// predictionColumns store both predictions of a sample: the class and its probability. A column is
-// one value for each sample. Sample is its name among the stored per-sample values, and Transformed
-// says that it needs the transformed view.
+// predictionColumns store both predictions of a sample: the class and its probability. Sample is
+// its name among the stored per-sample values, and Transformed says that it needs the transformed
+// view.
 var predictionColumns = []paired.Column{
 	{Sample: "predicted-clean"},
 	{Sample: "predicted-moved", Transformed: true},

@@ -73,7 +73,7 @@ func measures(s prediction.Settings) []measure.Measure {
 }
 
 // TestContract checks what every accumulator of scores must satisfy, such as that scores do not
-// depend on the batches. A site says what is measured: here the classes and the order of samples.
+// depend on the batches.
 func TestContract(t *testing.T) {
 	t.Parallel()
 	const n, k = 205, 4 // samples and classes
@@ -238,8 +238,7 @@ func TestUnlabelledSamples(t *testing.T) {
 }
 
 // TestNullOfRandomModel checks that the agreement of predictions that are unrelated to the clean
-// ones is about its null (the agreement of shuffled pairs of samples), and that the agreement of an
-// invariant model is 1.
+// ones is about its null, and that the agreement of an invariant model is 1.
 func TestNullOfRandomModel(t *testing.T) {
 	t.Parallel()
 	const n, k = 4000, 10

@@ -6,8 +6,7 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// HalfGroups is the number of groups of samples that HalfSamples combines. A group is a part of the
-// samples.
+// HalfGroups is the number of groups of samples that HalfSamples combines.
 const HalfGroups = 8
 
 // HalfSamples holds seven half-samples, each of four of eight groups of samples, which have a plus.
@@ -37,9 +36,8 @@ func InHalf(half, group int) bool { return HalfSamples[half][group] == '+' }
 // not correct.
 var widening = math.Sqrt(float64(len(HalfSamples)) / float64(len(HalfSamples)-1))
 
-// WidenHalves scales the deviations of the replicates of HalfSamples (the values of a statistic
-// without one half each) from their mean, in place, so that Jackknife returns an interval of the
-// right width.
+// WidenHalves scales the deviations of the replicates of HalfSamples from their mean, in place, so
+// that Jackknife returns an interval of the right width.
 func WidenHalves(replicates []measure.Replicate) {
 	var mean float64
 	for _, r := range replicates {

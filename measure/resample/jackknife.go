@@ -9,9 +9,9 @@ import (
 )
 
 // Jackknife returns a 95 % interval around full, the statistic of all n observations. Each
-// replicate is the statistic without some of the observations: without one group (a part of the
-// observations), or without half of the groups. The method is the delete-m_j jackknife for groups
-// of unequal size (Busing, Meijer and van der Leeden 1999, equations 6 to 8):
+// replicate is the statistic without some of the observations: without one group, or without half
+// of the groups. The method is the delete-m_j jackknife for groups of unequal size (Busing, Meijer
+// and van der Leeden 1999, equations 6 to 8):
 //
 //	h_j = n / m_j,  pseudo_j = h_j full - (h_j - 1) replicate_j,
 //	variance = 1/g sum_j (pseudo_j - mean pseudo)^2 / (h_j - 1),

@@ -10,13 +10,12 @@ import (
 
 // TestShiftsHaveTheVarianceOfRanks checks the shifts, which widen the jackknife interval of a score
 // by the variation of a rank, here the number of leading eigenvectors that hold a fraction of the
-// variance. They are added to the replicates (the score without a part of the samples). The score
-// is here the rank itself (slope 1). The variance of the shifts is a - b: b is the
-// variance v of the fractional rank (a rank interpolated between integers), and a is the variance
-// of the rank rounded up, drawn with variance 2 v (see Shifts). If the fractional rank spreads over
-// several integers, a is about 2 v + 1/12, where 1/12 is the variance of rounding, and a - b is
-// about v + 1/12. If the fractional rank is far from an integer, a - b is about 0. If it is near
-// one, a - b is about a, the variance of a choice between two integers.
+// variance. They are added to the replicates. The score is here the rank itself (slope 1). The
+// variance of the shifts is a - b: b is the variance v of the fractional rank, and a is the
+// variance of the rank rounded up, drawn with variance 2 v (see Shifts). If the fractional rank
+// spreads over several integers, a is about 2 v + 1/12, where 1/12 is the variance of rounding, and
+// a - b is about v + 1/12. If the fractional rank is far from an integer, a - b is about 0. If it
+// is near one, a - b is about a, the variance of a choice between two integers.
 func TestShiftsHaveTheVarianceOfRanks(t *testing.T) {
 	t.Parallel()
 	// Ten replicates, each of which leaves out 500 of 1,000 samples. Only the rank X varies.

@@ -1,6 +1,4 @@
-// Package resample computes confidence intervals of scores, and permutations for their nulls. The
-// null of a score is its value on shuffled pairs (of one sample's vector with another's), which
-// chance alone gives.
+// Package resample computes confidence intervals of scores, and permutations for their nulls.
 //
 //	Jackknife    an interval from the values of a statistic without each group of samples in turn
 //	Wilson       an interval for a proportion

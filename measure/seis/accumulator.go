@@ -11,9 +11,7 @@ import (
 
 // An accumulator holds the second moments of (z, z') over all observations of a layer, and a
 // segment that is not full yet. z and z' are activations on the clean and the transformed input. An
-// observation is one channel of one sample, with d values in each, one for each position. The place
-// of a sample is its position in the random order of the study. A block is up to 32 samples at
-// consecutive places (measure.Layout).
+// observation is one channel of one sample, with d values in each, one for each position.
 type accumulator struct {
 	measure        *seis
 	site           measure.Site // what is measured: a layer of a model under a transformation
@@ -21,9 +19,8 @@ type accumulator struct {
 	poolingWarning string // warning that the feature maps are pooled; empty: they are not
 	parts          parts  // how samples are divided into segments
 
-	// total holds the moments of all observations. If there are groups of samples (parts of the
-	// data, from which the interval is computed), it holds those of the open group alone, the one
-	// that observations are added to.
+	// total holds the moments of all observations. If there are groups of samples, it holds those
+	// of the open group alone, the one that observations are added to.
 	total   *linalg.Scatter[float64]
 	null    *linalg.CrossScatter[float64] // of shuffled pairs (z of one sample, z' of another); nil if the settings ask for no null
 	groups  *groups                       // for the interval; empty if there is no interval

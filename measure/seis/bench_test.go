@@ -42,8 +42,8 @@ func blur(x []float32, step, n int) {
 // BenchmarkSEIS times SEIS (Subspace-based Equivariance and Invariance Scores) of layers of the
 // three shapes that a CIFAR ResNet-20 has (7, 6 and 6 layers), without the network. It uses 2,000
 // pairs (z, z') of activations, as the command "bench.py seis" of the reference implementations
-// does (docs/results/performance.md). The null is the scores of shuffled pairs. Positions is the
-// number of positions above which maps are pooled; here none are.
+// does (docs/results/performance.md). Positions is the number of positions above which maps are
+// pooled; here none are.
 func BenchmarkSEIS(b *testing.B) {
 	const n, batch = 2000, 64
 	for _, layer := range []struct{ channels, side int }{{16, 32}, {32, 16}, {64, 8}} {

@@ -96,7 +96,7 @@ func TestCosinesAreTakenInTheCommonSpace(t *testing.T) {
 	}
 }
 
-// Two variables that are equal have a singular scatter matrix (the sum of centred products).
+// Two variables that are equal have a singular scatter matrix.
 func TestDependentVariablesAreAnError(t *testing.T) {
 	t.Parallel()
 	equalVariables := mat.NewDense(2, 2, []float64{1, 1, 1, 1})

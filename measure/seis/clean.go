@@ -113,8 +113,7 @@ func hashClean(rows []float32, d int) uint64 {
 
 // cleanScores holds what the method Scores of an accumulator computes from x alone: the subspace
 // (of the leading eigenvectors), and the scatters (sums of products of deviations from the mean) of
-// each group's coordinates in that subspace. A group is a part of the samples that the jackknife
-// leaves out.
+// each group's coordinates in that subspace.
 type cleanScores struct {
 	hash   uint64               // of the moments of x of all observations
 	space  subspace             // of all observations

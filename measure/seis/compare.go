@@ -11,8 +11,8 @@ import (
 
 // Compare returns the scores of activations in memory: z on some inputs and zt on the transformed
 // ones, both b x c x h x w or, for maps of one dimension, b x c x t. The inputs may be in any
-// order: the partners in the shuffled pairs of the null (the scores that chance alone gives) and
-// the groups of samples from which the interval is computed are drawn at random.
+// order: the partners in the shuffled pairs of the null and the groups of samples from which the
+// interval is computed are drawn at random.
 func Compare(z, zt tensor.Tensor, s Settings) ([]measure.Score, error) {
 	axes := map[int]tensor.Axes{4: "NCHW", 3: "NCT"}[z.Rank()]
 	if axes == "" {

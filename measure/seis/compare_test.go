@@ -8,9 +8,9 @@ import (
 )
 
 // TestCompareGivesTheScoresOfAnAccumulator checks that Compare, for activations z and those of the
-// transformed inputs, zt, in memory, gives the scores of the accumulator (the running sums of the
-// measure) that is fed in batches. In seis_test.go are smooth(seed, samples, channels, rows,
-// columns), which returns random feature maps, and scoresOf, which feeds the accumulator.
+// transformed inputs, zt, in memory, gives the scores of the accumulator that is fed in batches. In
+// seis_test.go are smooth(seed, samples, channels, rows, columns), which returns random feature
+// maps, and scoresOf, which feeds the accumulator.
 func TestCompareGivesTheScoresOfAnAccumulator(t *testing.T) {
 	t.Parallel()
 	z, zt := smooth(1, 100, 3, 5, 5), smooth(2, 100, 3, 5, 5)
@@ -26,8 +26,7 @@ func TestCompareGivesTheScoresOfAnAccumulator(t *testing.T) {
 		t.Fatalf("%d scores, want 5", len(got))
 	}
 	for _, s := range got {
-		// Compare draws another order of the samples, so the shuffled pairs of the null (the
-		// score that chance alone gives) differ.
+		// Compare draws another order of the samples, so the shuffled pairs of the null differ.
 		tolerance := 1e-6
 		if strings.HasPrefix(s.Statistic, "null-") {
 			tolerance = 0.05

@@ -10,8 +10,7 @@ import (
 // TestAccumulatorContract checks that scores do not depend on how samples are divided into batches
 // and accumulators, the running sums of a measure (see measuretest). Scores are computed from
 // second moments in float64. The interval is a jackknife over groups of samples, whose moments are
-// float32. So another order of merging changes its ends in the sixth digit. The null is the scores
-// of shuffled pairs.
+// float32. So another order of merging changes its ends in the sixth digit.
 func TestAccumulatorContract(t *testing.T) {
 	t.Parallel()
 	null, interval := Settings{Variance: 0.95, Positions: 100, Null: true}, Settings{Variance: 0.95, Positions: 100, Interval: true}
@@ -25,8 +24,8 @@ func TestAccumulatorContract(t *testing.T) {
 	}{
 		{"scores and null", null, 3, 77, 1e-9},
 		{"interval", interval, 3, 77, 1e-5},
-		// The products of two blocks of 64 channels (a segment) are computed at once, in float32,
-		// and with an interval those of four. Each shard may have one of them.
+		// The products of two blocks of 64 channels are computed at once, in float32, and with an
+		// interval those of four. Each shard may have one of them.
 		{"segments of two blocks", null, 64, 77, 1e-5},
 		{"segments of two blocks, the last of one sample", null, 64, 73, 1e-5},
 		{"segments of four blocks", interval, 64, 77, 1e-5},

@@ -8,12 +8,12 @@ import (
 	"github.com/noether-ml/noether/internal/linalg"
 )
 
-// bases are the principal subspaces of the feature maps x of clean (not transformed) inputs and of
-// those of transformed inputs, y. An observation is one channel of one sample. The bases have
-// memory for computing scatters (sums of products of deviations from the mean) of coordinates in
-// them. Let d be the number of positions, and K and K' the dimensions of the subspaces of x and of
-// y, and U and V the bases. A margin is a few basis vectors more (see subspace). Only one goroutine
-// at a time may use the bases.
+// bases are the principal subspaces of the feature maps x of clean inputs and of those of
+// transformed inputs, y. An observation is one channel of one sample. The bases have memory for
+// computing scatters (sums of products of deviations from the mean) of coordinates in them. Let d
+// be the number of positions, and K and K' the dimensions of the subspaces of x and of y, and U and
+// V the bases. A margin is a few basis vectors more (see subspace). Only one goroutine at a time
+// may use the bases.
 type bases struct {
 	x, y          subspace
 	u, v          blas32.General // the bases, margins included, in float32
@@ -62,9 +62,9 @@ func (c coordinates) leading() principalMoments {
 	}
 }
 
-// shuffled returns coordinates(c).leading() in float32, which is accurate enough for a null (the
-// value by chance). c is factor times cross, the scatter of shuffled pairs (x of one sample with y
-// of another), d x d. The result is valid until the bases are used again.
+// shuffled returns coordinates(c).leading() in float32, which is accurate enough for a null. c is
+// factor times cross, the scatter of shuffled pairs (x of one sample with y of another), d x d. The
+// result is valid until the bases are used again.
 func (f *bases) shuffled(cross []float64, factor float64) principalSingleMoments {
 	d, p, q := f.u.Rows, f.x.K, f.y.K
 	between := blas32.General{Rows: d, Cols: d, Stride: d, Data: grow(&f.square, d*d)}

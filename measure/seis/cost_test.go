@@ -17,8 +17,8 @@ import (
 // to 56 x 56 positions on 100 to 10,000 images, for the table of docs/reference/measures/seis.md.
 // It reports the processor time of all updates (update-s) and of the scores (score-s) in the last
 // iteration, and the peak memory of the process. blurredNoise (see bench_test.go) fills
-// activations, here z and zt on x and T(x), with random maps. The null is the scores of shuffled
-// pairs. Run each sub-benchmark in a process of its own, so that the peak is its own.
+// activations, here z and zt on x and T(x), with random maps. Run each sub-benchmark in a process
+// of its own, so that the peak is its own.
 func BenchmarkCost(b *testing.B) {
 	const channels, batch = 64, 32
 	for _, side := range []int{14, 28, 56} {

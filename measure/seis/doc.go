@@ -62,14 +62,13 @@
 // A is not formed. A linalg.Scatter keeps the means and the second moments of (z, z'), whatever the
 // number of samples. The second moments, or scatter, are the sums of products of deviations from
 // the mean. Some 1,024 observations, or 2,048 with an interval, are multiplied at once, in float32
-// around their own mean, and added in float64. They are those of a segment: some consecutive samples
-// of a block, or up to four blocks of few channels (see parts). A block is up to 32 consecutive
-// samples in the order in which a study reads them (measure.Layout). The bounds of segments do not
-// depend on the batch size, nor on whether a run was interrupted, and neither do scores. Where
-// shards (parts of the samples for several processes) divide a segment, scores differ by rounding in
-// float32. Layers of more than 1,024 positions are average-pooled, 56 x 56 to 28 x 28, with a
-// warning. Results that depend on the clean activations alone are computed once for all
-// transformations of a layer: their products, their subspace, and their scatters for the interval.
+// around their own mean, and added in float64. They are those of a segment: some consecutive
+// samples of a block, or up to four blocks of few channels (see parts). The bounds of segments do
+// not depend on the batch size, nor on whether a run was interrupted, and neither do scores. Where
+// shards divide a segment, scores differ by rounding in float32. Layers of more than 1,024
+// positions are average-pooled, 56 x 56 to 28 x 28, with a warning. Results that depend on the
+// clean activations alone are computed once for all transformations of a layer: their products,
+// their subspace, and their scatters for the interval.
 //
 // With n observations of d positions and 4 n <= d, moments over positions are larger than the
 // observations. A and A' are then held, and their 2 n columns are replaced by the coordinates of
@@ -84,7 +83,5 @@
 // (measure.Site.Budget).
 //
 // In the source, x and y are the observations of z and z', the clean and the transformed view, d
-// values each. The place of a sample is its position in the random order of a study
-// (measure.Layout). A site is what one accumulator measures: a layer of a model under a
-// transformation (measure.Site).
+// values each.
 package seis

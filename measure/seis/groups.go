@@ -10,13 +10,11 @@ import (
 
 // groups holds the second moments of the groups of samples in a Store (usually a file). The
 // confidence interval is computed from half-samples, each of which consists of half of the groups.
-// The moments of all samples are their sum. An observation is one channel of one sample. A place is
-// the position of a sample in the random order in which a run reads them (see measure.Layout); a
-// block is up to 32 consecutive places. Since a group is a range of places, one group at a time is
-// open: it gets the observations. Memory holds the moments of that group alone; they are stored
-// when another group begins. A complete group is stored in float32. A group that is incomplete,
-// because a shard (a part of the samples) or a state (the saved sums of an unfinished run) ends in
-// it, is stored in float64 until its other samples are added, so that the result does not change.
+// The moments of all samples are their sum. An observation is one channel of one sample. Since a
+// group is a range of places, one group at a time is open: it gets the observations. Memory holds
+// the moments of that group alone; they are stored when another group begins. A complete group is
+// stored in float32. A group that is incomplete, because a shard or a state ends in it, is stored
+// in float64 until its other samples are added, so that the result does not change.
 type groups struct {
 	store   measure.Store
 	current *linalg.Scatter[float64] // of the open group

@@ -14,12 +14,11 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// For the intervals of its scores, an accumulator (the running sums of a measure) keeps the second
-// moments (a scatter matrix) of each of maxGroups groups of samples, of which half-samples are
-// made. The groups are in memory or in a measure.Store, usually a file. In these tests z are
-// activations on clean (untransformed) inputs and zt on transformed ones. A site is what is
-// measured, here a layer. In seis_test.go are smooth, which returns random feature maps, siteOf,
-// scoresOf, and feed, which updates an accumulator in batches of the size that is its last
+// For the intervals of its scores, an accumulator keeps the second moments of each of maxGroups
+// groups of samples, of which half-samples are made. The groups are in memory or in a
+// measure.Store, usually a file. In these tests z are activations on clean (untransformed) inputs
+// and zt on transformed ones. In seis_test.go are smooth, which returns random feature maps,
+// siteOf, scoresOf, and feed, which updates an accumulator in batches of the size that is its last
 // argument.
 
 // A boundedStore is a Store in memory with a largest size.
@@ -96,9 +95,9 @@ func TestStatesDoNotDependOnTheStore(t *testing.T) {
 	}
 }
 
-// A group whose samples were added in parts, by shards (parts of the samples) or from a saved
-// state, has the moments of one whose samples were added at once, up to rounding. The test does not
-// compare replicates, since these amplify rounding where canonical correlations are equal.
+// A group whose samples were added in parts, by shards or from a saved state, has the moments of
+// one whose samples were added at once, up to rounding. The test does not compare replicates, since
+// these amplify rounding where canonical correlations are equal.
 func TestGroupsInPartsAreThoseOfTheWhole(t *testing.T) {
 	t.Parallel()
 	z, zt := smooth(1, 300, 3, 6, 6), smooth(2, 300, 3, 6, 6)

@@ -5,10 +5,10 @@ import (
 	"math"
 )
 
-// shuffledPairs are the pairs for the null (the scores by chance) of a part, the observations of
-// some consecutive samples (see parts): the x of observation i is paired with the y of observation
-// order[i]. order is a permutation of the part's observations. An observation is one channel of a
-// sample; x and y are its values on the clean and on the transformed input.
+// shuffledPairs are the pairs for the null of a part, the observations of some consecutive samples
+// (see parts): the x of observation i is paired with the y of observation order[i]. order is a
+// permutation of the part's observations. An observation is one channel of a sample; x and y are
+// its values on the clean and on the transformed input.
 type shuffledPairs struct {
 	order []int
 	match []int // if the pairs form cycles of four, see cyclesOfFour; else nil

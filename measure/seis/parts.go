@@ -21,12 +21,11 @@ const minJoined = partRows / 2
 // would always be paired with the other for the null, the scores of shuffled pairs.
 const minPart = 4
 
-// parts divides a layout into parts, and joins successive parts to segments. A layout is the random
-// order in which samples are read, and a block up to 32 consecutive samples in it. A part is a
-// block, or a part of a block with about partRows observations; the pairs of the null are drawn
-// within it. A segment is one or several parts of a block, or one or several blocks, whose
-// observations are multiplied at once. The parts and segments depend only on the layout, the number
-// of channels and that of groups.
+// parts divides a layout into parts, and joins successive parts to segments. A part is a block, or
+// a part of a block with about partRows observations; the pairs of the null are drawn within it. A
+// segment is one or several parts of a block, or one or several blocks, whose observations are
+// multiplied at once. The parts and segments depend only on the layout, the number of channels and
+// that of groups.
 type parts struct {
 	layout measure.Layout
 	groups int // of samples, for the interval (see groups); 0: none. A segment is of one group
@@ -57,8 +56,8 @@ func newParts(l measure.Layout, channels, groups int) parts {
 // perBlock returns the number of parts of a full block.
 func (p parts) perBlock() int { return max(1, p.layout.Block/p.size) }
 
-// index returns the index of the part that contains a place (the position of a sample in the
-// layout's order). The last block, if it is shorter, may have fewer parts than perBlock.
+// index returns the index of the part that contains a place. The last block, if it is shorter, may
+// have fewer parts than perBlock.
 func (p parts) index(place int) int {
 	block := place / p.layout.Block
 	from := block * p.layout.Block

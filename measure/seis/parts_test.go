@@ -12,9 +12,7 @@ import (
 
 // TestSegments checks that parts divide each block of a layout into ranges of size to 2 size - 1
 // samples, or fewer in a shorter block, and that segments, whose products are added at once, join
-// successive parts of one group until they have enough observations. A layout is the order in which
-// samples are read; it is divided into blocks of Block samples. A place is the position of a sample
-// in it.
+// successive parts of one group until they have enough observations.
 func TestSegments(t *testing.T) {
 	t.Parallel()
 	for block := 1; block <= 40; block++ {
@@ -158,8 +156,8 @@ func TestSegmentsTakeTheMemoryOfCost(t *testing.T) {
 }
 
 // TestPartnersAreOtherSamplesAndOtherChannels checks the pairs of observations, each of one sample
-// and channel, from which the null (the score that chance alone gives) is computed. Observation i
-// channels + c is channel c of sample i.
+// and channel, from which the null is computed. Observation i channels + c is channel c of sample
+// i.
 func TestPartnersAreOtherSamplesAndOtherChannels(t *testing.T) {
 	t.Parallel()
 	const firstPlace = 64 // of the segment, the samples whose observations are paired

@@ -16,10 +16,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// fewRows reports whether a site (a layer on some data under a transformation) has so few
-// observations that a rowAccumulator is cheaper than an accumulator of moments: n observations of d
-// positions with 4 n <= d. An observation is one channel of one sample, and a position a row and
-// column of its feature map. The layout is the random order of the samples.
+// fewRows reports whether a site has so few observations that a rowAccumulator is cheaper than an
+// accumulator of moments: n observations of d positions with 4 n <= d. An observation is one
+// channel of one sample, and a position a row and column of its feature map.
 func fewRows(s measure.Site, p featureMaps) bool {
 	return 4*int64(s.Layout.N)*int64(p.channels) <= int64(p.positions())
 }
@@ -46,7 +45,7 @@ func newRowAccumulator(m *seis, s measure.Site, p featureMaps) *rowAccumulator {
 	return &rowAccumulator{m, s, p, map[int][]float32{}}
 }
 
-// Update adds the samples of a batch. The place of a sample is its position in the random order.
+// Update adds the samples of a batch.
 func (a *rowAccumulator) Update(b *measure.Batch) error {
 	if err := checkBatch(a.site, b); err != nil {
 		return err
@@ -98,8 +97,7 @@ func (a *rowAccumulator) Merge(other measure.Accumulator) error {
 	return nil
 }
 
-// header returns the numbers in which a state (a saved accumulator) must agree with the
-// accumulator. A block of the layout is up to 32 samples in sequence, and a group a set of blocks.
+// header returns the numbers in which a state must agree with the accumulator.
 func (a *rowAccumulator) header() []int {
 	l := a.site.Layout
 	return []int{a.maps.channels, 2 * a.maps.positions(), l.N, l.Block, l.Groups}

@@ -168,8 +168,7 @@ func TestRowsGiveTheScoresOfMoments(t *testing.T) {
 }
 
 // TestRowsWithoutSomeSamples checks that the scores of both accumulators are equal if some samples
-// could not be read. A sample's place is its position in the order in which samples are read, and
-// its index that in the data; here they are the same.
+// could not be read.
 func TestRowsWithoutSomeSamples(t *testing.T) {
 	t.Parallel()
 	z, zt := fewPatterns(80, 1, 20, 20)
@@ -214,8 +213,8 @@ func TestRowAccumulatorContract(t *testing.T) {
 	measuretest.Run(t, measuretest.Case{Measure: New(Defaults()), Site: site, Clean: z, Transformed: zt})
 }
 
-// TestMergedRowsAreThoseOfOneRun checks that the scores of shards (parts of the samples) that are
-// merged in any order are exactly those of one accumulator.
+// TestMergedRowsAreThoseOfOneRun checks that the scores of shards that are merged in any order are
+// exactly those of one accumulator.
 func TestMergedRowsAreThoseOfOneRun(t *testing.T) {
 	t.Parallel()
 	z, zt := fewPatterns(60, 1, 16, 16)

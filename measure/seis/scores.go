@@ -10,8 +10,7 @@ import (
 )
 
 // Warnings of scores. Correlations are the canonical ones between the clean and the transformed
-// feature maps. Patterns are the principal components of these maps over their positions. The null
-// is the value of a score for shuffled pairs: one sample with the transformed version of another.
+// feature maps. Patterns are the principal components of these maps over their positions.
 const (
 	warnPerSample = "the transformation is drawn per sample: SEIS assumes one linear map for all (per: trial)"
 	warnTies      = "canonical correlations tie: invariance depends on the solver"
@@ -68,8 +67,8 @@ func (a *accumulator) Scores() ([]measure.Score, error) {
 	return t.rows(a.null != nil), nil
 }
 
-// warnings returns the warnings that concern all statistics. The site is what the accumulator
-// measures: a layer under a transformation. The groups of samples are those of the interval.
+// warnings returns the warnings that concern all statistics. The groups of samples are those of the
+// interval.
 func (a *accumulator) warnings() []string {
 	var w []string
 	if a.poolingWarning != "" {

@@ -75,8 +75,7 @@ func (m *seis) Settings() any { return m.settings }
 
 func (*seis) Needs() measure.Needs { return measure.Needs{Transformed: true} }
 
-// Skip implements measure.Measure: it returns why a site (a layer, with the data and transformation
-// that it is measured on) cannot be measured, or "".
+// Skip implements measure.Measure: it returns why a site cannot be measured, or "".
 func (m *seis) Skip(s measure.Site) string {
 	_, why := featureMapsOf(s.Layer, m.settings.Positions)
 	return why
@@ -163,8 +162,7 @@ func (m *seis) parts(l measure.Layout, channels int) parts {
 // of each group are kept.
 const maxGroups = resample.HalfGroups
 
-// intervalGroups returns maxGroups, or 0 if the layout (the order of the samples and its division
-// into groups) has fewer groups.
+// intervalGroups returns maxGroups, or 0 if the layout has fewer groups.
 func intervalGroups(l measure.Layout) int {
 	if l.Groups < maxGroups {
 		return 0

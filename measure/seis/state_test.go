@@ -37,8 +37,7 @@ func FuzzUnmarshal(f *testing.F) {
 }
 
 // TestStatesOfOtherSitesAreErrors checks that a state is neither read nor merged by an accumulator
-// of another layer, other samples or other settings. A site is what is measured: a layer of Shape
-// (channels, rows, columns), and the Layout, here the number of samples.
+// of another layer, other samples or other settings.
 func TestStatesOfOtherSitesAreErrors(t *testing.T) {
 	t.Parallel()
 	z := smooth(1, 60, 2, 4, 4)
@@ -71,8 +70,7 @@ func TestStatesOfOtherSitesAreErrors(t *testing.T) {
 	}
 }
 
-// A place is the position of a sample in the order of reading, here 0 to 39. The places of a batch
-// must ascend.
+// The places of a batch must ascend.
 func TestBatchesThatDoNotFitAreErrors(t *testing.T) {
 	t.Parallel()
 	z := smooth(1, 40, 2, 4, 4)

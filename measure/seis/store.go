@@ -12,8 +12,8 @@ const single, double = 4, 8 // bytes of a float32 and of a float64
 // bandSize is the number of values that are converted between float32 and float64 at once.
 const bandSize = 1 << 16
 
-// A storedScatter describes a linalg.Scatter (the mean and the scatter matrix of observations)
-// whose values (the upper triangle of the matrix) are in a measure.Store, usually a file.
+// A storedScatter describes a linalg.Scatter whose values (the upper triangle of the matrix) are in
+// a measure.Store, usually a file.
 type storedScatter struct {
 	n        int // observations
 	mean     []float64

@@ -12,9 +12,8 @@ import (
 // An accumulator gathers what the statistics of a grid (pairs of layers) are computed from, one
 // block of samples at a time: HSIC of minibatches, second moments or values of the layers, and
 // moments between the layers of a pair. HSIC is the Hilbert-Schmidt independence criterion, from
-// which CKA (centred kernel alignment) is computed. The layout is the random order in which samples
-// are read. A place is a position in it, and a block of the layout a range of places. For a
-// jackknife, whole blocks form up to twenty groups.
+// which CKA (centred kernel alignment) is computed. For a jackknife, whole blocks form up to twenty
+// groups.
 type accumulator struct {
 	comparison *comparison
 	grid       measure.Grid
@@ -71,7 +70,7 @@ func newAccumulator(f *comparison, g measure.Grid) *accumulator {
 		if !p.moments {
 			continue
 		}
-		draws := 0 // shuffles of the pairs, for the null (the value by chance)
+		draws := 0 // shuffles of the pairs, for the null
 		if p.drawsNull() {
 			draws = 1
 		}
@@ -245,9 +244,9 @@ func (a *accumulator) storeRows() {
 	}
 }
 
-// Merge adds the state (the sums and values) of an accumulator that has seen other blocks. A
-// pending block of other is continued here. Where both have a pending block, other's gets no
-// further samples, and is added as it is.
+// Merge adds the state of an accumulator that has seen other blocks. A pending block of other is
+// continued here. Where both have a pending block, other's gets no further samples, and is added as
+// it is.
 func (a *accumulator) Merge(other measure.GridAccumulator) error {
 	o, ok := other.(*accumulator)
 	if !ok {

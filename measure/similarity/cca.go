@@ -101,7 +101,7 @@ func (t weighting) without(g int, c canonicalCorrelations, all, lost []float64) 
 }
 
 // correlation returns a weighted mean of canonical correlations, with its replicates and its null
-// (the value by chance) from shuffled pairs, where observations of x are paired with others of y.
+// from shuffled pairs, where observations of x are paired with others of y.
 func (m *pairMoments) correlation(x, y whitening, weigh weighting) (estimate, error) {
 	c, err := correlate(x, y, m.xy.Data)
 	if err != nil {

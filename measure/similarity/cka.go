@@ -9,8 +9,7 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// An estimate is the value of a statistic with its null (the value that chance alone gives), its
-// jackknife replicates (the values without one group of samples each) and its warnings.
+// An estimate is the value of a statistic with its null, its jackknife replicates and its warnings.
 type estimate struct {
 	value, null float64
 	replicates  []measure.Replicate

@@ -14,9 +14,9 @@ import (
 
 // In this file a subsetPair v holds two representations, each the activations of a layer on the
 // same n samples. A subset s is one of them: s.of is the representation of all samples, with p
-// variables (values of a sample), and s.at has the indices of the n samples. A pairMatrix is a
-// symmetric matrix of n x n values, one for each pair of samples. The setting centre says whether
-// the origin is the mean of the samples (centred) or 0.
+// variables, and s.at has the indices of the n samples. A pairMatrix is a symmetric matrix of n x n
+// values, one for each pair of samples. The setting centre says whether the origin is the mean of
+// the samples (centred) or 0.
 
 // dissimilarities returns a new matrix of the dissimilarities of all pairs of samples, by the
 // setting dissimilarity. Values are rounded, so that those that differ by rounding errors are

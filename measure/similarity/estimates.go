@@ -10,12 +10,11 @@ import (
 )
 
 // estimates holds the estimates for a pair of representations, by the names of the statistics. An
-// estimate is the value of a statistic with its null (the value by chance), jackknife replicates
-// and warnings.
+// estimate is the value of a statistic with its null, jackknife replicates and warnings.
 type estimates map[string]estimate
 
-// replicate returns a replicate of the jackknife: the value of a statistic without one group (a
-// part of the observations), and the number of observations that it leaves out.
+// replicate returns a replicate of the jackknife: the value of a statistic without one group, and
+// the number of observations that it leaves out.
 func replicate(value float64, left int) measure.Replicate {
 	return measure.Replicate{Value: value, Left: left}
 }

@@ -21,7 +21,7 @@ func ExampleValue() {
 }
 
 // With as many variables as samples, canonical correlations are 1 for any representations. The null
-// (the value for shuffled pairs of samples) and a warning say so.
+// and a warning say so.
 func ExampleCompare() {
 	x, _ := similarity.Of([]float32{4, 1, 3, 9, 2, 6, 5, 3, 5, 8, 9, 7}, 4, 3)
 	y, _ := similarity.Of([]float32{2, 7, 1, 8, 2, 8, 1, 8, 2, 8, 4, 5}, 4, 3)

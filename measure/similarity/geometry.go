@@ -83,7 +83,7 @@ func (*geometry) Needs() measure.Needs {
 	return measure.Needs{Transformed: true, TransformOptional: true}
 }
 
-// Skip returns why the measure does not apply to a site (a layer under a transformation), or "".
+// Skip returns why the measure does not apply to a site, or "".
 func (m *geometry) Skip(s measure.Site) string { return m.comparison.Skip(gridOf(s)) }
 
 // Cost is the memory for two representations, on x and on T(x), in bytes.
@@ -101,8 +101,8 @@ func (m *geometry) New(s measure.Site) (measure.Accumulator, error) {
 	return out, nil
 }
 
-// gridOf returns the grid (the pairs of layers to compare) that compares a layer with itself, on x
-// or on T(x). Each of the two takes half of the memory (Budget).
+// gridOf returns the grid that compares a layer with itself, on x or on T(x). Each of the two takes
+// half of the memory (Budget).
 func gridOf(s measure.Site) measure.Grid {
 	layers := []tensor.Layer{s.Layer}
 	return measure.Grid{A: layers, B: layers, Pairs: [][2]int{{0, 0}}, Layout: s.Layout, Self: true, Budget: s.Budget / 2, Key: s.Key}
@@ -134,7 +134,7 @@ func (a *geometryAccumulator) Update(b *measure.Batch) error {
 	return nil
 }
 
-// Merge adds the state of an accumulator of other blocks (parts of the samples).
+// Merge adds the state of an accumulator of other blocks.
 func (a *geometryAccumulator) Merge(other measure.Accumulator) error {
 	o, ok := other.(*geometryAccumulator)
 	if !ok {

@@ -125,8 +125,7 @@ func TestGeometryContract(t *testing.T) {
 // at the origin. The variant of the scores on T(x) is Moved, that of the others "". Magnitude is
 // the length of the mean vector, and concentricity the mean cosine of a vector and that mean. The
 // effective rank is of vectors that are not centred, so a distant square is nearly one direction.
-// The test also checks that values lie in their intervals and that there is no null (the score of
-// shuffled pairs).
+// The test also checks that values lie in their intervals and that there is no null.
 func TestGeometryOfKnownSets(t *testing.T) {
 	t.Parallel()
 	const n = 400

@@ -30,9 +30,9 @@ func (s pairMatrix) diagonal() []float64 {
 	return out
 }
 
-// gram returns the centred Gram matrix of the x.n observations (samples, each with the x.p values
-// of a representation): the inner products of their deviations from the mean, which x.read returns.
-// It takes the memory of the matrix and of two chunks of observations.
+// gram returns the centred Gram matrix of the x.n observations: the inner products of their
+// deviations from the mean, which x.read returns. It takes the memory of the matrix and of two
+// chunks of observations.
 func gram(ctx context.Context, x *centredSample) (pairMatrix, error) {
 	k := pairMatrix{x.n, make([]float64, x.n*x.n)}
 	size := min(max(32, 1<<22/x.p), x.n) // observations in a chunk of about four million values

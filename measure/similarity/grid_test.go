@@ -69,10 +69,10 @@ func everyPair(a, b int) [][2]int {
 }
 
 // TestGridContract checks that the scores of a grid of pairs of layers do not depend on the batch
-// size, on how samples are divided into shards (parts of the samples), on the order of merges, on
-// interruptions or on other pairs of the grid. The accumulator of a grid stores, for each pair, the
-// activations of samples (subtest "values"), or second moments of the activations (subtests
-// "moments"), or neither, if minibatches are enough.
+// size, on how samples are divided into shards, on the order of merges, on interruptions or on
+// other pairs of the grid. The accumulator of a grid stores, for each pair, the activations of
+// samples (subtest "values"), or second moments of the activations (subtests "moments"), or
+// neither, if minibatches are enough.
 func TestGridContract(t *testing.T) {
 	t.Parallel()
 	shapesA, shapesB := [][]int{{3, 2, 2}, {5}}, [][]int{{6}, {2, 3, 1}}
@@ -296,10 +296,9 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestGridErrors checks the errors for batches, states and settings that do not fit the grid. A
-// place is the position of a sample in the order of reading, here 0 to 99. Places must ascend, and
-// none may come twice. A state is the sums of an accumulator. The error for a value that is not
-// finite names its layer and sample.
+// TestGridErrors checks the errors for batches, states and settings that do not fit the grid.
+// Places must ascend, and none may come twice. The error for a value that is not finite names its
+// layer and sample.
 func TestGridErrors(t *testing.T) {
 	t.Parallel()
 	shapes := [][]int{{3}, {2}}

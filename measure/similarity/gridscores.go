@@ -10,13 +10,11 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// In this file a grid is the pairs of layers that are compared. Its layout is the random order in
-// which a run reads the samples, and their groups for the jackknife. An accumulator gathers, one
-// block (up to 32 samples) at a time, what their statistics are computed from: second moments, the
-// values of samples, or Gram matrices of minibatches. A representation is the activations of a
-// layer on samples, with what is computed from them alone; its p variables are the values of a
-// sample. An estimate is the value of a statistic with its null (the value that chance gives),
-// jackknife replicates and warnings.
+// In this file a grid is the pairs of layers that are compared. An accumulator gathers, one block
+// at a time, what their statistics are computed from: second moments, the values of samples, or
+// Gram matrices of minibatches. A representation is the activations of a layer on samples, with
+// what is computed from them alone; its p variables are the values of a sample. An estimate is the
+// value of a statistic with its null, jackknife replicates and warnings.
 
 // Scores computes the selected statistics of every pair of layers. Without samples it returns
 // measure.ErrTooFew.
@@ -150,8 +148,8 @@ func (a *accumulator) exceedsBudget() bool {
 }
 
 // calculator returns a calculator, which computes statistics, for the settings of the measure. cuts
-// are the indices at which the groups of the jackknife (parts of the samples that it leaves out in
-// turn) begin, and the number of samples; nil: no interval.
+// are the indices at which the groups of the jackknife begin, and the number of samples; nil: no
+// interval.
 func (a *accumulator) calculator(cuts []int) *calculator {
 	k, p := a.grid.Key, a.plans[0]
 	seed := seed.Rand(k.Seed, "similarity", k.Data, k.Transform, k.Trial).Uint64()

@@ -18,8 +18,8 @@ import (
 )
 
 // statisticOf returns the description of the statistic of that name. Its field compute is a
-// function that computes the statistic of some samples, also for each replicate (the value without
-// one group of samples). It is nil if there is a faster way.
+// function that computes the statistic of some samples, also for each replicate. It is nil if there
+// is a faster way.
 func statisticOf(name string) statistic { return Settings{Statistics: []string{name}}.selected()[0] }
 
 // allStatistics returns settings with all statistics and 5 nearest neighbours.

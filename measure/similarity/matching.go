@@ -16,8 +16,7 @@ type variables struct {
 }
 
 // variables returns the inner products of the variables over the samples of v, a pair of
-// representations (values of a layer) of the same samples. centring says whether means are
-// subtracted before.
+// representations of the same samples. centring says whether means are subtracted before.
 func (v *subsetPair) variables(centring int) (variables, error) {
 	a, err := v.x.points(v.ctx, centring)
 	if err != nil {

@@ -10,9 +10,8 @@ import (
 
 // New returns the measure similarity, which compares pairs of layers by the statistics of the
 // settings. A pair is a layer of side A and one of side B; each side is a model on some version of
-// the inputs. The pairs whose values one accumulator gathers form a grid. Its layout is the random
-// order in which samples are read, divided into blocks of successive samples. For a jackknife,
-// whole blocks form groups.
+// the inputs. The pairs whose values one accumulator gathers form a grid. For a jackknife, whole
+// blocks form groups.
 func New(s Settings) (measure.Comparison, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -101,7 +100,7 @@ func (f *comparison) New(g measure.Grid) (measure.GridAccumulator, error) {
 type plan struct {
 	settings Settings
 	layout   measure.Layout
-	p, q     int              // variables (values or channel means) of layers A and B
+	p, q     int              // variables of layers A and B
 	stored   int              // samples whose values are stored, the first in the layout's order
 	moments  bool             // second moments are gathered
 	groups   bool             // second moments of each group of the jackknife are gathered too

@@ -51,8 +51,7 @@ func (b batchGram) hsic(o batchGram) float64 {
 const minBatch = 4
 
 // minibatchTotals holds sums of HSIC over minibatches, for all layers and pairs of layers that are
-// compared. The term of a minibatch is its HSIC times its number of samples. A group is one of the
-// parts of the samples each of which the jackknife leaves out once.
+// compared. The term of a minibatch is its HSIC times its number of samples.
 type minibatchTotals struct {
 	n      []int       // number of samples of each group
 	self   [][]float64 // of each layer with itself: by layer and group

@@ -11,7 +11,7 @@ import (
 
 // singleMoments holds the second moments of one representation: of all observations, and of each
 // group of a jackknife. A Scatter holds the sums of the products of its variables, as deviations
-// from their means. A group is one of up to twenty parts of the observations.
+// from their means.
 type singleMoments struct {
 	all    *linalg.Scatter[float64]
 	groups []*linalg.Scatter[float32]

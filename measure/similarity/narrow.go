@@ -43,8 +43,7 @@ func (a *accumulator) narrowLayers() (sides [2]narrowLayers) {
 }
 
 // block joins the variables of all narrow layers into one linalg.Block (observations of several
-// variables), from the chunks (values on a few samples) of all layers of the accumulator. It is
-// valid until the next call.
+// variables), from the chunks of all layers of the accumulator. It is valid until the next call.
 func (s *narrowLayers) block(chunks []chunk) linalg.Block {
 	var blocks []linalg.Block
 	for _, u := range s.layers {

@@ -11,8 +11,7 @@ import (
 
 // TestGridOfNarrowAndWideLayers checks pairs of narrow layers, whose products are computed as one
 // product of matrices, pairs of wide layers, and pairs of one of each kind. Their scores must equal
-// those of Value, which compares two matrices. A grid is the pairs of layers of two models that one
-// accumulator (running sums) compares. In grid_test.go are tensors, which returns random
+// those of Value, which compares two matrices. In grid_test.go are tensors, which returns random
 // activations of n samples, one tensor for each shape, and layers, which makes layers of these
 // names. The first list of statistics computes in float32, the second in float64.
 func TestGridOfNarrowAndWideLayers(t *testing.T) {

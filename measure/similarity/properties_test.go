@@ -82,8 +82,8 @@ func related(t *rapid.T) (g *rand.Rand, x, y *mat.Dense) {
 // near reports whether a and b are equal, to within 1e-7 of the value or of 1.
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-7*max(1, math.Abs(a)) }
 
-// dependence says what else than angles and relative distances a statistic depends on: the axes
-// (the orientation of the coordinate system), the unit, the origin, or the number of variables.
+// dependence says what else than angles and relative distances a statistic depends on: the axes,
+// the unit, the origin, or the number of variables.
 func dependence(name string) string {
 	switch name {
 	case PermutationProcrustes, SoftMatching:
@@ -188,8 +188,8 @@ func TestInvarianceToInvertibleMaps(t *testing.T) {
 	})
 }
 
-// A statistic lies in its range, is 1 (a difference: 0) for X with itself unless it depends on the
-// number of variables, and is the same if X and Y are exchanged unless it is directional. GULP and
+// A statistic lies in its range, is 1 for X with itself unless it depends on the number of
+// variables, and is the same if X and Y are exchanged unless it is directional. GULP and
 // shape-metric of X with itself are roots or arc cosines of rounding errors, so at most 1e-5.
 func TestSymmetryRangeAndIdentity(t *testing.T) {
 	t.Parallel()
@@ -272,8 +272,8 @@ func TestNearlyDependentVariables(t *testing.T) {
 }
 
 // With fewer samples than columns, all principal directions are used even if columns have very
-// different scales. The values, and their nulls (the values of shuffled pairs), are then 1.
-// Directions that are lost to rounding cause a warning.
+// different scales. The values, and their nulls, are then 1. Directions that are lost to rounding
+// cause a warning.
 func TestBadlyScaledGramMatrices(t *testing.T) {
 	t.Parallel()
 	const n, p = 40, 60

@@ -11,8 +11,7 @@ import (
 // value in 80 to 97 % of data sets (see docs/explanation/intervals-and-nulls.md).
 const fewComponents = 50
 
-// addRankChanges corrects the replicates of svcca (the canonical correlations of the leading
-// principal components of two representations) in e for changes of the number of components, the
+// addRankChanges corrects the replicates of svcca in e for changes of the number of components, the
 // rank. A replicate is the value without one group, one of up to twenty parts of the observations:
 // a jackknife computes the interval from them. The rank is the number of components that hold 99 %
 // of the variance. The replicates use the leading components of all observations, but on other

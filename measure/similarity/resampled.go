@@ -7,10 +7,9 @@ import (
 	"slices"
 )
 
-// In this file a representation is the activations of a layer on n samples, with p variables
-// (values of a sample), q in the case of y. A calculator r computes statistics of two of them.
-// r.cuts are the indices at which the groups of the jackknife (up to twenty parts of the samples)
-// begin, and n.
+// In this file a representation is the activations of a layer on n samples, with p variables, q in
+// the case of y. A calculator r computes statistics of two of them. r.cuts are the indices at which
+// the groups of the jackknife begin, and n.
 
 // subsets returns the subsets of x and y with the samples at the given positions. If shuffle is not
 // nil, it replaces the positions for y. The folds of cross-validation (subsetPair.predictivity) are
@@ -32,9 +31,9 @@ type resampling struct {
 }
 
 // resampled computes the estimates of statistics that have the function statistic.compute, and
-// stores them in out. A replicate is the statistic without one group of samples, and the null (the
-// value that chance gives) its mean over random shuffles of the samples of y. All statistics of one
-// choice of samples share its Gram matrices and principal axes.
+// stores them in out. A replicate is the statistic without one group of samples, and the null its
+// mean over random shuffles of the samples of y. All statistics of one choice of samples share its
+// Gram matrices and principal axes.
 func (r *calculator) resampled(ctx context.Context, selected []statistic, x, y *representation, out estimates) error {
 	var work []*resampling
 	whole := r.subsets(ctx, x, y, identityOrder(x.n), nil)

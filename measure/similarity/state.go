@@ -8,10 +8,8 @@ import (
 )
 
 // This file saves and loads the state of an accumulator: the sums of an unfinished measurement. A
-// grid is the set of pairs of layers that are compared. A layout describes the random order in
-// which samples are read: its blocks of up to 32 samples, which are added together, and its
-// jackknife groups, which consist of whole blocks. The place of a sample is its position in that
-// order.
+// layout describes the random order in which samples are read: its blocks of up to 32 samples,
+// which are added together, and its jackknife groups, which consist of whole blocks.
 
 // header returns numbers that differ for states of different grids, layouts or settings. A plan
 // says what is gathered for a pair of layers.

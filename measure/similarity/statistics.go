@@ -50,9 +50,7 @@ const (
 	EffectiveRankDifference      = "effective-rank-difference"
 )
 
-// A statistic describes a statistic: its name, its function, and what the computation needs. A null
-// is its value by chance, of shuffled pairs, and a replicate its value without one group of
-// samples.
+// A statistic describes a statistic: its name, its function, and what the computation needs.
 type statistic struct {
 	name       string
 	minSamples int   // smallest number of samples that it is defined for

@@ -12,9 +12,9 @@ import (
 	"github.com/noether-ml/noether/internal/linalg"
 )
 
-// A subsetPair is the argument of statistic.compute: two representations (a layer's activations,
-// samples x variables) of all samples, of those outside one jackknife group (a part of the
-// samples), or of shuffled pairs of samples, where sample i of x is compared with another one of y.
+// A subsetPair is the argument of statistic.compute: two representations of all samples, of those
+// outside one jackknife group, or of shuffled pairs of samples, where sample i of x is compared
+// with another one of y.
 type subsetPair struct {
 	ctx      context.Context
 	settings Settings
@@ -65,8 +65,7 @@ func (v *subsetPair) centring() int {
 }
 
 // unit returns the factor from the values of points and coordinates, which a representation
-// multiplies by its scale, to those of the source (the activations as they are read). For Gram
-// matrices it is the square of this.
+// multiplies by its scale, to those of the source. For Gram matrices it is the square of this.
 func (s *subset) unit() float64 { return 1 / s.of.scale }
 
 // gram returns the inner products of the samples, scaled as the representation is. The caller must

@@ -116,7 +116,6 @@ const measureName = "correlation"
 // as data set, if they are data sets, as model; rows of single points have the other name too.
 func (r Relation) Rows(set Set, fit *Fit) []scores.Row {
 	nan := math.NaN()
-	// A trial is a repetition of all random draws of a study.
 	base := scores.Row{Depth: scores.NoDepth, Transform: r.X.Transform, Parameter: r.X.Parameter, Trial: scores.MeanOverTrials, Measure: measureName,
 		Variant: r.variant(), Low: nan, High: nan, Null: nan, N: fit.Units, Warning: strings.Join(fit.Warnings, "; ")}
 	withSubject := func(row scores.Row, setName, label string) scores.Row {

@@ -10,7 +10,7 @@ import (
 	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/internal/study/internal/telemetry"
 	"github.com/noether-ml/noether/internal/study/plan"
-	"github.com/noether-ml/noether/internal/study/rundir"
+	"github.com/noether-ml/noether/internal/study/results"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -60,7 +60,7 @@ type procedureKey struct {
 
 func newEstimator(p *plan.Plan, o plan.Options) *estimator {
 	o.FailFast = true
-	w := &rundir.Writer{Plan: p, Options: o, Log: telemetry.NewLogger(nil), Stats: &telemetry.Stats{}}
+	w := &results.Writer{Plan: p, Options: o, Log: telemetry.NewLogger(nil), Stats: &telemetry.Stats{}}
 	return &estimator{runner: &runner{Writer: w, accs: map[*plan.Task]plan.Accumulator{}}, counted: map[any]bool{}, shapes: map[string]shapeTimes{},
 		timedTasks: map[string][]*plan.Task{}, passTimes: map[string]passTime{}, start: time.Now(), sampleTimes: map[procedureKey]time.Duration{}}
 }

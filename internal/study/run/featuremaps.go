@@ -11,7 +11,7 @@ import (
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/procedure"
 	"github.com/noether-ml/noether/internal/study/plan"
-	"github.com/noether-ml/noether/internal/study/rundir"
+	"github.com/noether-ml/noether/internal/study/results"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/equivariance"
 	"github.com/noether-ml/noether/scores"
@@ -25,7 +25,7 @@ const (
 )
 
 // writeFeatureMaps draws the feature maps of the first sample for those cells of equivariance
-// errors (package measure/equivariance) that rundir.MapCells chooses and that lack them. In a
+// errors (package measure/equivariance) that results.MapCells chooses and that lack them. In a
 // sharded run, whose processes measure different samples, only the first shard does. If drawing
 // fails, it warns and goes on with the next model or data set. It returns an error if a file cannot
 // be saved or ctx is cancelled.
@@ -54,7 +54,7 @@ func (r *runner) writeFeatureMaps(ctx context.Context) error {
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case rundir.IsSaveError(err):
+		case results.IsSaveError(err):
 			return err
 		case err != nil:
 			r.Options.Warnf("drawing feature maps of model %s on %s: %v", o.model.Entry.Name, o.data.Entry.Name, err)
@@ -154,11 +154,11 @@ func mappedLayers(c *plan.Cell) []tensor.Layer {
 // transformed by op, T with the values drawn for the sample. It returns the sheet and its PNG, or
 // nil if no layer has maps to draw.
 func drawMaps(c *plan.Cell, reader *reader, op transform.Op, sample dataset.Sample, transformed tensor.Tensor) (*scores.MapSheet, []byte, error) {
-	settings, _ := rundir.MapSettings(c)
+	settings, _ := results.MapSettings(c)
 	sheet := &scores.MapSheet{Model: c.Model.Entry.Name, Data: c.Data.Entry.Name, Transform: c.View.Name, Parameter: c.View.Parameter,
 		Measure: c.Method.Name(), Sample: sample.Index, Name: sample.Name}
 	var rows [][]image.Image
-	if rundir.IsImage(sample) {
+	if results.IsImage(sample) {
 		sheet.HasInput = true
 		rows = append(rows, []image.Image{toImage(sample.Input), toImage(transformed)})
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/noether-ml/noether/internal/study/internal/guard"
 	"github.com/noether-ml/noether/internal/study/internal/telemetry"
 	"github.com/noether-ml/noether/internal/study/plan"
-	"github.com/noether-ml/noether/internal/study/rundir"
+	"github.com/noether-ml/noether/internal/study/results"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -169,7 +169,7 @@ func (f *feeder) update(b *batch) error {
 		}
 	}
 	for _, err := range errs {
-		if rundir.IsSaveError(err) || errors.Is(err, measure.ErrNeedsActivations) {
+		if results.IsSaveError(err) || errors.Is(err, measure.ErrNeedsActivations) {
 			return err
 		}
 	}

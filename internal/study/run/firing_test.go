@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/noether-ml/noether/internal/study"
-	"github.com/noether-ml/noether/internal/study/rundir"
+	"github.com/noether-ml/noether/internal/study/results"
 	"github.com/noether-ml/noether/internal/study/studytest"
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/scores"
@@ -136,7 +136,7 @@ func checkDamagedUnits(t *testing.T, out, dir string) {
 	studytest.DamageRecord(t, out, "cells", tables[0])
 	found, err := study.Check(t.Context(), out, true, studytest.Options(t))
 	// The log, and a note that the cell is missing now.
-	if err != nil || len(found) != 2 || found[0].Kind != rundir.Damaged || !found[1].Note {
+	if err != nil || len(found) != 2 || found[0].Kind != results.Damaged || !found[1].Note {
 		t.Errorf("a damaged table: %+v, %v", found, err)
 	}
 	studytest.Run(t, studytest.Parse(t, dir, firingText), out, studytest.Options(t))

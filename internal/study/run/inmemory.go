@@ -5,13 +5,13 @@ import (
 
 	"github.com/noether-ml/noether/internal/study/internal/telemetry"
 	"github.com/noether-ml/noether/internal/study/plan"
-	"github.com/noether-ml/noether/internal/study/rundir"
+	"github.com/noether-ml/noether/internal/study/results"
 )
 
 // InMemory runs every cell of a plan without a run folder. The scores are in the fields Scored of
 // the cells' tasks, each the work of one accumulator.
 func InMemory(ctx context.Context, p *plan.Plan) error {
-	w := &rundir.Writer{Plan: p, Options: plan.Options{FailFast: true}, Log: telemetry.NewLogger(nil), Stats: p.Stats}
+	w := &results.Writer{Plan: p, Options: plan.Options{FailFast: true}, Log: telemetry.NewLogger(nil), Stats: p.Stats}
 	r := &runner{Writer: w, accs: map[*plan.Task]plan.Accumulator{}}
 	// The zero Shard is all samples.
 	for _, pass := range plan.Passes(p.Cells, plan.Limits{Memory: int64(p.Study.Memory), Cores: r.Options.Workers()}, plan.Shard{}) {

@@ -12,7 +12,7 @@ import (
 	"github.com/noether-ml/noether/internal/study/internal/guard"
 	"github.com/noether-ml/noether/internal/study/internal/telemetry"
 	"github.com/noether-ml/noether/internal/study/plan"
-	"github.com/noether-ml/noether/internal/study/rundir"
+	"github.com/noether-ml/noether/internal/study/results"
 	"github.com/noether-ml/noether/internal/train"
 	"github.com/noether-ml/noether/internal/unsaved"
 )
@@ -69,7 +69,7 @@ func (r *runner) runProcedure(ctx context.Context, c *plan.Cell) error {
 		return r.CompleteCell(c)
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case rundir.IsSaveError(err):
+	case results.IsSaveError(err):
 		return err
 	}
 	return r.failAndFree(c, noLayer, nil, fmt.Errorf("%s: %w", c, err))

@@ -15,7 +15,7 @@ import (
 	"github.com/noether-ml/noether/internal/catalog"
 	"github.com/noether-ml/noether/internal/procedure"
 	"github.com/noether-ml/noether/internal/study"
-	"github.com/noether-ml/noether/internal/study/rundir"
+	"github.com/noether-ml/noether/internal/study/results"
 	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/internal/study/studytest"
 	"github.com/noether-ml/noether/internal/testmodel"
@@ -309,7 +309,7 @@ func TestShardsDoNotDivideProcedures(t *testing.T) {
 		out = append(out, filepath.Join(dir, fmt.Sprintf("shard%d", i)))
 		if i == 4 {
 			_, err := study.Merge(t.Context(), newStudy(), out[:3], o)
-			var missing *rundir.MissingShards
+			var missing *results.MissingShards
 			if !errors.As(err, &missing) {
 				t.Fatalf("merging three of four shards: %v", err)
 			}

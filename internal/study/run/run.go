@@ -10,7 +10,7 @@ import (
 	"github.com/noether-ml/noether/internal/study/internal/guard"
 	"github.com/noether-ml/noether/internal/study/internal/telemetry"
 	"github.com/noether-ml/noether/internal/study/plan"
-	"github.com/noether-ml/noether/internal/study/rundir"
+	"github.com/noether-ml/noether/internal/study/results"
 	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/internal/unsaved"
 )
@@ -25,10 +25,10 @@ import (
 //
 // A failed model, data set or cell does not end the run. Run then returns a *Failures beside the
 // Result.
-func Run(ctx context.Context, s *spec.Study, dir string, o plan.Options) (result *rundir.Result, err error) {
+func Run(ctx context.Context, s *spec.Study, dir string, o plan.Options) (result *results.Result, err error) {
 	ctx, span := telemetry.Span(ctx, "run", attribute.String("study", s.Name), attribute.String("part", o.Shard.String()))
 	defer func() { telemetry.EndSpan(span, err) }()
-	folder, err := rundir.Create(dir, o.Warnf)
+	folder, err := results.Create(dir, o.Warnf)
 	if err != nil {
 		return nil, err
 	}
@@ -48,14 +48,14 @@ func Run(ctx context.Context, s *spec.Study, dir string, o plan.Options) (result
 
 // execute runs a plan in its folder: first passes, each of which reads the samples once for several
 // measures, then procedures, the measures that work in steps.
-func execute(ctx context.Context, p *plan.Plan, folder rundir.Folder, o plan.Options) (result *rundir.Result, err error) {
-	w, err := rundir.NewWriter(p, folder, o)
+func execute(ctx context.Context, p *plan.Plan, folder results.Folder, o plan.Options) (result *results.Result, err error) {
+	w, err := results.NewWriter(p, folder, o)
 	if err != nil {
 		return nil, err
 	}
 	defer func() {
 		if closing := w.Close(); err == nil {
-			err = rundir.SaveError(closing)
+			err = results.SaveError(closing)
 		}
 	}()
 	r := &runner{Writer: w, accs: map[*plan.Task]plan.Accumulator{}, timer: newSaveTimer(o.SaveInterval, o.SaveFraction), recorded: time.Now()}
@@ -110,7 +110,7 @@ func execute(ctx context.Context, p *plan.Plan, folder rundir.Folder, o plan.Opt
 		return nil, err
 	}
 	if !o.Shard.Whole() || o.Only != nil {
-		return &rundir.Result{Record: r.Record(false)}, r.Outcome()
+		return &results.Result{Record: r.Record(false)}, r.Outcome()
 	}
 	return r.Finish(ctx)
 }
@@ -130,12 +130,12 @@ func (r *runner) runPass(ctx context.Context, p *plan.Pass) (err error) {
 			break
 		}
 		err = r.saveAfter(err, p) // saves the states, and returns err or the error of saving
-		if text := p.Retry(err); text != "" && ctx.Err() == nil && !rundir.IsSaveError(err) {
+		if text := p.Retry(err); text != "" && ctx.Err() == nil && !results.IsSaveError(err) {
 			r.Options.Warnf("%s: %s", p.Title(), text)
 			clear(r.accs)
 			continue
 		}
-		if ctx.Err() != nil || r.Options.FailFast || rundir.IsSaveError(err) {
+		if ctx.Err() != nil || r.Options.FailFast || results.IsSaveError(err) {
 			return err
 		}
 		if err := r.failPass(p, f.currentSamples(), err); err != nil {
@@ -157,7 +157,7 @@ func (r *runner) feedPass(ctx context.Context, p *plan.Pass) (*feeder, error) {
 	ctx, feed := telemetry.Span(ctx, "feed")
 	defer feed.End()
 	r.store.Close()
-	r.store = &rundir.Store{Dir: r.Folder.Path("states")}
+	r.store = &results.Store{Dir: r.Folder.Path("states")}
 	stopTimer := r.Stats.During(telemetry.Opening)
 	f, err := r.newFeeder(p)
 	stopTimer()
@@ -252,7 +252,7 @@ func (r *runner) addAccumulator(t *plan.Task) error {
 		return err
 	})
 	switch {
-	case rundir.IsSaveError(err):
+	case results.IsSaveError(err):
 		return err
 	case err != nil:
 		return r.failAndFree(t.Cell, t.FirstLayer(), nil, err)

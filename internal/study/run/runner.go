@@ -4,16 +4,16 @@ import (
 	"time"
 
 	"github.com/noether-ml/noether/internal/study/plan"
-	"github.com/noether-ml/noether/internal/study/rundir"
+	"github.com/noether-ml/noether/internal/study/results"
 )
 
 // A runner is a run in progress. It reads the samples in passes, each for several tasks: a task is
 // a measure at one layer, or a comparison of layers. A cell consists of the tasks of one measure.
 type runner struct {
-	*rundir.Writer
+	*results.Writer
 	progress plan.Progress
 	accs     map[*plan.Task]plan.Accumulator // running sums, of the current pass
-	store    *rundir.Store                   // file for running sums, of the current pass
+	store    *results.Store                  // file for running sums, of the current pass
 	timer    *saveTimer                      // limits the time of saving unfinished work
 	recorded time.Time                       // when the record of the run was last written
 	dropped  map[string]bool                 // layers that were dropped and warned of, by model and name

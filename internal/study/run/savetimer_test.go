@@ -8,7 +8,7 @@ import (
 
 	"github.com/noether-ml/noether/internal/study/internal/telemetry"
 	"github.com/noether-ml/noether/internal/study/plan"
-	"github.com/noether-ml/noether/internal/study/rundir"
+	"github.com/noether-ml/noether/internal/study/results"
 )
 
 // A fakeClock advances only when set.
@@ -103,7 +103,7 @@ func TestSaveTimerWaitsForInterval(t *testing.T) {
 // once its first interval has passed, and not before.
 func TestSpeedTestBeforeLargeStates(t *testing.T) {
 	t.Parallel()
-	folder, err := rundir.Create(t.TempDir(), t.Logf)
+	folder, err := results.Create(t.TempDir(), t.Logf)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func TestSpeedTestBeforeLargeStates(t *testing.T) {
 	cell := new(plan.Cell)
 	cell.Tasks = []*plan.Task{{Cell: cell, FullCost: 1 << 50, Fed: 1}}
 	clock := &fakeClock{time.Unix(0, 0)}
-	r := &runner{Writer: &rundir.Writer{Folder: folder, Log: telemetry.NewLogger(nil)}, timer: clock.timer(newSaveTimer(0, 0))}
+	r := &runner{Writer: &results.Writer{Folder: folder, Log: telemetry.NewLogger(nil)}, timer: clock.timer(newSaveTimer(0, 0))}
 	pass := &plan.Pass{Tasks: [][]*plan.Task{cell.Tasks}} // a reading of the samples for this task
 	for _, step := range []time.Duration{saveInterval - 1, 1, saveInterval / 2} {
 		clock.advance(step)

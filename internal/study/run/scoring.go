@@ -8,7 +8,7 @@ import (
 	"github.com/noether-ml/noether/internal/study/internal/guard"
 	"github.com/noether-ml/noether/internal/study/internal/telemetry"
 	"github.com/noether-ml/noether/internal/study/plan"
-	"github.com/noether-ml/noether/internal/study/rundir"
+	"github.com/noether-ml/noether/internal/study/results"
 )
 
 // score computes the scores of the tasks of a pass. score writes the records of the cells whose
@@ -102,7 +102,7 @@ func (r *runner) compute(ctx context.Context, tasks []*plan.Task, workers int) <
 func (r *runner) storeScores(p *plan.Pass, o outcome) error {
 	delete(r.accs, o.task)
 	cell := o.task.Cell
-	if rundir.IsSaveError(o.err) {
+	if results.IsSaveError(o.err) {
 		return o.err
 	}
 	if o.err == nil && o.scored.NonFinite != "" {

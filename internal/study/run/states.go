@@ -8,7 +8,7 @@ import (
 
 	"github.com/noether-ml/noether/internal/study/internal/telemetry"
 	"github.com/noether-ml/noether/internal/study/plan"
-	"github.com/noether-ml/noether/internal/study/rundir"
+	"github.com/noether-ml/noether/internal/study/results"
 	"github.com/noether-ml/noether/measure"
 )
 
@@ -20,7 +20,7 @@ const longSave = 2 * time.Second
 // ended early with err. It returns err, or the error of saving if that fails. If err is itself a
 // failure to save, it does not save again.
 func (r *runner) saveAfter(err error, p *plan.Pass) error {
-	if rundir.IsSaveError(err) {
+	if results.IsSaveError(err) {
 		return err
 	}
 	if wait := r.timer.cost(r.unsavedBytes(p)); wait >= longSave {
@@ -59,7 +59,7 @@ func (r *runner) saveIfDue(p *plan.Pass) error {
 	if !r.timer.due(bytes) && r.timer.speedTestDue(bytes) {
 		took, err := r.Folder.TimeWrite(speedTestBytes)
 		if err != nil {
-			return rundir.SaveError(err)
+			return results.SaveError(err)
 		}
 		r.timer.speedTested(speedTestBytes, took)
 		r.Log.Debug("disk timed", "bytes", int64(speedTestBytes), "seconds", took.Seconds())
@@ -80,7 +80,7 @@ func (r *runner) saveIfDue(p *plan.Pass) error {
 // nothing.
 func (r *runner) record() error {
 	r.recorded = r.timer.now()
-	return rundir.SaveError(r.WriteProgress())
+	return results.SaveError(r.WriteProgress())
 }
 
 // unsavedBytes returns an upper bound on the bytes that save would write for a pass.
@@ -110,7 +110,7 @@ func (r *runner) save(ctx context.Context, p *plan.Pass) error {
 			r.Log.Debug("saving states was given up", "bytes", bytes, "seconds", r.timer.last.Sub(start).Seconds())
 			return r.record()
 		case err != nil:
-			return rundir.SaveError(err)
+			return results.SaveError(err)
 		}
 	}
 	if err := r.record(); err != nil {

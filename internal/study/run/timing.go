@@ -11,7 +11,7 @@ import (
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/internal/study/plan"
-	"github.com/noether-ml/noether/internal/study/rundir"
+	"github.com/noether-ml/noether/internal/study/results"
 	"github.com/noether-ml/noether/measure"
 )
 
@@ -57,7 +57,7 @@ func (e *estimator) timePass(ctx context.Context, p *plan.Pass) (passTime, error
 // has been timed.
 func (e *estimator) tryPass(ctx context.Context, p *plan.Pass) (passTime, error) {
 	out := passTime{engine: map[*plan.Model]time.Duration{}}
-	e.store = &rundir.Store{Dir: os.TempDir()}
+	e.store = &results.Store{Dir: os.TempDir()}
 	defer e.store.Close()
 	start := time.Now()
 	f, err := e.openReaders(p)

@@ -1,0 +1,62 @@
+package results
+
+import (
+	"slices"
+	"time"
+
+	"github.com/noether-ml/noether/internal/machine"
+	"github.com/noether-ml/noether/internal/study/internal/telemetry"
+	"github.com/noether-ml/noether/internal/study/plan"
+	"github.com/noether-ml/noether/internal/study/store"
+)
+
+// CompleteCell writes the record of a cell and drops its states, if all its layers have scores.
+func (r *Writer) CompleteCell(c *plan.Cell) error {
+	if !isScored(c) {
+		return nil
+	}
+	defer r.Stats.During(telemetry.Saving)()
+	record, err := r.recordOf(c)
+	if err != nil {
+		return SaveError(err)
+	}
+	return r.finishCells([]*plan.Cell{c}, []store.Record{record})
+}
+
+// isScored reports whether all layers of a cell have scores.
+func isScored(c *plan.Cell) bool {
+	return !slices.ContainsFunc(c.Tasks, func(t *plan.Task) bool { return t.Scored == nil })
+}
+
+// finishCells writes the records of cells, and then drops their states.
+func (r *Writer) finishCells(cells []*plan.Cell, records []store.Record) error {
+	if err := r.Folder.cells.Put(records...); err != nil {
+		return SaveError(err)
+	}
+	for _, c := range cells {
+		r.dropStates(c)
+		r.cellDone(c)
+	}
+	return SaveError(r.Folder.states.Sweep())
+}
+
+// cellDone marks a cell as finished, and removes the files of its failures in earlier runs.
+func (r *Writer) cellDone(c *plan.Cell) {
+	c.Done = true
+	r.Stats.Finished.Add(1)
+	if r.failedBefore[c.Key] != nil {
+		r.Folder.RemoveFailures(c.Key)
+	}
+	r.Log.Info("cell finished", "what", c.String())
+}
+
+// peakMemory returns the peak memory of the process, as it was at most a tenth of a second ago: a
+// merge finishes thousands of cells in a second.
+func (r *Writer) peakMemory() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if now := time.Now(); now.Sub(r.peakRead) > time.Second/10 {
+		r.peak, r.peakRead = machine.PeakMemory(), now
+	}
+	return r.peak
+}

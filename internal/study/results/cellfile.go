@@ -1,0 +1,233 @@
+package results
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/noether-ml/noether/internal/plainjson"
+	"github.com/noether-ml/noether/internal/study/plan"
+	"github.com/noether-ml/noether/internal/study/store"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/scores"
+)
+
+// A finishedTask is the state of a finished task, as JSON.
+type finishedTask struct {
+	Cell    scores.Cell // only the layers of this task
+	Samples []statisticValues
+}
+
+// statisticValues holds the per-sample values of one statistic. Values that are not finite are left
+// out, because JSON cannot represent them.
+type statisticValues struct {
+	Statistic string
+	Index     []int     `json:",omitempty"` // of the samples; if empty, that of the statistic before this one
+	Value     []float64 // one for each index
+}
+
+// marshalFinished returns the payload of a finished task, and readFinished reads it.
+func marshalFinished(t *plan.Task) ([]byte, error) {
+	cell := t.Cell.Identity()
+	cell.Layers = t.Scored.Layers
+	return json.Marshal(finishedTask{Cell: cell, Samples: packSamples(t.Scored.Samples)})
+}
+
+func readFinished(t *plan.Task, raw []byte) (*plan.TaskScores, error) {
+	var file finishedTask
+	if err := json.Unmarshal(raw, &file); err != nil {
+		return nil, err
+	}
+	if len(file.Cell.Layers) != t.LayerCount() {
+		return nil, fmt.Errorf("scores of %d layers where %d were measured", len(file.Cell.Layers), t.LayerCount())
+	}
+	samples, err := unpackSamples(file.Samples)
+	return &plan.TaskScores{Layers: file.Cell.Layers, Samples: samples}, err
+}
+
+// packSamples returns the values of each statistic in the order of the sample indices, so that two
+// processes that merge the same cell write the same file.
+func packSamples(samples []measure.SampleScore) []statisticValues {
+	samples = slices.Clone(samples)
+	slices.SortStableFunc(samples, func(a, b measure.SampleScore) int { return cmp.Compare(a.Index, b.Index) })
+	var out []statisticValues
+	for _, s := range samples {
+		if math.IsNaN(s.Value) || math.IsInf(s.Value, 0) {
+			continue
+		}
+		i := slices.IndexFunc(out, func(f statisticValues) bool { return f.Statistic == s.Statistic })
+		if i < 0 {
+			i = len(out)
+			out = append(out, statisticValues{Statistic: s.Statistic})
+		}
+		out[i].Index = append(out[i].Index, s.Index)
+		out[i].Value = append(out[i].Value, s.Value)
+	}
+	for i := len(out) - 1; i > 0; i-- {
+		if slices.Equal(out[i].Index, out[i-1].Index) {
+			out[i].Index = nil
+		}
+	}
+	return out
+}
+
+// unpackSamples is the inverse of packSamples. It fills in the indices that packSamples left out.
+func unpackSamples(files []statisticValues) ([]measure.SampleScore, error) {
+	var out []measure.SampleScore
+	for k, f := range files {
+		if f.Index == nil && k > 0 {
+			f.Index = files[k-1].Index
+			files[k].Index = f.Index
+		}
+		if len(f.Index) != len(f.Value) {
+			return nil, fmt.Errorf("%d indices for %d values of %s", len(f.Index), len(f.Value), f.Statistic)
+		}
+		for i, index := range f.Index {
+			out = append(out, measure.SampleScore{Index: index, Statistic: f.Statistic, Value: f.Value[i]})
+		}
+	}
+	return out, nil
+}
+
+// appendSamples appends the per-sample values of a cell, by the name of the task. The text is that of
+// encoding/json, in a fraction of the time.
+func appendSamples(b []byte, samples map[string][]statisticValues) []byte {
+	separator := byte('{')
+	for _, task := range slices.Sorted(maps.Keys(samples)) {
+		b = append(plainjson.AppendText(append(b, separator), task), ':')
+		separator = ','
+		if samples[task] == nil {
+			b = append(b, "null"...)
+			continue
+		}
+		b = plainjson.AppendList(b, samples[task], func(b []byte, v statisticValues) []byte {
+			b = plainjson.AppendText(append(b, `{"Statistic":`...), v.Statistic)
+			if len(v.Index) > 0 {
+				b = plainjson.AppendList(append(b, `,"Index":`...), v.Index, plainjson.AppendInt)
+			}
+			return append(plainjson.AppendList(append(b, `,"Value":`...), v.Value, plainjson.AppendFloat), '}')
+		})
+	}
+	return append(b, "}\n"...)
+}
+
+// scanSamples decodes the text of appendSamples if it has neither null nor an escaped character. It
+// returns false for any other text, which may still be valid.
+func scanSamples(content []byte) (map[string][]statisticValues, bool) {
+	s := plainjson.Scanner{Rest: content}
+	out := map[string][]statisticValues{}
+	s.Want("{")
+	for ok := true; ok && !s.Failed; ok = s.Take(",") {
+		task := s.Text()
+		s.Want(":")
+		values := []statisticValues{}
+		s.List(func() {
+			var v statisticValues
+			s.Want(`{"Statistic":`)
+			v.Statistic = s.Text()
+			if s.Take(`,"Index":`) {
+				s.List(func() { v.Index = append(v.Index, s.Int()) })
+			}
+			s.Want(`,"Value":`)
+			s.List(func() { v.Value = append(v.Value, s.Float()) })
+			s.Want("}")
+			values = append(values, v)
+		})
+		s.Failed = s.Failed || out[task] != nil // encoding/json takes the last of two
+		out[task] = values
+	}
+	s.Want("}\n")
+	return out, s.Done()
+}
+
+// The parts of the record of a cell: values per sample, scores of units, and tuning curves of units.
+const (
+	samplesPart = "samples"
+	unitsPart   = "units"
+	curvesPart  = "curves"
+)
+
+// recordOf returns the record of a cell whose layers all have scores, which the record replaces in
+// memory.
+func (r *Writer) recordOf(c *plan.Cell) (store.Record, error) {
+	cell := c.Identity()
+	cell.Layers = c.ScoredLayers()
+	cell.PeakMemory = r.peakMemory()
+	samples := map[string][]statisticValues{}
+	for _, t := range c.Tasks {
+		if t.Scored.Samples != nil {
+			samples[t.Name()] = packSamples(t.Scored.Samples)
+		}
+	}
+	body, err := cell.MarshalJSON()
+	if err != nil {
+		return store.Record{}, err
+	}
+	out := store.Record{Key: c.Key, Body: body}
+	if len(samples) > 0 {
+		out.Parts = append(out.Parts, store.Part{Name: samplesPart, Data: appendSamples(nil, samples)})
+		if r.sampleTable != nil {
+			r.sampleTable.keep(c, samples)
+		}
+	}
+	if u := r.units[c]; u != nil {
+		out.Parts = append(out.Parts, u...)
+		delete(r.units, c)
+	}
+	r.keepRecord(c, cellRecord{cell, checksumOf(body)})
+	for _, t := range c.Tasks {
+		t.Scored = nil
+	}
+	return out, nil
+}
+
+// readCell reads a cell's record. It returns an error if the record is that of another cell.
+func (f Folder) readCell(c *plan.Cell) (cellRecord, error) {
+	cell, sum, err := f.cellOf(c.Key)
+	if err == nil && !isRecordOf(c, cell) {
+		err = fmt.Errorf("%s: the record of %s is that of another cell", f.Path("cells"), c.Key)
+	}
+	return cellRecord{cell, sum}, err
+}
+
+// cellOf reads the record of a key. sum is the checksum of its text.
+func (f Folder) cellOf(key string) (cell scores.Cell, sum uint32, err error) {
+	it, err := f.cells.Get(key)
+	if err != nil {
+		return cell, 0, err
+	}
+	if cell, err = scores.ParseCell(it.Body); err != nil {
+		return cell, 0, fmt.Errorf("%s: record %s: %w", it.Where(), key, err)
+	}
+	return cell, checksumOf(it.Body), nil
+}
+
+func checksumOf(data []byte) uint32 {
+	return crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli))
+}
+
+// A cellRecord is the record of a finished cell.
+type cellRecord struct {
+	scores.Cell
+	sum uint32 // the checksum of its text
+}
+
+// isRecordOf reports whether a record is that of a cell.
+func isRecordOf(c *plan.Cell, record scores.Cell) bool {
+	layers := 0
+	for _, t := range c.Tasks {
+		layers += t.LayerCount()
+	}
+	// A procedure, which works in steps on one cell, has no tasks that would tell its layers.
+	return (c.Procedure != nil || len(record.Layers) == layers) && sameCell(record, c.Identity())
+}
+
+// sameCell reports whether two records name the same cell.
+func sameCell(a, b scores.Cell) bool {
+	return a.Model == b.Model && a.OtherModel == b.OtherModel && a.Data == b.Data && a.Transform == b.Transform &&
+		a.Parameter == b.Parameter && a.Trial == b.Trial && a.Measure == b.Measure
+}

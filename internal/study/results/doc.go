@@ -1,0 +1,19 @@
+// Package results reads and writes run folders.
+//
+//	study.yaml         the study as resolved, with the hashes of models and data
+//	run.json           what was run, skipped, unreadable and failed
+//	cells/             logs of the records of finished cells; see package store
+//	states/            logs of the states of unfinished cells
+//	failures/          what failed, and why
+//	pictures/          contact sheets for the report
+//	aside/             damaged files and files in the place of the run's own, moved there
+//	scores.csv, scores.parquet, samples.parquet, units.parquet, curves.parquet
+//	                   tables: scores, values of samples, scores of units, their tuning curves
+//
+// A Writer writes the folder of a run. Merge completes a folder from the states of shards. Check
+// finds damaged and foreign files and records. ReadResult returns scores as rows, and ReadCells as
+// cells:
+//
+//	result, err := results.ReadResult("runs/first")
+//	cells, record, err := results.ReadCells("runs/first")
+package results

@@ -1,0 +1,94 @@
+package results
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/noether-ml/noether/internal/filesys"
+)
+
+// Images of a model, such as one that shows its filters, are PNG files in a folder beside the model
+// file: MODEL.pictures for MODEL.onnx. A JSON file of the same name may hold the title and the
+// caption of an image. A run of a study copies these files into its folder, where the report finds
+// them.
+
+const (
+	modelImageFolder = "pictures/models" // in the run folder
+	maxModelImages   = 60                // images of one model
+	maxImageBytes    = 4 << 20           // of one image
+)
+
+// copyModelImages copies the images of every model into the run folder.
+func (r *Writer) copyModelImages() error {
+	if err := filesys.RemoveAll(r.Folder.Path(modelImageFolder)); err != nil {
+		return err
+	}
+	for _, m := range r.Plan.Models {
+		dir := strings.TrimSuffix(m.Net.Path(), filepath.Ext(m.Net.Path())) + ".pictures"
+		files, err := fs.Glob(os.DirFS(dir), "*.png")
+		if err != nil {
+			return err
+		}
+		for _, file := range files[:min(len(files), maxModelImages)] {
+			if err := r.copyModelImage(m.Entry.Name, filepath.Join(dir, file)); err != nil {
+				return fmt.Errorf("the images of model %s: %w", m.Entry.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// copyModelImage copies one image and writes its caption with the model's name. Images too large
+// for a report are skipped.
+func (r *Writer) copyModelImage(model, file string) error {
+	if info, err := os.Stat(file); err != nil || info.Size() > maxImageBytes {
+		return err
+	}
+	png, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	name := strings.TrimSuffix(filepath.Base(file), ".png")
+	text := map[string]string{"title": name + " of " + model}
+	raw, err := os.ReadFile(strings.TrimSuffix(file, ".png") + ".json")
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return err
+	default:
+		var caption map[string]string
+		if err := json.Unmarshal(raw, &caption); err != nil {
+			return fmt.Errorf("reading the caption of %s: %w", file, err)
+		}
+		maps.Copy(text, caption)
+	}
+	text["model"] = model
+	if err := filesys.MkdirAll(r.Folder.Path(modelImageFolder), 0o755); err != nil {
+		return err
+	}
+	to := fmt.Sprintf("%s/%s-%s", modelImageFolder, fileNameOf(model), name)
+	if err := r.Folder.write(to+".json", func(w io.Writer) error { return json.NewEncoder(w).Encode(text) }); err != nil {
+		return err
+	}
+	return r.Folder.write(to+".png", func(w io.Writer) error {
+		_, err := w.Write(png)
+		return err
+	})
+}
+
+// fileNameOf replaces the characters that file names cannot have on some system by hyphens.
+func fileNameOf(name string) string {
+	return strings.Map(func(c rune) rune {
+		if strings.ContainsRune(`/\:*?"<>|`, c) {
+			return '-'
+		}
+		return c
+	}, name)
+}
