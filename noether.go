@@ -66,11 +66,15 @@ func Open(path string, o ModelOptions) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	net, err := model.Open(rt, path, model.Options{Layers: o.Layers, Preprocess: preprocess, Scores: o.Scores, Device: o.Device, Threads: o.Threads})
+	net, err := rt.OpenNetwork(path, ort.NetworkOptions{Device: o.Device, Threads: o.Threads})
 	if err != nil {
 		return nil, err
 	}
-	return &Model{net}, nil
+	m, err := model.Open(context.Background(), net, model.Options{Layers: o.Layers, Preprocess: preprocess, Scores: o.Scores})
+	if err != nil {
+		return nil, err
+	}
+	return &Model{m}, nil
 }
 
 // Layers returns the chosen layers in the order of computation.

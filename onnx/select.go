@@ -37,17 +37,37 @@ func (m *Model) Select(patterns ...string) ([]tensor.Layer, error) {
 }
 
 func (m *Model) match(layers []tensor.Layer, pattern string) ([]string, error) {
+	switch pattern {
+	case "penultimate":
+		return m.penultimate(layers)
+	case "residual":
+		return m.residual(layers)
+	case "output":
+		return m.outputLayers(layers)
+	}
+	return matchLayers(layers, pattern)
+}
+
+// SelectLayers is Select for one pattern and layers of which no graph is known. outputs names
+// the outputs. Residual and penultimate match none of the layers.
+func SelectLayers(layers []tensor.Layer, outputs []string, pattern string) ([]tensor.Layer, error) {
+	names := outputs
+	if pattern != "output" {
+		var err error
+		if names, err = matchLayers(layers, pattern); err != nil {
+			return nil, fmt.Errorf("choosing layers: %w", err)
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(layers), func(l tensor.Layer) bool { return !slices.Contains(names, l.Name) }), nil
+}
+
+// matchLayers returns the names of the layers that match a pattern that needs no graph.
+func matchLayers(layers []tensor.Layer, pattern string) ([]string, error) {
 	switch op, isOp := strings.CutPrefix(pattern, "op:"); {
 	case pattern == "all" && len(layers) == 0:
 		return nil, fmt.Errorf("the model has no layer: no float32 tensor depends on its input")
 	case pattern == "all":
 		return Names(layers), nil
-	case pattern == "penultimate":
-		return m.penultimate(layers)
-	case pattern == "residual":
-		return m.residual(layers)
-	case pattern == "output":
-		return m.outputLayers(layers)
 	case isOp:
 		match := func(l tensor.Layer) bool { return strings.EqualFold(l.Op, op) }
 		return matching(layers, match, pattern, "op:", func(l tensor.Layer) string { return l.Op })

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/engine/ort"
 	"github.com/noether-ml/noether/internal/atomicfile"
 	"github.com/noether-ml/noether/internal/blocks"
 	"github.com/noether-ml/noether/internal/fetch/uri"
@@ -105,7 +106,11 @@ func inspectForStudy(ctx context.Context, engine *engineFlags, address, dataPath
 	rate := open.RateOf(localData) // 0: the data are not audio
 	size := [2]int{224, 224}       // of the images, for a model of free size
 	// Samples is the length of the audio for a model that takes any length: one second.
-	m, err := model.OpenContext(ctx, o.Runtime, modelPath, model.Options{Layers: []string{"all"}, Size: size, Samples: rate, Threads: o.Threads, Device: o.Device})
+	net, err := o.Runtime.OpenNetwork(modelPath, ort.NetworkOptions{Threads: o.Threads, Device: o.Device})
+	if err != nil {
+		return templateInfo{}, err
+	}
+	m, err := model.Open(ctx, net, model.Options{Layers: []string{"all"}, Size: size, Samples: rate})
 	if err != nil {
 		return templateInfo{}, err
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/noether-ml/noether/internal/model"
 	"github.com/noether-ml/noether/internal/study/open"
 	"github.com/noether-ml/noether/internal/study/spec"
-	"github.com/noether-ml/noether/onnx"
 )
 
 // imageSizes describes the sizes of some images of a data set, in pixels.
@@ -59,7 +58,7 @@ func guessPreprocess(m *model.Model, sizes imageSizes) string {
 		height, width = freeSize(sizes)
 	}
 	// inside is true if the model normalises its input itself; one that takes 8-bit images must.
-	inside := m.Normalisation() != nil || m.Input().Type == onnx.Uint8
+	inside := m.Normalisation() != nil || m.TakesBytes()
 	switch {
 	case inside || m.Frame().Channels != 3:
 	case min(height, width) >= 128: // most networks of large images are trained on ImageNet
@@ -78,7 +77,7 @@ func guessPreprocess(m *model.Model, sizes imageSizes) string {
 		}
 		keys = append(keys, fmt.Sprintf("resize: %d", resize), "crop: "+side(height, width))
 	}
-	if n := m.Normalisation(); n != nil && n.Range[1] == 255 && m.Input().Type != onnx.Uint8 {
+	if n := m.Normalisation(); n != nil && n.Range[1] == 255 && !m.TakesBytes() {
 		keys = append(keys, "range: [0, 255]") // the values of black and white
 	}
 	switch text := "{" + strings.Join(keys, ", ") + "}"; text {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/model"
-	"github.com/noether-ml/noether/internal/orttest"
+	"github.com/noether-ml/noether/internal/model/modeltest"
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/onnx"
 )
@@ -57,7 +57,7 @@ func TestGuessPreprocess(t *testing.T) {
 			}
 			b.Output("y", b.Relu(b.Conv(x, b.Full(0.1, 4, channels, 1, 1), "", nil)))
 			path := testmodel.Save(t, t.TempDir()+"/m.onnx", b)
-			m, err := model.Open(orttest.Load(t), path, model.Options{Size: [2]int{64, 64}})
+			m, err := modeltest.Open(t, path, model.Options{Size: [2]int{64, 64}})
 			if err != nil {
 				t.Fatal(err)
 			}

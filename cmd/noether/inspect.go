@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/noether-ml/noether/engine/ort"
 	"github.com/noether-ml/noether/internal/blocks"
 	"github.com/noether-ml/noether/internal/model"
 	"github.com/noether-ml/noether/internal/study"
@@ -186,7 +187,7 @@ func inspect(ctx context.Context, engine *engineFlags, address string, patterns 
 	if err != nil {
 		return nil, err
 	}
-	go graph.SHA256() // beside the loading; OpenGraph waits for it and returns its error
+	go graph.SHA256() // beside the loading; model.Open waits for it and returns its error
 	out := &inspection{Path: address, Opset: graph.Opset(), Parameters: graph.Parameters(),
 		Inputs: ports(graph.Inputs()), Outputs: ports(graph.Outputs())}
 	if half := rewrite.HalfPrecision(graph); half != onnx.Undefined {
@@ -203,14 +204,19 @@ func inspect(ctx context.Context, engine *engineFlags, address string, patterns 
 		return nil, err
 	}
 	roles := map[string]string{}
-	options := model.Options{ReloadWeights: true, Layers: patterns, Size: [2]int{size, size}, Samples: length, Threads: o.Threads, Device: o.Device}
-	m, err := model.OpenGraph(ctx, o.Runtime, graph, options)
+	// ReloadWeights frees the weights once the model is open.
+	net, err := o.Runtime.NewNetwork(graph, ort.NetworkOptions{ReloadWeights: true, Threads: o.Threads, Device: o.Device})
+	if err != nil {
+		return nil, err
+	}
+	options := model.Options{Layers: patterns, Size: [2]int{size, size}, Samples: length}
+	m, err := model.Open(ctx, net, options)
 	if err != nil && takesIntegers(graph) {
 		// Arrays are the inputs of a model that takes neither images nor audio.
 		if options.Arrays, err = model.ArraysOf(graph, nil, length); err != nil {
 			err = fmt.Errorf("%w: set --length, the number of tokens", err)
 		} else {
-			m, err = model.OpenGraph(ctx, o.Runtime, graph, options)
+			m, err = model.Open(ctx, net, options)
 		}
 	}
 	if ctx.Err() != nil {

@@ -79,7 +79,7 @@ func TestInterrupt(t *testing.T) {
 	}
 	endless := testmodel.WriteEndless(t, dir, "endless")
 	slow := testmodel.WriteSlow(t, dir, "slow", 2000) // about 2000^4 comparisons in one operator
-	// Fast on the black images of the trial run before a study, slow on its data.
+	// Fast on the zeros of the trial run before a study, slow on its data.
 	testmodel.WriteSlowUnlessBlack(t, dir, "bright", 2000)
 	testmodel.Write(t, dir, "good", testmodel.Options{})
 	testmodel.Write(t, dir, "other", testmodel.Options{})
@@ -162,7 +162,7 @@ measures: [distance]
 		"endless": "running a graph: it did not end within the time limit of 2s", "slow": "running a graph: it did not end within the time limit of 2s",
 		"known": memory, "data": memory,
 	} {
-		if got := failed[model]; !strings.Contains(got, model+".onnx: a run of 1 black images of 3 x 16 x 16 failed: "+want) || strings.Contains(got, "\n") {
+		if got := failed[model]; !strings.Contains(got, model+".onnx: a run on zeros of 1 x 3 x 16 x 16 failed: "+want) || strings.Contains(got, "\n") {
 			t.Errorf("the failure of %s is %q, want %q", model, got, want)
 		}
 	}

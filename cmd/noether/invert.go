@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/engine/ort"
 	"github.com/noether-ml/noether/internal/atomicfile"
 	"github.com/noether-ml/noether/internal/checkpoint"
 	"github.com/noether-ml/noether/internal/invert"
@@ -196,7 +197,11 @@ func (f *invertFlags) open(ctx context.Context, o study.Options, address, layer,
 	if preprocess == "" && file == "" {
 		note(fmt.Sprintf("no preprocessing is known for %s: it gets images with values from 0 to 1; set --preprocess", path))
 	}
-	m, err := model.OpenContext(ctx, o.Runtime, path, model.Options{Layers: []string{layer}, Preprocess: pre, Size: [2]int{f.size, f.size}, Threads: o.Threads, Device: o.Device})
+	net, err := o.Runtime.OpenNetwork(path, ort.NetworkOptions{Threads: o.Threads, Device: o.Device})
+	if err != nil {
+		return nil, tensor.Layer{}, err
+	}
+	m, err := model.Open(ctx, net, model.Options{Layers: []string{layer}, Preprocess: pre, Size: [2]int{f.size, f.size}})
 	if err != nil {
 		return nil, tensor.Layer{}, err
 	}
@@ -272,7 +277,7 @@ func (f *invertFlags) search(ctx context.Context, objective invert.Distances, sa
 	defer done()
 	return s.Run(ctx, invert.Problem{Images: x, Start: start, Names: names, Checkpoint: checkpoint.File(f.checkpoint()),
 		Progress: func(p invert.Progress) {
-			progress(study.Progress{Done: p.Done, Total: p.Total, Model: fileName(objective[0].Model.Graph().Path()),
+			progress(study.Progress{Done: p.Done, Total: p.Total, Model: fileName(objective[0].Model.Path()),
 				Data: fileName(f.data), Note: fmt.Sprintf("distance %.3g", p.Loss)})
 		}})
 }

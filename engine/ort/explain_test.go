@@ -3,6 +3,8 @@ package ort
 import (
 	"errors"
 	"testing"
+
+	"github.com/noether-ml/noether/engine"
 )
 
 // TestExplainDeviceErrors checks that messages of Dawn (the WebGPU implementation), Vulkan, CUDA
@@ -24,12 +26,12 @@ func TestExplainDeviceErrors(t *testing.T) {
 		{text: "bfc_arena.cc:376 Failed to allocate memory for requested buffer of size 4294967296", memory: true},
 		{text: "Non-zero status code returned while running Conv node."},
 	} {
-		var memory *DeviceMemoryError
-		var lost *DeviceLostError
-		if err := (&Session{}).explain("running a graph", errors.New(c.text)); errors.As(err, &memory) != c.memory || errors.As(err, &lost) != c.lost {
-			t.Errorf("%q: memory %v, lost %v", c.text, memory != nil, lost != nil)
+		err := (&Session{}).explain("running a graph", errors.New(c.text))
+		if errors.Is(err, engine.ErrDeviceMemory) != c.memory || errors.Is(err, engine.ErrDeviceLost) != c.lost {
+			t.Errorf("%q: %v; want memory %v, lost %v", c.text, err, c.memory, c.lost)
 		}
-		if err := (&Session{onCPU: true}).explain("running a graph", errors.New(c.text)); errors.As(err, &memory) || errors.As(err, &lost) {
+		err = (&Session{onCPU: true}).explain("running a graph", errors.New(c.text))
+		if errors.Is(err, engine.ErrDeviceMemory) || errors.Is(err, engine.ErrDeviceLost) {
 			t.Errorf("%q on the CPU: %v", c.text, err)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"strconv"
 
 	binding "github.com/yalue/onnxruntime_go"
+
+	"github.com/noether-ml/noether/engine"
 )
 
 // A MemoryError is the error of a node whose output does not fit in the memory that
@@ -87,26 +89,6 @@ func (r *Runtime) openBounded(o Options, options *binding.SessionOptions, open f
 	return session, err
 }
 
-// A DeviceMemoryError is the error of a run that needs more memory than the device has, or a larger
-// tensor than it can hold. A smaller batch may succeed.
-type DeviceMemoryError struct{ cause error }
-
-func (e *DeviceMemoryError) Error() string {
-	return fmt.Sprintf("the device has too little memory for it, or cannot hold so large a tensor: use smaller batches or fewer layers, or --device cpu (%v)", e.cause)
-}
-
-func (e *DeviceMemoryError) Unwrap() error { return e.cause }
-
-// A DeviceLostError is the error of a run on a device that no longer answers. Its sessions cannot
-// be used any more.
-type DeviceLostError struct{ cause error }
-
-func (e *DeviceLostError) Error() string {
-	return fmt.Sprintf("the device was lost (its driver was reset or updated, it was removed, or the machine slept): run the command again; finished work is kept (%v)", e.cause)
-}
-
-func (e *DeviceLostError) Unwrap() error { return e.cause }
-
 // What messages of the engine and its execution providers contain if the memory of a device is
 // exceeded, and if a device is lost. Dawn, WebGPU's implementation, reports a buffer that it could
 // not allocate as invalid due to a previous error. CUDA's error 2 is out of memory; 46 stands for
@@ -123,7 +105,7 @@ var (
 )
 
 // explain returns an error of the engine for the session as one line: a MemoryError if a node
-// exceeded the main memory, a DeviceMemoryError or a DeviceLostError if the session's device
+// exceeded the main memory, engine.ErrDeviceMemory or engine.ErrDeviceLost if the session's device
 // failed. doing states what was being done.
 func (s *Session) explain(doing string, err error) error {
 	if m := outOfMemory.FindStringSubmatch(err.Error()); m != nil {
@@ -140,9 +122,9 @@ func (s *Session) explain(doing string, err error) error {
 	switch text := err.Error(); {
 	case s.onCPU:
 	case deviceLost.MatchString(text):
-		err = &DeviceLostError{err}
+		err = fmt.Errorf("%w (its driver was reset or updated, it was removed, or the machine slept): run the command again; finished work is kept (%v)", engine.ErrDeviceLost, err)
 	case deviceMemory.MatchString(text):
-		err = &DeviceMemoryError{err}
+		err = fmt.Errorf("%w for it, or cannot hold so large a tensor: use smaller batches or fewer layers, or --device cpu (%v)", engine.ErrDeviceMemory, err)
 	}
 	return fmt.Errorf("%s: %w", doing, err)
 }

@@ -15,7 +15,7 @@ import (
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/model"
-	"github.com/noether-ml/noether/internal/orttest"
+	"github.com/noether-ml/noether/internal/model/modeltest"
 	"github.com/noether-ml/noether/internal/pooling"
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/tensor"
@@ -55,7 +55,7 @@ func (r *reader) Read(ctx context.Context, positions []int, f dataset.Frame) ([]
 func request(t testing.TB, n int) (Request, *reader) {
 	t.Helper()
 	path := testmodel.Write(t, t.TempDir(), "m", testmodel.Options{})
-	m, err := model.Open(orttest.Load(t), path, model.Options{Layers: []string{"op:Conv", "op:Relu", "output"}})
+	m, err := modeltest.Open(t, path, model.Options{Layers: []string{"op:Conv", "op:Relu", "output"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -344,7 +344,7 @@ func TestNonFiniteActivations(t *testing.T) {
 	t.Parallel()
 	r, _ := request(t, 10)
 	path := testmodel.Write(t, t.TempDir(), "m", testmodel.Options{Poison: float32(math.NaN())})
-	m, err := model.Open(orttest.Load(t), path, model.Options{Layers: []string{"op:Conv"}})
+	m, err := modeltest.Open(t, path, model.Options{Layers: []string{"op:Conv"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,9 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/noether-ml/noether/engine/ort"
 	"github.com/noether-ml/noether/internal/invert"
 	"github.com/noether-ml/noether/internal/model"
-	"github.com/noether-ml/noether/internal/orttest"
+	"github.com/noether-ml/noether/internal/model/modeltest"
 	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/internal/testdata"
 )
@@ -18,7 +19,7 @@ import (
 // images until their activations are those of the images x. An operation is a step. random, in
 // invert_test.go, returns images with uniform values in [0, 1).
 func benchSearch(b *testing.B, path string, side, batch int) {
-	m, err := model.Open(orttest.Load(b), path, model.Options{Layers: []string{"penultimate"}, Preprocess: cifarPreprocess, Size: [2]int{side, side}, Device: os.Getenv("NOETHER_BENCH_DEVICE")})
+	m, err := modeltest.Open(b, path, model.Options{Layers: []string{"penultimate"}, Preprocess: cifarPreprocess, Size: [2]int{side, side}}, ort.NetworkOptions{Device: os.Getenv("NOETHER_BENCH_DEVICE")})
 	if err != nil {
 		b.Fatal(err)
 	}

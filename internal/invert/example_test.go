@@ -79,7 +79,11 @@ func openMean(path string) *model.Model {
 	if err != nil {
 		log.Fatal(err)
 	}
-	m, err := model.Open(rt, path, model.Options{Layers: []string{"z"}})
+	net, err := rt.OpenNetwork(path, ort.NetworkOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	m, err := model.Open(context.Background(), net, model.Options{Layers: []string{"z"}})
 	if err != nil {
 		log.Fatal(err)
 	}

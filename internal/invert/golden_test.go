@@ -7,9 +7,10 @@ import (
 	"testing"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/engine/ort"
 	"github.com/noether-ml/noether/internal/invert"
 	"github.com/noether-ml/noether/internal/model"
-	"github.com/noether-ml/noether/internal/orttest"
+	"github.com/noether-ml/noether/internal/model/modeltest"
 	"github.com/noether-ml/noether/internal/testdata"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -21,8 +22,8 @@ var cifarPreprocess = model.Preprocess{Mean: []float32{0.485, 0.456, 0.406}, Std
 // cifarModel opens a trained CIFAR-10 network, of which the layer before the classifier is read.
 func cifarModel(t testing.TB, name string) *model.Model {
 	t.Helper()
-	m, err := model.Open(orttest.Load(t), testdata.Path(t, "models", name+"-cifar10.onnx"),
-		model.Options{Layers: []string{"penultimate"}, Preprocess: cifarPreprocess, Threads: 2})
+	m, err := modeltest.Open(t, testdata.Path(t, "models", name+"-cifar10.onnx"),
+		model.Options{Layers: []string{"penultimate"}, Preprocess: cifarPreprocess}, ort.NetworkOptions{Threads: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/noether-ml/noether/internal/checkpoint"
 	"github.com/noether-ml/noether/internal/invert"
 	"github.com/noether-ml/noether/internal/model"
-	"github.com/noether-ml/noether/internal/orttest"
+	"github.com/noether-ml/noether/internal/model/modeltest"
 	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/onnx"
@@ -39,7 +39,7 @@ func buildOf(t testing.TB, opset, batch int, make func(b *onnx.Builder, x onnx.V
 
 func open(t testing.TB, path string, layers ...string) *model.Model {
 	t.Helper()
-	m, err := model.Open(orttest.Load(t), path, model.Options{Layers: layers})
+	m, err := modeltest.Open(t, path, model.Options{Layers: layers})
 	if err != nil {
 		t.Fatal(err)
 	}

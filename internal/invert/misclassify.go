@@ -41,14 +41,14 @@ func (o Misclassification) classes() int {
 }
 
 func (o Misclassification) check() error {
-	path := o.Model.Graph().Path()
+	path := o.Model.Path()
 	switch {
 	case o.Model.Classes() == 0:
 		return fmt.Errorf("model %s has no output of class scores", path)
 	case o.classes() < 2:
 		return errors.New("an attack needs at least two classes")
-	case o.Model.Input().Type == onnx.Uint8:
-		return fmt.Errorf("model %s has a uint8 input, which has no gradient: export it with a float input", path)
+	case o.Model.NoGradient() != "":
+		return fmt.Errorf("model %s %s", path, o.Model.NoGradient())
 	}
 	for _, c := range o.Outputs {
 		if c < 0 || c >= o.Model.Classes() {

@@ -88,8 +88,8 @@ func (d Distances) check() error {
 		if t.Weight == 0 || math.IsNaN(t.Weight) || math.IsInf(t.Weight, 0) {
 			return fmt.Errorf("weight of layer %q in the loss is %v: it must be finite and not 0", t.Layer.Name, t.Weight)
 		}
-		if t.Model.Input().Type == onnx.Uint8 {
-			return fmt.Errorf("model %s has a uint8 input, which has no gradient: export it with a float input", t.Model.Graph().Path())
+		if why := t.Model.NoGradient(); why != "" {
+			return fmt.Errorf("model %s %s", t.Model.Path(), why)
 		}
 	}
 	return nil
@@ -127,7 +127,7 @@ func (d Distances) checkGradient(loss []float32, constants []tensor.Tensor) erro
 	}
 	for i, v := range loss {
 		if float64(v) > 1e-3*tensor.Norm(constants[0].At(i).Data) {
-			return fmt.Errorf("layer %q of model %s has no gradient with respect to the image: operators before it round or compare, or all its units are inactive", d[0].Layer.Name, d[0].Model.Graph().Path())
+			return fmt.Errorf("layer %q of model %s has no gradient with respect to the image: operators before it round or compare, or all its units are inactive", d[0].Layer.Name, d[0].Model.Path())
 		}
 	}
 	return nil

@@ -18,7 +18,7 @@ func FrameImages(m *model.Model, images tensor.Tensor, from, to int) ([]tensor.T
 	for i := range list {
 		var err error
 		if list[i], err = modelFrame(m).Tensor(images.At(from + i)); err != nil {
-			return nil, fmt.Errorf("images for model %s: %w", m.Graph().Path(), err)
+			return nil, fmt.Errorf("images for model %s: %w", m.Path(), err)
 		}
 	}
 	return list, nil

@@ -8,7 +8,7 @@ import (
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/invert"
 	"github.com/noether-ml/noether/internal/model"
-	"github.com/noether-ml/noether/internal/orttest"
+	"github.com/noether-ml/noether/internal/model/modeltest"
 	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/onnx"
@@ -22,7 +22,7 @@ func flat(t *testing.T, opset int, interpolation string, c, h, w int) *model.Mod
 	b := onnx.NewBuilder(opset)
 	b.Output("z", b.Flatten(b.Input("x", onnx.Float, -1, c, h, w), 1))
 	path := testmodel.Save(t, filepath.Join(t.TempDir(), "flat.onnx"), b)
-	opened, err := model.Open(orttest.Load(t), path, model.Options{Layers: []string{"z"}, Preprocess: model.Preprocess{Frame: dataset.Frame{Interpolation: interpolation}}})
+	opened, err := modeltest.Open(t, path, model.Options{Layers: []string{"z"}, Preprocess: model.Preprocess{Frame: dataset.Frame{Interpolation: interpolation}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/noether-ml/noether/engine/ort"
+	"github.com/noether-ml/noether/engine"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -42,10 +42,10 @@ type run struct {
 type shard struct {
 	// in[0] and out[0] are for even steps, which read the first copy of the state and write the
 	// second one; in[1] and out[1] are for odd steps. The index is called the parity of a step.
-	in, out   [2][]*ort.Value
-	state     [2][]*ort.Value // in the order of stepBuilder.state; they stay on the engine's device
-	constants []*ort.Value    // in the order of stepBuilder.constants; likewise on the device
-	others    []*ort.Value    // of the schedule, and those that a step writes besides the state
+	in, out   [2][]*engine.Array
+	state     [2][]*engine.Array // in the order of stepBuilder.state; they stay on the engine's device
+	constants []*engine.Array    // in the order of stepBuilder.constants; likewise on the device
+	others    []*engine.Array    // of the schedule, and those that a step writes besides the state
 }
 
 func newRun(s *Search, p Problem, constants []tensor.Tensor) *run {
@@ -81,8 +81,7 @@ func (r *run) run(ctx context.Context) error {
 			return err
 		}
 		if err := r.optimise(ctx); err != nil {
-			var lost *ort.DeviceLostError
-			if errors.As(err, &lost) {
+			if errors.Is(err, engine.ErrDeviceLost) {
 				return err // the state was on the device too
 			}
 			return errors.Join(err, r.save())
@@ -125,8 +124,8 @@ func (r *run) bind() error {
 // are the outputs besides the state.
 func (r *run) bindShard(k int, observed []tensorInfo) error {
 	l, step := &r.shards[k], r.search.step
-	values := [2]map[string]*ort.Value{{}, {}} // by name, for each copy of the state
-	wrap := func(list *[]*ort.Value, infos []tensorInfo, data [][]float32, copies ...int) error {
+	values := [2]map[string]*engine.Array{{}, {}} // by name, for each copy of the state
+	wrap := func(list *[]*engine.Array, infos []tensorInfo, data [][]float32, copies ...int) error {
 		for i, p := range infos {
 			if err := r.wrapRows(list, k, p, data[i]); err != nil {
 				return err
@@ -151,19 +150,21 @@ func (r *run) bindShard(k int, observed []tensorInfo) error {
 			l.out[parity] = append(l.out[parity], values[1-parity][p.name])
 		}
 	}
-	// Place makes the engine keep these values in the memory of its device.
-	return r.search.session.Place(slices.Concat(l.state[0], l.state[1], l.constants)...)
+	if p, ok := r.search.session.(engine.Placer); ok {
+		return p.Place(slices.Concat(l.state[0], l.state[1], l.constants)...)
+	}
+	return nil
 }
 
 // wrapRows appends a shard's rows of a tensor to a list, as a value for the engine. data that have
 // the size of one shard are shared by all.
-func (r *run) wrapRows(list *[]*ort.Value, shard int, p tensorInfo, data []float32) error {
+func (r *run) wrapRows(list *[]*engine.Array, shard int, p tensorInfo, data []float32) error {
 	if size := tensor.Size(p.shape); len(data) > size {
 		data = data[shard*size : (shard+1)*size]
 	}
-	v, err := ort.Wrap(r.search.model.Runtime(), data, p.shape...)
-	*list = append(*list, v)
-	return err
+	a := &engine.Array{Shape: p.shape, Data: data}
+	*list = append(*list, a)
+	return r.search.session.Bind(a)
 }
 
 // upload copies the constants, and the state that the next step reads, to the device.
@@ -274,11 +275,14 @@ func (r *run) optimise(ctx context.Context) error {
 // runShards runs a step of the given parity for all shards concurrently.
 func (r *run) runShards(ctx context.Context, parity int) error {
 	errs := make([]error, len(r.shards))
+	run := func(k int) {
+		errs[k] = r.search.session.Run(ctx, engine.Batch{Inputs: r.shards[k].in[parity], Outputs: r.shards[k].out[parity]})
+	}
 	var wait sync.WaitGroup
 	for k := range r.shards[1:] {
-		wait.Go(func() { errs[k+1] = r.search.session.Run(ctx, r.shards[k+1].in[parity], r.shards[k+1].out[parity]) })
+		wait.Go(func() { run(k + 1) })
 	}
-	errs[0] = r.search.session.Run(ctx, r.shards[0].in[parity], r.shards[0].out[parity])
+	run(0)
 	wait.Wait()
 	for _, err := range errs {
 		if err != nil {

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/noether-ml/noether/engine/ort"
+	"github.com/noether-ml/noether/engine"
 	"github.com/noether-ml/noether/internal/model"
 	"github.com/noether-ml/noether/internal/train"
 	"github.com/noether-ml/noether/internal/unsaved"
@@ -27,7 +27,7 @@ type Search struct {
 	shards  int          // concurrent runs
 	step    *stepBuilder // writes the graph of one gradient step
 	inputs  []tensorInfo // of the graph, in order
-	session *ort.Session
+	session engine.Session
 }
 
 // A Problem is the input of a search.
@@ -156,13 +156,13 @@ func (s *Search) open(n, shards int) error {
 	if s.inputs, err = step.inputs(graph.Inputs()); err != nil {
 		return err
 	}
-	o := s.model.EngineOptions()
+	threads := 0
 	if shards == s.model.Workers() {
-		o.Threads = 1
+		threads = 1
 	}
-	o.Spin = true // the engine's threads wait in a busy loop, since runs follow closely
-	if s.session, err = s.model.Runtime().NewSession(graph, o); err != nil {
-		return fmt.Errorf("model %s: %w", s.model.Graph().Path(), err)
+	const spin = true // runs follow closely
+	if s.session, err = s.model.Compile(graph, threads, spin); err != nil {
+		return fmt.Errorf("model %s: %w", s.model.Path(), err)
 	}
 	s.n, s.shards, s.step = n, shards, step
 	return nil
@@ -184,8 +184,7 @@ func (s *Search) Run(ctx context.Context, p Problem) (*Result, error) {
 	defer unsaved.Hold(ctx)() // after a signal the program waits until the checkpoint is saved
 	for {
 		result, err := s.runBatches(ctx, p, constants)
-		var memory *ort.DeviceMemoryError
-		if !errors.As(err, &memory) || !s.halveBatch() {
+		if !errors.Is(err, engine.ErrDeviceMemory) || !s.halveBatch() {
 			return result, s.wrapError(ctx, err)
 		}
 	}
@@ -211,7 +210,7 @@ func (s *Search) halveBatch() bool {
 		return false
 	}
 	s.options.Batch = (s.batch() + 1) / 2
-	s.model.Runtime().Note("model %s: the device has too little memory to search for %d images at once: searching for %d", s.model.Path(), s.batch(), s.options.Batch)
+	s.model.Note("model %s: the device has too little memory to search for %d images at once: searching for %d", s.model.Path(), s.batch(), s.options.Batch)
 	return true
 }
 
@@ -230,7 +229,7 @@ func (s *Search) wrapError(ctx context.Context, err error) error {
 func (s *Search) check(p Problem) error {
 	x := p.Images
 	if x.Rank() != 4 || x.Shape[0] == 0 || !slices.Equal(x.Shape[1:], s.model.ImageShape()) {
-		return fmt.Errorf("images have shape %v, but model %s takes n x %v", x.Shape, s.model.Graph().Path(), s.model.ImageShape())
+		return fmt.Errorf("images have shape %v, but model %s takes n x %v", x.Shape, s.model.Path(), s.model.ImageShape())
 	}
 	if !slices.Equal(p.Start.Shape, x.Shape) {
 		return fmt.Errorf("the start has shape %v, but the images have shape %v", p.Start.Shape, x.Shape)

@@ -57,7 +57,7 @@ func buildStep(objective Objective, o Options, n int) (*onnx.Model, *stepBuilder
 	opset := m.Opset()
 	for _, m := range objective.models() {
 		if m.Opset() < minOpset {
-			return nil, nil, fmt.Errorf("model %s uses opset %d, but a search needs %d or later: convert it with onnx.version_converter", m.Graph().Path(), m.Opset(), minOpset)
+			return nil, nil, fmt.Errorf("model %s uses opset %d, but a search needs %d or later: convert it with onnx.version_converter", m.Path(), m.Opset(), minOpset)
 		}
 		opset = max(opset, m.Opset())
 	}
@@ -76,7 +76,7 @@ func buildStep(objective Objective, o Options, n int) (*onnx.Model, *stepBuilder
 	s.replaceShortcuts() // by convolutions, which are faster
 	gradients, err := grad.Pullback(s.b, l.tensors, l.cotangents, s.x)
 	if err != nil {
-		return nil, nil, fmt.Errorf("model %s: %w", m.Graph().Path(), err)
+		return nil, nil, fmt.Errorf("model %s: %w", m.Path(), err)
 	}
 	direction, gradientNorm := ball.Normalise(s.b, gradients[0], s.image)
 	finite := s.b.Op("And", nil, s.finite(l.loss), s.finite(gradientNorm))
@@ -134,7 +134,7 @@ func (s *stepBuilder) include(m *model.Model, tensor string) (onnx.Value, error)
 	s.models = append(s.models, m)
 	x, err := s.modelInput(m)
 	if err != nil {
-		return "", fmt.Errorf("images for model %s: %w", m.Graph().Path(), err)
+		return "", fmt.Errorf("images for model %s: %w", m.Path(), err)
 	}
 	values, err := m.Include(b, x, s.n, tensor)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/noether-ml/noether/dataset"
-	"github.com/noether-ml/noether/engine/ort"
+	"github.com/noether-ml/noether/engine"
 	"github.com/noether-ml/noether/onnx"
 )
 
@@ -15,7 +15,7 @@ import (
 // ids. A sample is one vector: the values of all its arrays, one array after the other (see
 // dataset.RawArrays).
 type arrayInput struct {
-	info     onnx.ValueInfo
+	info     engine.Port
 	shape    []int // of one sample
 	from, to int   // the values from to to - 1 of the vector of a sample
 }
@@ -32,8 +32,8 @@ func (m *Model) findArrays() error {
 	if !reflect.DeepEqual(o.Preprocess, Preprocess{}) {
 		return settingError(errors.New("preprocess is for images and audio, and the data are arrays that the model takes as they are"), "preprocess")
 	}
-	var open []onnx.ValueInfo // inputs without constant values
-	for _, in := range m.graph.Inputs() {
+	var open []engine.Port // inputs without constant values
+	for _, in := range m.inputs {
 		if _, fixed := o.Inputs[in.Name]; !fixed {
 			open = append(open, in)
 		}
@@ -45,7 +45,7 @@ func (m *Model) findArrays() error {
 	for _, array := range o.Arrays {
 		from := p.width
 		p.width += array.Len()
-		at := slices.IndexFunc(open, func(in onnx.ValueInfo) bool { return in.Name == array.Name })
+		at := slices.IndexFunc(open, func(in engine.Port) bool { return in.Name == array.Name })
 		if at < 0 && len(open) == 1 && len(o.Arrays) == 1 {
 			at = 0
 		}
@@ -66,7 +66,7 @@ func (m *Model) findArrays() error {
 		p.arrays = append(p.arrays, arrayInput{open[at], array.Shape, from, p.width})
 	}
 	if len(p.arrays) == 0 {
-		return fmt.Errorf("no input takes %s: the model has %s; name each array of an npz after its input", dataset.ArraysText(o.Arrays), list(m.graph.Inputs()))
+		return fmt.Errorf("no input takes %s: the model has %s; name each array of an npz after its input", dataset.ArraysText(o.Arrays), list(m.inputs))
 	}
 	if p.width > maxInputValues {
 		return fmt.Errorf("samples of %d values: the limit is %d", p.width, maxInputValues)
@@ -79,19 +79,19 @@ func (m *Model) findArrays() error {
 	}
 	m.input = p
 	var err error
-	m.constants, err = constantInputs(m.graph.Inputs(), m.input.names(), o.Inputs, sizes)
+	m.constants, err = constantInputs(m.inputs, m.input.names(), o.Inputs, sizes)
 	return settingError(err, "inputs")
 }
 
 // fitsArray returns an error if an input cannot take an array.
-func fitsArray(in onnx.ValueInfo, array dataset.Array) error {
+func fitsArray(in engine.Port, array dataset.Array) error {
 	name := "the array"
 	if array.Name != "" {
 		name = fmt.Sprintf("array %q", array.Name)
 	}
 	switch in.Type {
-	case onnx.Float, onnx.Double:
-	case onnx.Int64, onnx.Int32, onnx.Bool:
+	case engine.Float, engine.Double:
+	case engine.Int64, engine.Int32, engine.Bool:
 		if !array.Integer {
 			return fmt.Errorf("input %s takes whole numbers, and %s has floats: save integers", describeInput(in), name)
 		}
@@ -129,7 +129,7 @@ func (p input) names() []string {
 
 // typeAndShape returns the type and the shape of the named input for n samples. The result is false
 // if samples are not written to that input.
-func (p input) typeAndShape(name string, n int) (onnx.Type, []int, bool) {
+func (p input) typeAndShape(name string, n int) (engine.Type, []int, bool) {
 	if p.arrays == nil {
 		return p.info.Type, p.batchShape(n), name == p.info.Name
 	}
@@ -138,12 +138,12 @@ func (p input) typeAndShape(name string, n int) (onnx.Type, []int, bool) {
 			return a.info.Type, slices.Concat([]int{n}, a.shape), true
 		}
 	}
-	return onnx.Undefined, nil, false
+	return "", nil, false
 }
 
 // fillArrays writes the arrays of one sample at index i of the batch. dst has the value of each
 // input, nil where the session (a loaded graph of the model) does not read it.
-func (p input) fillArrays(sample []float32, dst []*ort.Value, i int) {
+func (p input) fillArrays(sample []float32, dst []*engine.Array, i int) {
 	for k, a := range p.arrays {
 		if dst[k] == nil {
 			continue
@@ -151,16 +151,16 @@ func (p input) fillArrays(sample []float32, dst []*ort.Value, i int) {
 		src := sample[a.from:a.to]
 		n := len(src)
 		switch a.info.Type {
-		case onnx.Float:
-			copy(ort.Data[float32](dst[k])[i*n:], src)
-		case onnx.Double:
-			convertValues(ort.Data[float64](dst[k])[i*n:], src)
-		case onnx.Int64:
-			convertValues(ort.Data[int64](dst[k])[i*n:], src)
-		case onnx.Int32:
-			convertValues(ort.Data[int32](dst[k])[i*n:], src)
-		case onnx.Bool:
-			values := ort.Data[bool](dst[k])[i*n:]
+		case engine.Float:
+			copy(dst[k].Data.([]float32)[i*n:], src)
+		case engine.Double:
+			convertValues(dst[k].Data.([]float64)[i*n:], src)
+		case engine.Int64:
+			convertValues(dst[k].Data.([]int64)[i*n:], src)
+		case engine.Int32:
+			convertValues(dst[k].Data.([]int32)[i*n:], src)
+		case engine.Bool:
+			values := dst[k].Data.([]bool)[i*n:]
 			for j, v := range src {
 				values[j] = v != 0
 			}
@@ -181,14 +181,14 @@ func convertValues[T float64 | int64 | int32](dst []T, src []float32) {
 // error.
 func ArraysOf(graph *onnx.Model, values map[string][]float64, length int) ([]dataset.Array, error) {
 	var out []dataset.Array
-	for _, in := range graph.Inputs() {
+	for _, in := range portsOf(graph.Inputs()) {
 		if _, fixed := values[in.Name]; fixed {
 			continue
 		}
 		if len(in.Shape) == 0 {
 			return nil, fmt.Errorf("input %s has no axis for the batch", describeInput(in))
 		}
-		a := dataset.Array{Name: in.Name, Integer: in.Type != onnx.Float && in.Type != onnx.Double}
+		a := dataset.Array{Name: in.Name, Integer: in.Type != engine.Float && in.Type != engine.Double}
 		for _, d := range in.Shape[1:] {
 			if d.Size < 0 && length <= 0 {
 				return nil, fmt.Errorf("input %s has an axis of free size", describeInput(in))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/noether-ml/noether/engine"
 	"github.com/noether-ml/noether/internal/model/logmel"
 	"github.com/noether-ml/noether/internal/model/preprocessing"
 	"github.com/noether-ml/noether/onnx"
@@ -24,9 +25,9 @@ func (o Options) wantsAudio() bool {
 }
 
 // audioLayout returns the layout in which an input can take a waveform, or "" if it cannot.
-func audioLayout(in onnx.ValueInfo) tensor.Axes {
+func audioLayout(in engine.Port) tensor.Axes {
 	switch {
-	case in.Type != onnx.Float && in.Type != onnx.Double:
+	case in.Type != engine.Float && in.Type != engine.Double:
 	case len(in.Shape) == 2:
 		return layoutWave
 	case len(in.Shape) == 3 && (in.Shape[1].Size == 1 || in.Shape[1].Size < 0):
@@ -40,14 +41,14 @@ func audioLayout(in onnx.ValueInfo) tensor.Axes {
 const shortestWave = 256
 
 // tooShort reports whether an input has too few values for a waveform.
-func tooShort(in onnx.ValueInfo) bool {
+func tooShort(in engine.Port) bool {
 	n := in.Shape[len(in.Shape)-1].Size
 	return 0 < n && n < shortestWave
 }
 
 // newAudioInput returns the description of an input that takes waveforms. It determines their
 // length and rate. Options.Samples is the length of the data, in values.
-func newAudioInput(info onnx.ValueInfo, layout tensor.Axes, o Options) (input, error) {
+func newAudioInput(info engine.Port, layout tensor.Axes, o Options) (input, error) {
 	p := input{info: info, layout: layout, audio: true, channels: 1, height: 1, preprocess: o.Preprocess, frame: o.Preprocess.Frame}
 	n := info.Shape[len(info.Shape)-1].Size
 	var err error
@@ -88,7 +89,7 @@ func withFeatures(graph *onnx.Model, o Options, channel ...int) (*onnx.Model, er
 	if s.Rate, err = featureRate(s, o.Preprocess.Frame.Rate); err != nil {
 		return nil, err
 	}
-	info, err := featureInput(graph.Inputs(), o)
+	info, err := featureInput(portsOf(graph.Inputs()), o)
 	if err != nil {
 		return nil, err
 	}
@@ -114,8 +115,8 @@ func withFeatures(graph *onnx.Model, o Options, channel ...int) (*onnx.Model, er
 	if len(info.Shape) == 4 {
 		features = b.Unsqueeze(features, 1)
 	}
-	if info.Type != onnx.Float {
-		features = b.Cast(features, info.Type)
+	if info.Type != engine.Float {
+		features = b.Cast(features, typeOf(info.Type))
 	}
 	if err := checkFrames(info, framesFirst, s, n); err != nil {
 		return nil, err
@@ -147,22 +148,22 @@ func WithFeatures(graph *onnx.Model, p Preprocess, samples int) (*onnx.Model, er
 
 // featureInput returns the input that takes features: the one that the options name, or the only
 // one for which they state no fixed values.
-func featureInput(inputs []onnx.ValueInfo, o Options) (onnx.ValueInfo, error) {
-	var found []onnx.ValueInfo
+func featureInput(inputs []engine.Port, o Options) (engine.Port, error) {
+	var found []engine.Port
 	for _, in := range inputs {
 		if _, fixed := o.Inputs[in.Name]; o.Input == in.Name || o.Input == "" && !fixed {
 			found = append(found, in)
 		}
 	}
-	if len(found) != 1 || (len(found[0].Shape) != 3 && len(found[0].Shape) != 4) || (found[0].Type != onnx.Float && found[0].Type != onnx.Double) {
-		return onnx.ValueInfo{}, settingError(fmt.Errorf("the model needs exactly one input for features (float of rank 3 or 4), and has %s", list(inputs)), "preprocess", "features")
+	if len(found) != 1 || (len(found[0].Shape) != 3 && len(found[0].Shape) != 4) || (found[0].Type != engine.Float && found[0].Type != engine.Double) {
+		return engine.Port{}, settingError(fmt.Errorf("the model needs exactly one input for features (float of rank 3 or 4), and has %s", list(inputs)), "preprocess", "features")
 	}
 	return found[0], nil
 }
 
 // orient reports whether the axis of frames comes before the axis of bands. It sets the number of
 // bands if the settings leave it out.
-func orient(info onnx.ValueInfo, s *logmel.Settings) (framesFirst bool, err error) {
+func orient(info engine.Port, s *logmel.Settings) (framesFirst bool, err error) {
 	sizes := info.Sizes()
 	if len(sizes) == 4 && sizes[1] != 1 && sizes[1] >= 0 {
 		return false, fmt.Errorf("input %s takes %d channels; a spectrogram has one", describeInput(info), sizes[1])
@@ -191,7 +192,7 @@ func orient(info onnx.ValueInfo, s *logmel.Settings) (framesFirst bool, err erro
 
 // checkFrames returns an error if the model fixes the number of frames of its spectrogram, and
 // waveforms of n values have another number. n is negative if the length is not known.
-func checkFrames(info onnx.ValueInfo, framesFirst bool, s logmel.Settings, n int) error {
+func checkFrames(info engine.Port, framesFirst bool, s logmel.Settings, n int) error {
 	frames := info.Sizes()[len(info.Shape)-1]
 	if framesFirst {
 		frames = info.Sizes()[len(info.Shape)-2]
@@ -207,13 +208,13 @@ func (m *Model) TakesAudio() bool { return m.input.audio }
 
 // findAudioInput returns the input that can take a waveform, and its layout. It returns false if no
 // input or more than one can.
-func findAudioInput(inputs []onnx.ValueInfo, o Options) (onnx.ValueInfo, tensor.Axes, bool) {
-	candidates := slices.DeleteFunc(slices.Clone(inputs), func(in onnx.ValueInfo) bool {
+func findAudioInput(inputs []engine.Port, o Options) (engine.Port, tensor.Axes, bool) {
+	candidates := slices.DeleteFunc(slices.Clone(inputs), func(in engine.Port) bool {
 		_, fixed := o.Inputs[in.Name]
 		return fixed || audioLayout(in) == "" || o.Input != "" && o.Input != in.Name
 	})
 	if len(candidates) != 1 {
-		return onnx.ValueInfo{}, "", false
+		return engine.Port{}, "", false
 	}
 	return candidates[0], audioLayout(candidates[0]), true
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/noether-ml/noether/engine/ort"
 	"github.com/noether-ml/noether/internal/model"
 	"github.com/noether-ml/noether/internal/model/logmel"
+	"github.com/noether-ml/noether/internal/model/modeltest"
 	"github.com/noether-ml/noether/internal/orttest"
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/onnx"
@@ -87,7 +88,7 @@ func TestAudioModels(t *testing.T) {
 		"standardised, any length": {[]int{-1, 1, -1}, model.Options{Samples: 3, Preprocess: model.Preprocess{Standardise: true}}, standardised},
 	} {
 		c.o.Layers = []string{"output"}
-		m, err := model.Open(rt, saveAudio(t, twice, c.shape...), c.o)
+		m, err := modeltest.Open(t, saveAudio(t, twice, c.shape...), c.o)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -122,7 +123,7 @@ func runIncludedAudio(t *testing.T, rt *ort.Runtime, m *model.Model, x tensor.Te
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := rt.NewSession(graph, m.EngineOptions())
+	s, err := rt.NewSession(graph, ort.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +144,6 @@ func runIncludedAudio(t *testing.T, rt *ort.Runtime, m *model.Model, x tensor.Te
 // It does so for all layouts of the input, and checks that layers keep their names.
 func TestFeaturesInFrontOfAModel(t *testing.T) {
 	t.Parallel()
-	rt := orttest.Load(t)
 	const n, mels = 800, 12 // values of a waveform, and mel bands of the spectrogram
 	settings := logmel.Settings{Rate: 8000, Mels: mels}
 	frames := settings.Frames(n) // of the spectrogram: its time steps
@@ -158,7 +158,7 @@ func TestFeaturesInFrontOfAModel(t *testing.T) {
 	for i := range x.Data {
 		x.Data[i] = float32(math.Sin(float64(i*i) / 3000)) // a tone that rises
 	}
-	reference, err := model.Open(rt, withFeatures, model.Options{Layers: []string{"output"}, Preprocess: model.Preprocess{Frame: dataset.Frame{Rate: 8000}}})
+	reference, err := modeltest.Open(t, withFeatures, model.Options{Layers: []string{"output"}, Preprocess: model.Preprocess{Frame: dataset.Frame{Rate: 8000}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +179,7 @@ func TestFeaturesInFrontOfAModel(t *testing.T) {
 		"any size":              {[]int{-1, -1, -1}, mels, false},
 	} {
 		for _, reload := range []bool{false, true} { // whether each session reads the weights again
-			m, err := model.Open(rt, saveAudio(t, twice, c.shape...), model.Options{Layers: []string{"output"}, Preprocess: pre(c.mels), ReloadWeights: reload})
+			m, err := modeltest.Open(t, saveAudio(t, twice, c.shape...), model.Options{Layers: []string{"output"}, Preprocess: pre(c.mels)}, ort.NetworkOptions{ReloadWeights: reload})
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 				continue
@@ -207,7 +207,6 @@ func TestFeaturesInFrontOfAModel(t *testing.T) {
 // samples at a rate of 8,000 have spectrograms of 11 frames.
 func TestAudioModelErrors(t *testing.T) {
 	t.Parallel()
-	rt := orttest.Load(t)
 	features := func(s logmel.Settings, length int) model.Options {
 		return model.Options{Preprocess: model.Preprocess{Frame: dataset.Frame{Rate: 8000, Length: length}, Features: &s}}
 	}
@@ -229,7 +228,7 @@ func TestAudioModelErrors(t *testing.T) {
 		"that of the features, 16000 samples per s": {[]int{-1, 12, 11}, features(logmel.Settings{Rate: 16000}, 800)},
 	} {
 		c.o.Layers = []string{"output"}
-		_, err := model.Open(rt, saveAudio(t, twice, c.shape...), c.o)
+		_, err := modeltest.Open(t, saveAudio(t, twice, c.shape...), c.o)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v: %v, want %q", c.shape, err, want)
 		}
@@ -240,12 +239,11 @@ func TestAudioModelErrors(t *testing.T) {
 // preprocessing says so.
 func TestShortVectorsAreNotAudio(t *testing.T) {
 	t.Parallel()
-	rt := orttest.Load(t)
 	path := saveAudio(t, twice, -1, 12)
-	if _, err := model.Open(rt, path, model.Options{Layers: []string{"output"}}); err == nil || !strings.Contains(err.Error(), "no input takes an image") {
+	if _, err := modeltest.Open(t, path, model.Options{Layers: []string{"output"}}); err == nil || !strings.Contains(err.Error(), "no input takes an image") {
 		t.Errorf("twelve numbers without a rate: %v, want an error that no input takes an image", err)
 	}
-	m, err := model.Open(rt, path, model.Options{Layers: []string{"output"}, Preprocess: model.Preprocess{Frame: dataset.Frame{Rate: 8000}}})
+	m, err := modeltest.Open(t, path, model.Options{Layers: []string{"output"}, Preprocess: model.Preprocess{Frame: dataset.Frame{Rate: 8000}}})
 	if err != nil || !m.TakesAudio() {
 		t.Errorf("twelve samples at a rate: %v, want a model of audio", err)
 	}

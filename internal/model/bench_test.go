@@ -12,6 +12,7 @@ import (
 	"github.com/noether-ml/noether/engine/ort"
 	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/internal/model"
+	"github.com/noether-ml/noether/internal/model/modeltest"
 	"github.com/noether-ml/noether/internal/orttest"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
@@ -51,7 +52,7 @@ func benchmarkLayers(b *testing.B, output bool, layers ...string) {
 		b.Skipf("%s is not set: no model to measure", envModel)
 	}
 	batch, size := setting(b, envBatch, 8), setting(b, envSize, 224)
-	m, err := model.Open(orttest.Load(b), path, model.Options{Layers: layers, Size: [2]int{size, size}, Threads: setting(b, envThreads, 0), Spin: true})
+	m, err := modeltest.Open(b, path, model.Options{Layers: layers, Size: [2]int{size, size}}, ort.NetworkOptions{Threads: setting(b, envThreads, 0), Spin: true})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -5,17 +5,16 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/noether-ml/noether/engine/ort"
+	"github.com/noether-ml/noether/engine"
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Buffers hold the inputs and outputs of a session (an open model that returns some of its layers,
-// which are named tensors, and its class scores) for one batch of images. They must not be used by
-// several goroutines at once.
+// Buffers hold the inputs and outputs of a session for one batch of images. They must not be used
+// by several goroutines at once.
 type Buffers struct {
 	session  *Session
 	batch    int             // largest number of images of a batch
-	size     int             // images per run of the engine (ONNX Runtime): the size of a part
+	size     int             // images per run of the engine: the size of a part
 	n        int             // images of the last batch
 	samples  []int           // of each input for images, its index in the session; -1: not needed
 	outputs  []tensor.Tensor // rows x shape, in the order of the session
@@ -31,8 +30,8 @@ type Buffers struct {
 // A part holds the inputs and outputs of one run of the engine. The outputs are rows of the
 // buffers. Parts that run in sequence share their inputs; parts that run in parallel do not.
 type part struct {
-	n               int          // number of images
-	inputs, outputs []*ort.Value // in the order of the session
+	n               int             // number of images
+	inputs, outputs []*engine.Array // in the order of the session
 }
 
 // NewBuffers returns buffers for batches of at most batch images, at least one. Closing the session
@@ -73,16 +72,16 @@ const smallBuffers = 64 << 20
 func (b *Buffers) checkMemory() error {
 	need := 0. // bytes
 	for _, o := range b.session.outputs {
-		if o.kept {
+		if o.Keep {
 			continue
 		}
 		bytes := 4 * float64(b.batch) // of float32
-		for _, d := range o.shape {
+		for _, d := range o.Shape {
 			bytes *= float64(d)
 		}
 		need += bytes
 	}
-	if free := b.session.model.rt.FreeMemory(); free > 0 && need > max(float64(free)/2, smallBuffers) {
+	if free := b.session.model.net.Limits().Memory; free > 0 && need > max(float64(free)/2, smallBuffers) {
 		return fmt.Errorf("the layers that are read take %.1f GiB for a batch of %d images, and %.1f GiB of memory are free: choose fewer or smaller layers, or give the program more memory",
 			need/(1<<30), b.batch, float64(free)/(1<<30))
 	}
@@ -100,8 +99,8 @@ func (b *Buffers) divide(n int) error {
 func (b *Buffers) bind() error {
 	runs := (b.batch + b.size - 1) / b.size
 	for _, o := range b.session.outputs {
-		t := tensor.Tensor{Shape: append([]int{runs * b.size}, o.shape...)}
-		if !o.kept {
+		t := tensor.Tensor{Shape: append([]int{runs * b.size}, o.Shape...)}
+		if !o.Keep {
 			t.Data = make([]float32, tensor.Size(t.Shape))
 		}
 		b.outputs = append(b.outputs, t)
@@ -116,7 +115,7 @@ func (b *Buffers) bind() error {
 		if k > 0 && b.session.workers == 1 {
 			p.inputs = b.parts[0].inputs
 		} else {
-			p.inputs, err = b.session.inputValues(names, b.size)
+			p.inputs, err = b.session.inputArrays(b.size)
 		}
 		if err == nil {
 			p.outputs, err = b.rows(k*b.size, (k+1)*b.size)
@@ -129,25 +128,20 @@ func (b *Buffers) bind() error {
 	return nil
 }
 
-// rows returns the rows t[from:to] of every output t, as Values of the engine that share the memory
-// of t. Outputs on the device get memory of their own.
-func (b *Buffers) rows(from, to int) ([]*ort.Value, error) {
-	var values []*ort.Value
+// rows returns the rows t[from:to] of every output t as bound arrays, which share the memory of t.
+// Outputs that the engine keeps have none.
+func (b *Buffers) rows(from, to int) (arrays []*engine.Array, err error) {
 	for i, t := range b.outputs {
-		var v *ort.Value
-		var err error
-		if o := b.session.outputs[i]; o.kept {
-			v, err = b.session.session.NewDeviceValue(append([]int{to - from}, o.shape...)...)
-		} else {
-			t = t.Slice(from, to)
-			v, err = ort.Wrap(b.session.model.rt, t.Data, t.Shape...)
+		a := &engine.Array{Shape: append([]int{to - from}, t.Shape[1:]...)}
+		if !b.session.outputs[i].Keep {
+			a.Data = t.Slice(from, to).Data
 		}
-		if err != nil {
-			return values, err
+		if err := b.session.session.Bind(a); err != nil {
+			return arrays, err
 		}
-		values = append(values, v)
+		arrays = append(arrays, a)
 	}
-	return values, nil
+	return arrays, nil
 }
 
 // part returns the part for run k of a batch; the run has n images.
@@ -159,21 +153,9 @@ func (b *Buffers) part(k, n int) (part, error) {
 		return b.last, nil
 	}
 	b.freeLast()
-	inputs, err := b.session.inputValues(b.session.session.Inputs(), n)
-	b.last.inputs = inputs
-	if err != nil {
+	var err error
+	if b.last.inputs, err = b.session.inputArrays(n); err != nil {
 		return part{}, err
-	}
-	for _, at := range b.samples {
-		if at < 0 {
-			continue
-		}
-		first, err := b.parts[k].inputs[at].First(n) // n images, in the same memory
-		if err != nil {
-			return part{}, err
-		}
-		inputs[at].Close()
-		inputs[at] = first
 	}
 	if b.last.outputs, err = b.rows(k*b.size, k*b.size+n); err != nil {
 		return part{}, err
@@ -184,13 +166,13 @@ func (b *Buffers) part(k, n int) (part, error) {
 
 // fill normalises images and writes them to the inputs of a part. If the model takes a fixed number
 // of images and there are fewer, it repeats the last one.
-func (b *Buffers) fill(images []tensor.Tensor, inputs []*ort.Value) {
+func (b *Buffers) fill(images []tensor.Tensor, inputs []*engine.Array) {
 	if b.session.model.batch > 0 {
 		for len(images) < b.size {
 			images = append(slices.Clip(images), images[len(images)-1])
 		}
 	}
-	values := make([]*ort.Value, len(b.samples))
+	values := make([]*engine.Array, len(b.samples))
 	for k, at := range b.samples {
 		if at >= 0 {
 			values[k] = inputs[at]
@@ -260,4 +242,10 @@ func (b *Buffers) freeLast() {
 	closeAll(b.last.inputs)
 	closeAll(b.last.outputs)
 	b.last = part{}
+}
+
+func closeAll(arrays []*engine.Array) {
+	for _, a := range arrays {
+		a.Close()
+	}
 }

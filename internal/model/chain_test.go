@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/noether-ml/noether/internal/model"
-	"github.com/noether-ml/noether/internal/orttest"
+	"github.com/noether-ml/noether/internal/model/modeltest"
 	"github.com/noether-ml/noether/onnx"
 )
 
@@ -13,7 +13,6 @@ import (
 func TestLongChain(t *testing.T) {
 	t.Parallel()
 	const nodes = 30_000
-	rt := orttest.Load(t)
 	path := save(t, func(b *onnx.Builder) {
 		v := b.Input("x", onnx.Float, -1, 3, 8, 8)
 		for range nodes {
@@ -21,7 +20,7 @@ func TestLongChain(t *testing.T) {
 		}
 		b.Output("y", b.ReduceMean(v, false, 2, 3))
 	})
-	m, err := model.Open(rt, path, model.Options{Layers: []string{"all"}})
+	m, err := modeltest.Open(t, path, model.Options{Layers: []string{"all"}})
 	if err != nil {
 		t.Fatal(err)
 	}

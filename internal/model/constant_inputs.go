@@ -5,22 +5,20 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/noether-ml/noether/engine/ort"
-	"github.com/noether-ml/noether/onnx"
-	"github.com/noether-ml/noether/tensor"
+	"github.com/noether-ml/noether/engine"
 )
 
 // A constantInput is an additional input with the same values in every forward pass.
 type constantInput struct {
-	info   onnx.ValueInfo // with the known sizes of free axes, those whose size the model leaves open
-	values []float64      // repeated if they are fewer than the input has
+	info   engine.Port // with the known sizes of free axes, those whose size the model leaves open
+	values []float64   // repeated if they are fewer than the input has
 }
 
 // constantInputs returns all inputs that samples are not written to, with their values. samples
 // names the inputs that they are written to. sizes holds the known sizes of free axes other than
 // the batch, by the name of the axis. It is an error if an input has no values or a wrong number of
 // values, or if there are values for a name that no such input has.
-func constantInputs(inputs []onnx.ValueInfo, samples []string, values map[string][]float64, sizes map[string]int) ([]constantInput, error) {
+func constantInputs(inputs []engine.Port, samples []string, values map[string][]float64, sizes map[string]int) ([]constantInput, error) {
 	var fixed []constantInput
 	known := map[string]bool{}
 	for _, in := range inputs {
@@ -86,44 +84,40 @@ func (f constantInput) shape(n int) ([]int, error) {
 	return shape, nil
 }
 
-// value returns the tensor of the input for n samples, which the caller closes.
-func (f constantInput) value(rt *ort.Runtime, n int) (*ort.Value, error) {
+// value returns the array of the input for n samples.
+func (f constantInput) value(n int) (*engine.Array, error) {
 	shape, err := f.shape(n)
 	if err != nil {
 		return nil, err
 	}
-	v, err := rt.NewValue(f.info.Type, shape...)
-	if err != nil {
-		return nil, fmt.Errorf("input %s: %w", describeInput(f.info), err)
-	}
-	at := func(i int) float64 { return f.values[i%len(f.values)] }
-	size := tensor.Size(shape)
-	switch f.info.Type {
-	case onnx.Float:
-		fillValues(ort.Data[float32](v), size, at)
-	case onnx.Double:
-		fillValues(ort.Data[float64](v), size, at)
-	case onnx.Int64:
-		fillValues(ort.Data[int64](v), size, at)
-	case onnx.Int32:
-		fillValues(ort.Data[int32](v), size, at)
-	case onnx.Int8:
-		fillValues(ort.Data[int8](v), size, at)
-	case onnx.Uint8:
-		fillValues(ort.Data[uint8](v), size, at)
-	case onnx.Bool:
-		for i := range size {
-			ort.Data[bool](v)[i] = at(i) != 0
-		}
-	default:
-		v.Close()
+	a := engine.NewArray(f.info.Type, shape...)
+	if a == nil {
 		return nil, fmt.Errorf("input %s: values of this type are not supported", describeInput(f.info))
 	}
-	return v, nil
+	at := func(i int) float64 { return f.values[i%len(f.values)] }
+	switch data := a.Data.(type) {
+	case []float32:
+		fillValues(data, at)
+	case []float64:
+		fillValues(data, at)
+	case []int64:
+		fillValues(data, at)
+	case []int32:
+		fillValues(data, at)
+	case []int8:
+		fillValues(data, at)
+	case []uint8:
+		fillValues(data, at)
+	case []bool:
+		for i := range data {
+			data[i] = at(i) != 0
+		}
+	}
+	return a, nil
 }
 
-func fillValues[T float32 | float64 | int64 | int32 | int8 | uint8](dst []T, n int, at func(int) float64) {
-	for i := range n {
+func fillValues[T float32 | float64 | int64 | int32 | int8 | uint8](dst []T, at func(int) float64) {
+	for i := range dst {
 		dst[i] = T(at(i))
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/noether-ml/noether/engine"
 	"github.com/noether-ml/noether/internal/model/output"
 	"github.com/noether-ml/noether/measure/decoded"
 	"github.com/noether-ml/noether/onnx"
@@ -58,18 +59,6 @@ func withBatchAxis(graph *onnx.Model, o Options) (*onnx.Model, error) {
 	return out, nil
 }
 
-// readableOutputs returns the names of the outputs of numbers or booleans.
-func (m *Model) readableOutputs() []string {
-	var names []string
-	for _, p := range m.graph.Outputs() {
-		switch p.Type {
-		case onnx.Float, onnx.Double, onnx.Int64, onnx.Int32, onnx.Uint8, onnx.Int8, onnx.Bool:
-			names = append(names, p.Name)
-		}
-	}
-	return names
-}
-
 // findDecoder sets the decoder of the outputs, if one has values for positions in the image. The
 // model then takes one image at a time if this output has no batch axis. It counts as a model
 // without class scores if this output was set by the options or is that of the scores. shapes are
@@ -82,11 +71,17 @@ func (m *Model) findDecoder(shapes map[string][]int, axes map[string]tensor.Axes
 		}
 		return nil
 	}
-	about := output.About{Scored: m.scores.classes > 0, Height: m.input.height, Width: m.input.width, Channels: m.input.channels, Metadata: m.graph.Metadata}
-	for _, p := range m.graph.Outputs() {
+	if m.source == nil {
+		if set {
+			return settingError(errors.New("only the outputs of an ONNX graph are decoded"), "output")
+		}
+		return nil
+	}
+	about := output.About{Scored: m.scores.classes > 0, Height: m.input.height, Width: m.input.width, Channels: m.input.channels, Metadata: m.Graph().Metadata}
+	for _, p := range m.Graph().Outputs() {
 		about.Ports = append(about.Ports, output.Port{Name: p.Name, Type: p.Type, Sizes: p.Sizes(), Sample: shapes[p.Name], Axes: axes[p.Name]})
 	}
-	named, err := readLabels(m.path) // names of classes in a file beside the model
+	named, err := readLabels(m.name) // names of classes in a file beside the model
 	if err == nil {
 		about.Names = named
 	}
@@ -123,7 +118,7 @@ func (m *Model) DecodedLayer() tensor.Layer {
 
 // complete removes weak and overlapping boxes from the decoded outputs of the last run.
 func (s *Session) complete(buf *Buffers) {
-	i := slices.IndexFunc(s.outputs, func(o sessionOutput) bool { return o.name == decodedName })
+	i := slices.IndexFunc(s.outputs, func(o engine.Output) bool { return o.Name == decodedName })
 	if i < 0 {
 		return
 	}

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/noether-ml/noether/internal/model"
+	"github.com/noether-ml/noether/internal/model/modeltest"
 	"github.com/noether-ml/noether/internal/model/output"
-	"github.com/noether-ml/noether/internal/orttest"
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/measure/decoded"
 	"github.com/noether-ml/noether/onnx"
@@ -97,7 +97,7 @@ func writeConstants(t *testing.T, batch int, metadata map[string]string, constan
 // decode opens a model, runs it, and returns the format and the decoded outputs.
 func decode(t *testing.T, path string, s output.Setting) (*decoded.Format, tensor.Tensor) {
 	t.Helper()
-	m, err := model.Open(orttest.Load(t), path, model.Options{Decode: s})
+	m, err := modeltest.Open(t, path, model.Options{Decode: s})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -383,7 +383,7 @@ func TestDecoderErrors(t *testing.T) {
 		"unknown points": {output.Setting{Keypoints: "offsets"}, []constant{zeros("y", 17, 8, 8)}, `keypoints: unknown layout "offsets": use heat-maps`},
 		"a vector":       {output.Setting{Values: "depth"}, []constant{zeros("y", 7)}, "values: depth needs the outputs one map of floats"},
 	} {
-		_, err := model.Open(orttest.Load(t), writeConstants(t, -1, nil, c.constants...), model.Options{Decode: c.setting})
+		_, err := modeltest.Open(t, writeConstants(t, -1, nil, c.constants...), model.Options{Decode: c.setting})
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v\nwant %s", name, err, c.want)
 		}
@@ -392,7 +392,7 @@ func TestDecoderErrors(t *testing.T) {
 	for name, c := range map[string][]constant{
 		"vectors": {zeros("y", 10)}, "tokens": {zeros("y", 17, 12)}, "features": {zeros("y", 64, 4, 4)}, "many channels": {zeros("y", 512, 8, 8)}, "single": {zeros("y", 12, 1, 1)},
 	} {
-		m, err := model.Open(orttest.Load(t), writeConstants(t, -1, nil, c...), model.Options{})
+		m, err := modeltest.Open(t, writeConstants(t, -1, nil, c...), model.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package model
+package model_test
 
 import (
 	"fmt"
@@ -6,7 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/noether-ml/noether/engine/ort"
 	"github.com/noether-ml/noether/internal/gpu/gputest"
+	"github.com/noether-ml/noether/internal/model"
+	"github.com/noether-ml/noether/internal/model/modeltest"
 	"github.com/noether-ml/noether/internal/orttest"
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/onnx"
@@ -30,7 +33,7 @@ func TestBatchThatDoesNotFitTheDevice(t *testing.T) {
 	var messages []string
 	rt.Notify(func(text string) { messages = append(messages, text) })
 	defer rt.Notify(nil)
-	m, err := Open(rt, path, Options{Layers: []string{"twice"}, Device: "webgpu"})
+	m, err := modeltest.Open(t, path, model.Options{Layers: []string{"twice"}}, ort.NetworkOptions{Device: "webgpu"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,7 +50,11 @@ func ExampleOpen() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	m, err := model.Open(rt, path, model.Options{Layers: []string{"op:Relu"}}) // all ReLUs
+	net, err := rt.OpenNetwork(path, ort.NetworkOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	m, err := model.Open(context.Background(), net, model.Options{Layers: []string{"op:Relu"}}) // all ReLUs
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -4,10 +4,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 
-	"github.com/noether-ml/noether/engine/ort"
+	"github.com/noether-ml/noether/engine"
 	"github.com/noether-ml/noether/internal/model/preprocessing"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/pb"
@@ -29,13 +28,16 @@ func (m *Model) Include(b *onnx.Builder, images onnx.Value, n int, tensors ...st
 }
 
 func (m *Model) include(b *onnx.Builder, images onnx.Value, n int, tensors []string) ([]onnx.Value, error) {
+	if m.source == nil {
+		return nil, errors.New("is no ONNX graph, and cannot be included in one")
+	}
 	if m.TakesArrays() {
 		return nil, errors.New("takes arrays as they are; only models of images and audio can be included in a graph")
 	}
 	if m.batch > 0 && n != m.batch {
 		return nil, fmt.Errorf("takes %d images at a time, not %d", m.batch, n)
 	}
-	whole, err := m.fullGraph()
+	whole, err := m.source.FullGraph()
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +75,7 @@ func (m *Model) includeAfter(b *onnx.Builder, layer tensor.Layer, z onnx.Value, 
 // partAfter returns the part of the model that computes the scores from a layer, which is its
 // input.
 func (m *Model) partAfter(layer tensor.Layer) (*onnx.Model, error) {
-	whole, err := m.fullGraph()
+	whole, err := m.source.FullGraph()
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +113,7 @@ func (m *Model) includePart(b *onnx.Builder, part *onnx.Model, inputs map[string
 		if !slices.ContainsFunc(part.Inputs(), func(p onnx.ValueInfo) bool { return p.Name == f.info.Name }) {
 			continue
 		}
-		t, err := f.constant(m.rt, n)
+		t, err := f.constant(n)
 		if err != nil {
 			return nil, err
 		}
@@ -124,34 +126,6 @@ func (m *Model) includePart(b *onnx.Builder, part *onnx.Model, inputs map[string
 // ScoresTensor returns the name of the tensor with the class scores. Its element type is that of
 // the model's computation.
 func (m *Model) ScoresTensor() string { return m.scores.output }
-
-// Batch returns the number of images of a run, or 0 for any number.
-func (m *Model) Batch() int { return m.batch }
-
-// ImageShape returns the shape of one image, c x h x w, of one waveform, 1 x n, or of the vector
-// into which the arrays of a sample are joined, for a model that takes arrays as they are.
-func (m *Model) ImageShape() []int { return m.input.shape() }
-
-// EngineOptions returns the options for sessions of graphs that include the model: the device and
-// threads of the engine (ONNX Runtime).
-func (m *Model) EngineOptions() ort.Options {
-	return ort.Options{Threads: m.options.Threads, Device: m.options.Device}
-}
-
-// Workers returns the number of the engine's threads, which is also the largest number of parallel
-// runs. It is 1 on devices other than the CPU.
-func (m *Model) Workers() int {
-	switch {
-	case !ort.OnCPU(m.options.Device):
-		return 1
-	case m.options.Threads > 0:
-		return m.options.Threads
-	}
-	return runtime.NumCPU()
-}
-
-// Runtime returns the engine that runs the model.
-func (m *Model) Runtime() *ort.Runtime { return m.rt }
 
 // normalise adds the nodes that compute the model's input from images. They compute what fillOne
 // computes in Go, but leave out the rounding to bytes, which has no gradient.
@@ -175,8 +149,8 @@ func (p input) normalise(b *onnx.Builder, x onnx.Value) onnx.Value {
 	if p.layout == "NHWC" {
 		x = b.Transpose(x, 0, 2, 3, 1)
 	}
-	if p.info.Type != onnx.Float {
-		x = b.Cast(x, p.info.Type)
+	if p.info.Type != engine.Float {
+		x = b.Cast(x, typeOf(p.info.Type))
 	}
 	return x
 }
@@ -199,8 +173,8 @@ func (p input) normaliseAudio(b *onnx.Builder, x onnx.Value) onnx.Value {
 	if p.layout == layoutWave { // b x n
 		x = b.Squeeze(x, 1)
 	}
-	if p.info.Type != onnx.Float {
-		x = b.Cast(x, p.info.Type)
+	if p.info.Type != engine.Float {
+		x = b.Cast(x, typeOf(p.info.Type))
 	}
 	return x
 }
@@ -211,17 +185,16 @@ func perChannel(v []float32) tensor.Tensor {
 }
 
 // constant returns the values of the input for n images as an initializer.
-func (f constantInput) constant(rt *ort.Runtime, n int) (*pb.TensorProto, error) {
-	v, err := f.value(rt, n)
+func (f constantInput) constant(n int) (*pb.TensorProto, error) {
+	v, err := f.value(n)
 	if err != nil {
 		return nil, err
 	}
-	defer v.Close()
-	typ := int32(v.Type())
+	typ := int32(typeOf(f.info.Type))
 	t := &pb.TensorProto{DataType: &typ}
-	for _, d := range v.Shape() {
+	for _, d := range v.Shape {
 		t.Dims = append(t.Dims, int64(d))
 	}
-	t.RawData, err = binary.Append(nil, binary.LittleEndian, v.Elements())
+	t.RawData, err = binary.Append(nil, binary.LittleEndian, v.Data)
 	return t, err
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/noether-ml/noether/engine/ort"
 	"github.com/noether-ml/noether/internal/model"
+	"github.com/noether-ml/noether/internal/model/modeltest"
 	"github.com/noether-ml/noether/internal/orttest"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
@@ -32,7 +33,7 @@ func TestIncludeEqualsSession(t *testing.T) {
 		if f.channels == 3 && rapid.Bool().Draw(r, "bgr") {
 			pre.Order, pre.Std = "bgr", []float32{0.5, 1, 2}
 		}
-		m, err := model.Open(rt, save(t, network(f)), model.Options{Layers: []string{"doubled"}, Preprocess: pre, Layout: f.layout})
+		m, err := modeltest.Open(t, save(t, network(f)), model.Options{Layers: []string{"doubled"}, Preprocess: pre, Layout: f.layout})
 		if err != nil {
 			r.Fatal(err)
 		}
@@ -76,7 +77,7 @@ func runIncluded(t *testing.T, rt *ort.Runtime, m *model.Model, x tensor.Tensor,
 	if err != nil {
 		t.Fatal(err)
 	}
-	session, err := m.Runtime().NewSession(graph, m.EngineOptions())
+	session, err := rt.NewSession(graph, ort.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +106,7 @@ func TestIncludeOtherInputs(t *testing.T) {
 		y := b.Mul(b.Flatten(x, 1), scale)
 		b.Output("y", b.Where(b.Unsqueeze(flip, 1), b.Neg(y), y))
 	})
-	m, err := model.Open(rt, path, model.Options{Layers: []string{"y"}, Input: "x", Inputs: map[string][]float64{"scale": {3}, "flip": {0, 1}}})
+	m, err := modeltest.Open(t, path, model.Options{Layers: []string{"y"}, Input: "x", Inputs: map[string][]float64{"scale": {3}, "flip": {0, 1}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,9 +10,8 @@ import (
 	"sync"
 
 	"github.com/noether-ml/noether/dataset"
-	"github.com/noether-ml/noether/engine/ort"
+	"github.com/noether-ml/noether/engine"
 	"github.com/noether-ml/noether/internal/model/preprocessing"
-	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -21,9 +20,9 @@ import (
 // length as width; so has the vector of all arrays of a sample. The frame says to which size and
 // channels images, or to which rate and length waveforms, are converted.
 type input struct {
-	info                    onnx.ValueInfo // of arrays, the first
-	arrays                  []arrayInput   // nil for images and waveforms
-	layout                  tensor.Axes    // "NCHW", "NHWC"; audio: "NT", "NCT" (T: time)
+	info                    engine.Port  // of arrays, the first
+	arrays                  []arrayInput // nil for images and waveforms
+	layout                  tensor.Axes  // "NCHW", "NHWC"; audio: "NT", "NCT" (T: time)
 	audio                   bool
 	channels, height, width int
 	frame                   dataset.Frame
@@ -78,10 +77,10 @@ func (m *Model) findInputs() error {
 		// It names the input for spectrograms, which withFeatures has replaced by one for waveforms.
 		o.Input = ""
 	}
-	info, layout, isAudio := findAudioInput(m.graph.Inputs(), o)
+	info, layout, isAudio := findAudioInput(m.inputs, o)
 	construct := newAudioInput
 	if !isAudio || !o.wantsAudio() {
-		found, axes, err := findImageInput(m.graph.Inputs(), o)
+		found, axes, err := findImageInput(m.inputs, o)
 		switch {
 		case err == nil:
 			info, layout, construct = found, axes, newImageInput
@@ -97,19 +96,19 @@ func (m *Model) findInputs() error {
 	if values := m.input.values(); values > maxInputValues {
 		return fmt.Errorf("input %s takes %.3g values of one sample: the limit is %d", describeInput(info), values, maxInputValues)
 	}
-	m.constants, err = constantInputs(m.graph.Inputs(), []string{info.Name}, m.options.Inputs, nil)
+	m.constants, err = constantInputs(m.inputs, []string{info.Name}, m.options.Inputs, nil)
 	return settingError(err, "inputs")
 }
 
 // findImageInput returns the input that can take an image, and its layout.
-func findImageInput(inputs []onnx.ValueInfo, o Options) (onnx.ValueInfo, tensor.Axes, error) {
+func findImageInput(inputs []engine.Port, o Options) (engine.Port, tensor.Axes, error) {
 	if l := o.Layout; l != "" && l != "NCHW" && l != "NHWC" {
-		return onnx.ValueInfo{}, "", settingError(fmt.Errorf("unknown layout %q: use NCHW or NHWC", l), "layout")
+		return engine.Port{}, "", settingError(fmt.Errorf("unknown layout %q: use NCHW or NHWC", l), "layout")
 	}
 	if len(inputs) == 0 {
-		return onnx.ValueInfo{}, "", errors.New("the model has no input")
+		return engine.Port{}, "", errors.New("the model has no input")
 	}
-	var found []onnx.ValueInfo
+	var found []engine.Port
 	for _, in := range inputs {
 		_, fixed := o.Inputs[in.Name]
 		if o.Input == "" && !fixed && layoutOf(in, tensor.Axes(o.Layout)) != "" || in.Name == o.Input {
@@ -118,24 +117,24 @@ func findImageInput(inputs []onnx.ValueInfo, o Options) (onnx.ValueInfo, tensor.
 	}
 	switch {
 	case len(found) > 1:
-		return onnx.ValueInfo{}, "", fmt.Errorf("several inputs can take an image (%s): set input to one of them, and inputs to the values of the others", list(found))
+		return engine.Port{}, "", fmt.Errorf("several inputs can take an image (%s): set input to one of them, and inputs to the values of the others", list(found))
 	case len(found) == 0 && o.Input != "":
-		return onnx.ValueInfo{}, "", settingError(fmt.Errorf("unknown input %q: it has %s", o.Input, list(inputs)), "input")
+		return engine.Port{}, "", settingError(fmt.Errorf("unknown input %q: it has %s", o.Input, list(inputs)), "input")
 	case len(found) == 0:
-		return onnx.ValueInfo{}, "", fmt.Errorf("no input takes an image (float, double or uint8 of rank 4 with 1 or 3 channels) or a waveform (float of rank 2, or 3 with 1 channel): it has %s, which may take arrays as they are (layout: raw)", list(inputs))
+		return engine.Port{}, "", fmt.Errorf("no input takes an image (float, double or uint8 of rank 4 with 1 or 3 channels) or a waveform (float of rank 2, or 3 with 1 channel): it has %s, which may take arrays as they are (layout: raw)", list(inputs))
 	}
 	layout := layoutOf(found[0], tensor.Axes(o.Layout))
 	if layout == "" {
-		return onnx.ValueInfo{}, "", fmt.Errorf("input %s does not take an image: it must be float, double or uint8 of rank 4 with 1 or 3 channels%s", describeInput(found[0]), textIf(o.Layout != "", " in layout "+o.Layout))
+		return engine.Port{}, "", fmt.Errorf("input %s does not take an image: it must be float, double or uint8 of rank 4 with 1 or 3 channels%s", describeInput(found[0]), textIf(o.Layout != "", " in layout "+o.Layout))
 	}
 	return found[0], layout, nil
 }
 
 // layoutOf returns the layout in which an input can take an image, or "". requested is the
 // requested layout, or "" for both.
-func layoutOf(in onnx.ValueInfo, requested tensor.Axes) tensor.Axes {
+func layoutOf(in engine.Port, requested tensor.Axes) tensor.Axes {
 	switch in.Type {
-	case onnx.Float, onnx.Double, onnx.Uint8:
+	case engine.Float, engine.Double, engine.Uint8:
 	default:
 		return ""
 	}
@@ -164,7 +163,7 @@ const (
 )
 
 // channelAxis returns whether an axis can hold the channels of an image.
-func channelAxis(d onnx.Dim) answer {
+func channelAxis(d engine.Dim) answer {
 	switch symbol := strings.ToLower(d.Symbol); {
 	case d.Size == 1, d.Size == 3, d.Size < 0 && strings.Contains(symbol, "channel"):
 		return yes
@@ -176,7 +175,7 @@ func channelAxis(d onnx.Dim) answer {
 
 // newImageInput returns the description of an input that takes images. It determines the size of
 // the images and their frame.
-func newImageInput(info onnx.ValueInfo, layout tensor.Axes, o Options) (input, error) {
+func newImageInput(info engine.Port, layout tensor.Axes, o Options) (input, error) {
 	p := input{info: info, layout: layout, preprocess: o.Preprocess, frame: o.Preprocess.Frame}
 	dims := info.Sizes()
 	c, h, w := dims[1], dims[2], dims[3]
@@ -205,7 +204,7 @@ func newImageInput(info onnx.ValueInfo, layout tensor.Axes, o Options) (input, e
 	if p.height <= 0 || p.width <= 0 {
 		return p, fmt.Errorf("input %s does not fix the size of images: set preprocess: {crop: 224}, or another size", describeInput(info))
 	}
-	if info.Type == onnx.Uint8 && p.preprocess.Range == [2]float32{} {
+	if info.Type == engine.Uint8 && p.preprocess.Range == [2]float32{} {
 		p.preprocess.Range = [2]float32{0, 255}
 	}
 	return p, p.preprocess.Check(p.channels)
@@ -215,7 +214,7 @@ func newImageInput(info onnx.ValueInfo, layout tensor.Axes, o Options) (input, e
 // It returns 0 if both leave it open. model is the size that the model takes, negative for any.
 // preprocess is the size that the preprocessing makes; 0: it states none. what is "channels",
 // "height", "width" or "length".
-func reconcile(what string, model, preprocess int, info onnx.ValueInfo) (int, error) {
+func reconcile(what string, model, preprocess int, info engine.Port) (int, error) {
 	switch {
 	case model < 0:
 		return preprocess, nil
@@ -235,8 +234,8 @@ func reconcile(what string, model, preprocess int, info onnx.ValueInfo) (int, er
 }
 
 // fill writes samples to the values of the inputs that names returns, in the model's types and
-// layouts. It works in parallel, because ONNX Runtime waits for it.
-func (p input) fill(images []tensor.Tensor, dst []*ort.Value) {
+// layouts. It works in parallel, because the engine waits for it.
+func (p input) fill(images []tensor.Tensor, dst []*engine.Array) {
 	workers := min(runtime.GOMAXPROCS(0), len(images))
 	var wait sync.WaitGroup
 	for w := range workers {
@@ -254,21 +253,21 @@ func (p input) fill(images []tensor.Tensor, dst []*ort.Value) {
 }
 
 // fillOne writes one image at index i of the batch.
-func (p input) fillOne(t tensor.Tensor, dst *ort.Value, i int) {
+func (p input) fillOne(t tensor.Tensor, dst *engine.Array, i int) {
 	n := t.Len()
-	if p.info.Type == onnx.Float && p.layout != "NHWC" {
-		p.preprocess.Normalise(ort.Data[float32](dst)[i*n:(i+1)*n], t)
+	if p.info.Type == engine.Float && p.layout != "NHWC" {
+		p.preprocess.Normalise(dst.Data.([]float32)[i*n:(i+1)*n], t)
 		return
 	}
 	normal := make([]float32, n)
 	p.preprocess.Normalise(normal, t)
 	switch p.info.Type {
-	case onnx.Float:
-		convertLayout(ort.Data[float32](dst)[i*n:(i+1)*n], normal, p, func(v float32) float32 { return v })
-	case onnx.Double:
-		convertLayout(ort.Data[float64](dst)[i*n:(i+1)*n], normal, p, func(v float32) float64 { return float64(v) })
-	case onnx.Uint8:
-		convertLayout(ort.Data[uint8](dst)[i*n:(i+1)*n], normal, p, toByte)
+	case engine.Float:
+		convertLayout(dst.Data.([]float32)[i*n:(i+1)*n], normal, p, func(v float32) float32 { return v })
+	case engine.Double:
+		convertLayout(dst.Data.([]float64)[i*n:(i+1)*n], normal, p, func(v float32) float64 { return float64(v) })
+	case engine.Uint8:
+		convertLayout(dst.Data.([]uint8)[i*n:(i+1)*n], normal, p, toByte)
 	}
 }
 
@@ -309,7 +308,7 @@ func shapeText(shape []int) string {
 	return strings.ReplaceAll(strings.Trim(fmt.Sprint(shape), "[]"), " ", " x ")
 }
 
-func list(ports []onnx.ValueInfo) string {
+func list(ports []engine.Port) string {
 	texts := make([]string, len(ports))
 	for i, p := range ports {
 		texts[i] = p.String()
@@ -325,6 +324,6 @@ func textIf(condition bool, text string) string {
 }
 
 // describeInput formats the name, the type and the shape of an input or output.
-func describeInput(p onnx.ValueInfo) string {
+func describeInput(p engine.Port) string {
 	return fmt.Sprintf("%q (%s)", p.Name, strings.TrimPrefix(p.String(), p.Name+" "))
 }

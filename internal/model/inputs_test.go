@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/noether-ml/noether/internal/model"
+	"github.com/noether-ml/noether/internal/model/modeltest"
 	"github.com/noether-ml/noether/internal/orttest"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
@@ -83,7 +84,6 @@ func drawImage(t *rapid.T, channels int) tensor.Tensor {
 // of the images that a model takes.
 func TestForms(t *testing.T) {
 	t.Parallel()
-	rt := orttest.Load(t)
 	for _, typ := range []onnx.Type{onnx.Float, onnx.Double, onnx.Uint8, onnx.Float16, onnx.BFloat16} {
 		for _, layout := range []string{"NCHW", "NHWC"} {
 			for _, batch := range []int{-1, 1, 3} {
@@ -94,7 +94,7 @@ func TestForms(t *testing.T) {
 					if typ != onnx.Uint8 {
 						o.Preprocess = model.Preprocess{Mean: []float32{0.25}, Std: []float32{0.5}}
 					}
-					m, err := model.Open(rt, path, o)
+					m, err := modeltest.Open(t, path, o)
 					if err != nil {
 						t.Fatalf("%v: %v", f, err)
 					}

@@ -6,11 +6,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/noether-ml/noether/engine"
+	"github.com/noether-ml/noether/engine/enginetest"
 	"github.com/noether-ml/noether/engine/ort"
 	"github.com/noether-ml/noether/internal/model"
+	"github.com/noether-ml/noether/internal/model/modeltest"
 	"github.com/noether-ml/noether/internal/orttest"
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
 )
 
 // TestActivationsBeyondMemory checks that opening a model whose activations exceed the memory
@@ -44,14 +48,14 @@ func TestActivationsBeyondMemory(t *testing.T) { // not parallel, since the limi
 		"Expand to a constant size": testmodel.WriteExpanding(t, dir, "known", side, true),
 		"Expand to a computed size": testmodel.WriteExpanding(t, dir, "data", side, false),
 	} {
-		_, err := model.Open(rt, path, model.Options{})
+		_, err := modeltest.Open(t, path, model.Options{})
 		var memory *ort.MemoryError
 		if !errors.As(err, &memory) || memory.Op != strings.Fields(op)[0] || memory.Need != 768<<20 || memory.Free <= 0 || memory.Free > 256<<20 ||
 			strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), fmt.Sprintf("(%s) needs 768 MiB more memory, and ", memory.Op)) {
 			t.Errorf("%s: %v, want an error that the operator needs 768 MiB more", op, err)
 		}
 	}
-	if _, err := model.Open(rt, small, model.Options{}); err != nil {
+	if _, err := modeltest.Open(t, small, model.Options{}); err != nil {
 		t.Errorf("a small model: %v", err)
 	}
 }
@@ -59,14 +63,17 @@ func TestActivationsBeyondMemory(t *testing.T) { // not parallel, since the limi
 // TestLayersBeyondMemory checks that NewBuffers, which makes the buffers of the layers for a number
 // of images, fails if they would exceed half of the free memory (and 64 MiB). Here 1 GiB is free;
 // 100 images take 0.3 GiB, 200 take 0.6 GiB.
-func TestLayersBeyondMemory(t *testing.T) { // not parallel, since the limit holds for all sessions
-	rt := orttest.Load(t)
-	_, s := openLayer(t, rt, save(t, func(b *onnx.Builder) {
-		x := b.Input("x", onnx.Float, -1, 3, 16, 16)
-		b.Output("y", b.Relu(b.Op("Tile", nil, x, b.Ints(1, 1, 32, 32)))) // 3 MiB for an image
-	}), "output")
-	rt.LimitMemory(func() int64 { return 1 << 30 })
-	defer rt.LimitMemory(nil)
+func TestLayersBeyondMemory(t *testing.T) {
+	t.Parallel()
+	net := &enginetest.Network{Input: []int{3, 16, 16}, Layer: []tensor.Layer{{Name: "y", Shape: []int{3, 512, 512}, Axes: "NCHW"}}, Bounds: engine.Limits{Memory: 1 << 30}}
+	m, err := model.Open(t.Context(), net, model.Options{Layers: []string{"y"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := m.NewSession(m.Layers(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if _, err := s.NewBuffers(100); err != nil {
 		t.Error(err)
 	}

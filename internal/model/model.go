@@ -10,19 +10,17 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/noether-ml/noether/dataset"
-	"github.com/noether-ml/noether/engine/ort"
+	"github.com/noether-ml/noether/engine"
 	"github.com/noether-ml/noether/internal/model/output"
 	"github.com/noether-ml/noether/internal/model/preprocessing"
 	"github.com/noether-ml/noether/onnx"
-	"github.com/noether-ml/noether/onnx/infer"
-	"github.com/noether-ml/noether/onnx/rewrite"
 	"github.com/noether-ml/noether/tensor"
 )
 
 // Preprocess are the steps between a sample and the model's input.
 type Preprocess = preprocessing.Settings
 
-// Options override what Open determines from the graph. The zero Options choose no layers.
+// Options override what Open determines from the network. The zero Options choose no layers.
 type Options struct {
 	Layers []string               // patterns of onnx.Model.Select, such as a name or "op:Relu"
 	Axes   map[string]tensor.Axes // by name, axes of tensors that Open misreads, such as "NCHW"
@@ -41,20 +39,17 @@ type Options struct {
 	// If it is above 0, the model takes audio.
 	Samples int
 	Arrays  []dataset.Array // the arrays of a sample, if the model takes ready-made arrays
-	Threads int             // threads of the engine, ONNX Runtime; 0: one for each core
-	Device  string          // device of the engine; "": cpu
-	Spin    bool            // the engine's threads wait busily, for runs in close succession
-	// ReloadWeights frees the weights after opening and reads them again for each session. That
-	// saves memory if many models are open.
-	ReloadWeights bool
 }
 
 // A Model is an opened network. It does not change and may be used by several goroutines.
 type Model struct {
-	rt            *ort.Runtime
-	path          string
-	graph         *onnx.Model // with nodes in front for the audio features of Preprocess, if any
+	net           engine.Network    // with the decoded output, if any
+	source        GraphNetwork      // the network without it; nil if it is no graph
+	name          string            // a path or an address
+	properties    map[string]string // of the network
 	options       Options
+	inputs        []engine.Port   // of the network
+	outputs       []engine.Port   // likewise
 	input         input           // that takes the sample
 	constants     []constantInput // other inputs, with the same values in every run
 	batch         int             // images of a run; 0: any number
@@ -62,117 +57,147 @@ type Model struct {
 	scores        scores          // the output that scores classes
 	decoder       *output.Decoder // nil if no output is decoded
 	normalisation *Normalisation  // by the first nodes; nil if they do not normalise
-	largestLayer  int64           // elements of one sample in the largest layer of the graph
+	largestLayer  int64           // elements of one sample in the largest layer of the network
 	totalElements int64           // elements of one sample in all layers
+	depth         int             // of the deepest layer
 	sha256        string
 }
 
-// Open reads a model and determines the properties that the package comment lists. It runs the
-// model on dummy inputs to determine the shapes of its layers. Patterns with a wildcard, "all" and
-// "op:TYPE" skip layers whose first axis is not the batch, such as the windows of a Swin
-// transformer. Naming such a layer is an error. Errors are one line that contains the file's name.
-func Open(rt *ort.Runtime, path string, o Options) (*Model, error) {
-	return OpenContext(context.Background(), rt, path, o)
-}
-
-// OpenContext is Open with a context that can cancel the runs on dummy inputs.
-func OpenContext(ctx context.Context, rt *ort.Runtime, path string, o Options) (*Model, error) {
-	file, err := read(path)
-	if err != nil {
-		return nil, fmt.Errorf("model %s: %w", path, err)
-	}
-	return OpenGraph(ctx, rt, file, o)
-}
-
-// OpenGraph is OpenContext for a model that rewrite.ReadFloat32 has read from a file.
-func OpenGraph(ctx context.Context, rt *ort.Runtime, file *onnx.Model, o Options) (*Model, error) {
-	m, err := open(ctx, rt, file, o)
-	if err != nil {
-		return nil, fmt.Errorf("model %s: %w", file.Path(), err)
+// Open determines the properties of a network that the package comment lists. Patterns with
+// a wildcard, "all" and "op:TYPE" skip layers whose first axis is not the batch, such as the
+// windows of a Swin transformer. Naming such a layer is an error. Errors are one line that contains
+// the network's name.
+func Open(ctx context.Context, net engine.Network, o Options) (*Model, error) {
+	m := &Model{net: net, options: o}
+	m.describe()
+	if err := m.open(ctx); err != nil {
+		return nil, m.wrap(err)
 	}
 	return m, nil
 }
 
-func open(ctx context.Context, rt *ort.Runtime, file *onnx.Model, o Options) (m *Model, err error) {
-	if err := rt.CheckDevice(o.Device); err != nil {
-		return nil, err
-	}
-	m = &Model{rt: rt, path: file.Path(), options: o}
-	var sum string
+func (m *Model) open(ctx context.Context) error {
 	var hashing errgroup.Group // on another core than the runs on dummy inputs
 	hashing.Go(func() (err error) {
-		sum, err = file.SHA256()
+		m.sha256, err = m.net.Hash()
 		return err
 	})
 	defer hashing.Wait() // also after an error, so that the file is closed
-	if m.graph, err = withPreprocessing(file, o); err != nil {
-		return nil, settingError(err, "preprocess")
+	if err := m.addPreprocessing(); err != nil {
+		return settingError(err, "preprocess")
 	}
 	if err := m.findInputs(); err != nil {
-		return nil, err
+		return err
 	}
-	if !m.TakesAudio() && !m.TakesArrays() {
-		m.normalisation = findNormalisation(m.graph, m.input.info.Name, m.input.channels)
-	}
-	axes, err := infer.Axes(m.graph, m.axes())
-	if err != nil {
-		return nil, settingError(err, "axes")
+	if m.source != nil && !m.TakesAudio() && !m.TakesArrays() {
+		m.normalisation = findNormalisation(m.Graph(), m.input.info.Name, m.input.channels)
 	}
 	if err := m.findScores(); err != nil {
-		return nil, err
+		return err
 	}
-	if err := m.inferShapes(ctx, axes); err != nil {
-		return nil, err
+	if err := m.findLayers(ctx); err != nil {
+		return err
 	}
 	if err := hashing.Wait(); err != nil {
-		return nil, err
+		return err
 	}
-	m.sha256 = sum
-	if o.ReloadWeights {
-		m.graph = rewrite.WithoutWeights(m.graph)
-	}
-	return m, nil
+	return m.addDecoder()
 }
 
-// fullGraph returns the graph with its weights. It reads them again if they were freed.
-func (m *Model) fullGraph() (*onnx.Model, error) {
-	if !m.options.ReloadWeights {
-		return m.graph, nil
+// findLayers determines the layers that can be measured, the arrangement of their tokens in the
+// image, the number of classes, the decoder and the number of images in a run, if that is fixed.
+func (m *Model) findLayers(ctx context.Context) error {
+	found, err := m.net.Layers(ctx, engine.Setup{Samples: m.input.names(), Axes: m.axes(), Batch: m.batch, Feed: m.inputArray})
+	if axes := (*engine.AxesError)(nil); errors.As(err, &axes) {
+		return settingError(axes.Err, "axes")
 	}
-	file, err := read(m.path)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	sum, err := file.SHA256()
-	if err != nil {
-		return nil, err
+	m.batch = found.Batch
+	if err := m.scores.setClasses(found.Outputs[m.scores.output], m.options.Scores != ""); err != nil {
+		return err
 	}
-	if sum != m.sha256 {
-		return nil, errors.New("the file has changed since it was opened")
+	if err := m.findDecoder(found.Outputs, found.Axes); err != nil {
+		return err
 	}
-	return withPreprocessing(file, m.options)
+	for _, l := range found.All {
+		m.depth = max(m.depth, l.Depth)
+		if l.Shape != nil {
+			m.largestLayer = max(m.largestLayer, int64(tensor.Size(l.Shape)))
+			m.totalElements += int64(tensor.Size(l.Shape))
+		}
+	}
+	if m.layers, err = m.selectLayers(found.All); err != nil {
+		return err
+	}
+	return m.setTokens(m.layers, found.All)
 }
 
-// withPreprocessing returns the graph with nodes in front that compute the features of the
-// preprocessing. If it has none, the input of the returned graph has a batch axis, which that of a
-// detector may lack. The graph of a model that takes arrays is returned unchanged.
-func withPreprocessing(file *onnx.Model, o Options) (*onnx.Model, error) {
-	switch {
-	case o.Arrays != nil:
-		return file, nil
-	case o.Preprocess.Features == nil:
-		return withBatchAxis(file, o)
+// selectLayers returns the layers that the patterns of the options choose.
+func (m *Model) selectLayers(all []tensor.Layer) ([]tensor.Layer, error) {
+	chosen, usable := map[string]bool{}, map[string]bool{}
+	for _, l := range all {
+		usable[l.Name] = l.Shape != nil
 	}
-	return withFeatures(file, o)
+	for i, pattern := range m.options.Layers {
+		matched, err := m.match(all, pattern)
+		if err != nil {
+			return nil, settingError(err, layerPath(i)...)
+		}
+		some := false
+		for _, l := range matched {
+			if !usable[l.Name] && l.Name == pattern {
+				return nil, settingError(fmt.Errorf("layer %q cannot be measured: its first axis is not the batch, or it does not depend on the image", l.Name), layerPath(i)...)
+			}
+			chosen[l.Name] = usable[l.Name]
+			some = some || usable[l.Name]
+		}
+		if !some {
+			return nil, settingError(fmt.Errorf("layers %q: none of the %d that match has the batch as its first axis and depends on the image", pattern, len(matched)), layerPath(i)...)
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(l tensor.Layer) bool { return !chosen[l.Name] }), nil
 }
 
-// read calls rewrite.ReadFloat32 and removes the path, which Open adds, from its errors.
-func read(path string) (*onnx.Model, error) {
-	graph, err := rewrite.ReadFloat32(path)
-	if inner := errors.Unwrap(err); inner != nil {
-		err = inner
+// match returns the layers that a pattern chooses.
+func (m *Model) match(all []tensor.Layer, pattern string) ([]tensor.Layer, error) {
+	if m.source != nil {
+		return m.Graph().Select(pattern)
 	}
-	return graph, err
+	var outputs []string
+	for _, p := range m.outputs {
+		outputs = append(outputs, p.Name)
+	}
+	return onnx.SelectLayers(all, outputs, pattern)
+}
+
+// Select returns the layers of the model that match any of the patterns.
+func (m *Model) Select(patterns ...string) ([]tensor.Layer, error) {
+	names := map[string]bool{}
+	for _, pattern := range patterns {
+		matched, err := m.match(m.layers, pattern)
+		if err != nil {
+			return nil, err
+		}
+		for _, l := range matched {
+			names[l.Name] = true
+		}
+	}
+	return slices.DeleteFunc(m.Layers(), func(l tensor.Layer) bool { return !names[l.Name] }), nil
+}
+
+// inputArray returns the array of an input for n samples (images or arrays): zeros if samples are
+// written to it, else its constant values.
+func (m *Model) inputArray(name string, n int) (*engine.Array, error) {
+	if typ, shape, ok := m.input.typeAndShape(name, n); ok {
+		return engine.NewArray(typ, shape...), nil
+	}
+	i := slices.IndexFunc(m.constants, func(f constantInput) bool { return f.info.Name == name })
+	if i < 0 {
+		return nil, fmt.Errorf("the network has an unexpected input %q", name)
+	}
+	return m.constants[i].value(n)
 }
 
 // axes returns the axes that the options set and those of the input.
@@ -184,6 +209,8 @@ func (m *Model) axes() map[string]tensor.Axes {
 	maps.Copy(axes, m.options.Axes)
 	return axes
 }
+
+func (m *Model) wrap(err error) error { return fmt.Errorf("model %s: %w", m.name, err) }
 
 // Layers returns the chosen layers in the order of computation, with the shape of one sample.
 func (m *Model) Layers() []tensor.Layer { return slices.Clone(m.layers) }
@@ -198,25 +225,55 @@ func (m *Model) Scores() string { return m.scores.kind }
 // does.
 func (m *Model) Output() string { return m.scores.output }
 
+// Outputs describes the outputs of the network.
+func (m *Model) Outputs() []engine.Port { return slices.Clone(m.outputs) }
+
 // Frame returns the frame for a dataset: the size and channels of images, or the rate and length of
 // waveforms, that the model takes.
 func (m *Model) Frame() dataset.Frame { return m.input.frame }
 
 // Input describes the input that takes images or waveforms, for instance "x float[batch 3 32 32]".
-func (m *Model) Input() onnx.ValueInfo { return m.input.info }
+func (m *Model) Input() engine.Port { return m.input.info }
 
-// Path returns the model's file.
-func (m *Model) Path() string { return m.path }
+// TakesBytes reports whether the values of images are bytes.
+func (m *Model) TakesBytes() bool { return m.input.info.Type == engine.Uint8 }
 
-// Graph returns the model's graph, without its weights if Options.ReloadWeights is set. If the
-// preprocessing computes features, they are part of the graph.
-func (m *Model) Graph() *onnx.Model { return m.graph }
+// Path returns the model's file or, if it has none, its address.
+func (m *Model) Path() string { return m.name }
 
 // SHA256 returns the hash of the model's files, in hexadecimal.
 func (m *Model) SHA256() string { return m.sha256 }
 
-// Opset returns the version of the operator set of the model.
-func (m *Model) Opset() int { return m.graph.Opset() }
+// Batch returns the number of images of a run, or 0 for any number.
+func (m *Model) Batch() int { return m.batch }
+
+// ImageShape returns the shape of one image, c x h x w, of one waveform, 1 x n, or of the vector
+// into which the arrays of a sample are joined, for a model that takes arrays as they are.
+func (m *Model) ImageShape() []int { return m.input.shape() }
+
+// Workers returns the largest number of runs in parallel that are of use.
+func (m *Model) Workers() int { return m.net.Limits().Workers }
+
+// NoGradient returns why gradients with respect to the input cannot be computed, or "".
+func (m *Model) NoGradient() string {
+	switch {
+	case m.source == nil:
+		return "is no ONNX graph, of which gradients are computed"
+	case m.TakesBytes():
+		return "has a uint8 input, which has no gradient: export it with a float input"
+	}
+	return ""
+}
+
+// Note passes a remark to the user, if the engine can.
+func (m *Model) Note(format string, values ...any) {
+	if n, ok := m.net.(engine.Noter); ok {
+		n.Note(format, values...)
+	}
+}
+
+// Depth returns the depth of the deepest layer of the network.
+func (m *Model) Depth() int { return m.depth }
 
 // InputBytes returns the size in bytes of one image as a tensor of float32.
 func (m *Model) InputBytes() int64 { return 4 * int64(tensor.Size(m.input.shape())) }

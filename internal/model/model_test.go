@@ -9,8 +9,11 @@ import (
 	"testing"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/engine/enginetest"
 	"github.com/noether-ml/noether/engine/ort"
 	"github.com/noether-ml/noether/internal/model"
+	"github.com/noether-ml/noether/internal/model/modeltest"
+	"github.com/noether-ml/noether/internal/model/output"
 	"github.com/noether-ml/noether/internal/orttest"
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/onnx"
@@ -27,7 +30,7 @@ func save(t testing.TB, build func(b *onnx.Builder)) string {
 // the model's output) and a session that ends with the test.
 func openLayer(t testing.TB, rt *ort.Runtime, path, layer string) (*model.Model, *model.Session) {
 	t.Helper()
-	m, err := model.Open(rt, path, model.Options{Layers: []string{layer}})
+	m, err := modeltest.Open(t, path, model.Options{Layers: []string{layer}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +77,6 @@ func TestDeclaredBatch(t *testing.T) {
 // of which there are several for each image, and a sum over the batch.
 func TestWindows(t *testing.T) {
 	t.Parallel()
-	rt := orttest.Load(t)
 	path := save(t, func(b *onnx.Builder) {
 		x := b.Relu(b.Input("x", onnx.Float, -1, 3, 4, 4))
 		windows := b.Reshape(x, -1, 4, 3) // four of each image
@@ -82,7 +84,7 @@ func TestWindows(t *testing.T) {
 		b.Output("merged", b.Reshape(windows, -1, 48))
 		b.Output("total", b.ReduceSum(x, false))
 	})
-	m, err := model.Open(rt, path, model.Options{Layers: []string{"all"}})
+	m, err := modeltest.Open(t, path, model.Options{Layers: []string{"all"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,11 +92,11 @@ func TestWindows(t *testing.T) {
 		t.Errorf("layers %q", names)
 	}
 	for _, name := range []string{"windows", "total"} {
-		if _, err := model.Open(rt, path, model.Options{Layers: []string{name}}); err == nil || !strings.Contains(err.Error(), "not the batch") {
+		if _, err := modeltest.Open(t, path, model.Options{Layers: []string{name}}); err == nil || !strings.Contains(err.Error(), "not the batch") {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
-	if _, err := model.Open(rt, path, model.Options{Layers: []string{"wind*"}}); err == nil {
+	if _, err := modeltest.Open(t, path, model.Options{Layers: []string{"wind*"}}); err == nil {
 		t.Error("Open with a pattern that matches no usable layer: no error")
 	}
 }
@@ -102,7 +104,6 @@ func TestWindows(t *testing.T) {
 // TestFurtherInputs sets the values of inputs other than the image.
 func TestFurtherInputs(t *testing.T) {
 	t.Parallel()
-	rt := orttest.Load(t)
 	path := save(t, func(b *onnx.Builder) {
 		x := b.Input("x", onnx.Float, -1, 1, 1, 2)
 		mask := b.Cast(b.Input("mask", onnx.Int64, -1, 2), onnx.Float)
@@ -110,7 +111,7 @@ func TestFurtherInputs(t *testing.T) {
 		b.Output("mask-only", b.Relu(mask))
 		b.Output("y", b.Mul(b.Mul(b.Reshape(x, -1, 2), mask), gain))
 	})
-	m, err := model.Open(rt, path, model.Options{Layers: []string{"all"}, Output: "y", Inputs: map[string][]float64{"mask": {1, -1}, "gain": {10}}})
+	m, err := modeltest.Open(t, path, model.Options{Layers: []string{"all"}, Output: "y", Inputs: map[string][]float64{"mask": {1, -1}, "gain": {10}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +141,7 @@ func TestFurtherInputs(t *testing.T) {
 		"has no values":                              {"mask": {}, "gain": {1}},
 		`unknown input "mist"`:                       {"mask": {1}, "gain": {1}, "mist": {1}},
 	} {
-		if _, err := model.Open(rt, path, model.Options{Inputs: inputs}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := modeltest.Open(t, path, model.Options{Inputs: inputs}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("inputs %v: error %v, want %q", inputs, err, want)
 		}
 	}
@@ -148,7 +149,6 @@ func TestFurtherInputs(t *testing.T) {
 
 func TestOpenErrors(t *testing.T) {
 	t.Parallel()
-	rt := orttest.Load(t)
 	// A network of images of 3 x 4 x 4 with the outputs doubled and scores (see inputs_test.go).
 	image := save(t, network(form{onnx.Float, "NCHW", -1, 3}))
 	tokens := save(t, func(b *onnx.Builder) { b.Output("y", b.Cast(b.Input("tokens", onnx.Int64, -1, 128), onnx.Float)) })
@@ -189,10 +189,9 @@ func TestOpenErrors(t *testing.T) {
 		"height":          {image, model.Options{Preprocess: model.Preprocess{Frame: dataset.Frame{Height: 5}}}, `preprocess makes images of height 5, and input "x" (float[batch 3 4 4]) takes 4`},
 		"no such scores":  {image, model.Options{Scores: "odds"}, `scores "odds"`},
 		"map as scores":   {image, model.Options{Scores: "logits", Output: "doubled"}, `output "doubled" is set to logits of classes`},
-		"no such device":  {image, model.Options{Device: "abacus"}, `unknown device "abacus"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := model.Open(rt, c.path, c.options)
+			_, err := modeltest.Open(t, c.path, c.options)
 			if err == nil {
 				t.Fatal("no error")
 			}
@@ -209,7 +208,6 @@ func TestOpenErrors(t *testing.T) {
 // where Preprocess fixes no size.
 func TestDynamicSize(t *testing.T) {
 	t.Parallel()
-	rt := orttest.Load(t)
 	path := save(t, func(b *onnx.Builder) { b.Output("y", b.Relu(b.Input("x", onnx.Float, -1, 3, -1, -1))) })
 	for _, c := range []struct {
 		options                 model.Options
@@ -221,7 +219,7 @@ func TestDynamicSize(t *testing.T) {
 		{model.Options{Preprocess: model.Preprocess{Frame: dataset.Frame{Resize: 9, Square: true}}}, 9, 9, 9, 9},
 	} {
 		c.options.Layers = []string{"y"}
-		m, err := model.Open(rt, path, c.options)
+		m, err := modeltest.Open(t, path, c.options)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -236,8 +234,6 @@ func TestDynamicSize(t *testing.T) {
 // session, as in sequence, for any number of threads and images. The network doubles its input.
 func TestParallelParts(t *testing.T) {
 	t.Parallel()
-	rt := orttest.Load(t)
-	path := save(t, network(form{onnx.Float, "NCHW", -1, 3}))
 	images := make([]tensor.Tensor, 37) // in parts of eight images or more, which differ in size
 	for i := range images {
 		images[i] = tensor.New(3, 4, 4)
@@ -246,7 +242,9 @@ func TestParallelParts(t *testing.T) {
 		}
 	}
 	for _, threads := range []int{1, 2, 3, 4, 6} {
-		m, err := model.Open(rt, path, model.Options{Layers: []string{"doubled"}, Threads: threads})
+		net := doubler()
+		net.Bounds.Workers = threads
+		m, err := model.Open(t.Context(), net, model.Options{Layers: []string{"doubled"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -284,18 +282,58 @@ func TestParallelParts(t *testing.T) {
 	}
 }
 
+// doubler returns a network that doubles images of 3 x 4 x 4.
+func doubler() *enginetest.Network {
+	return &enginetest.Network{Name: "doubler", Input: []int{3, 4, 4}, Layer: []tensor.Layer{{Name: "doubled", Op: "Mul", Shape: []int{3, 4, 4}, Axes: "NCHW"}},
+		Compute: func(x []float32, out [][]float32) {
+			for i, v := range x {
+				out[0][i] = 2 * v
+			}
+		}}
+}
+
+// TestNetworkWithoutGraph checks what Open finds out from the names and shapes of layers alone.
+func TestNetworkWithoutGraph(t *testing.T) {
+	t.Parallel()
+	net := doubler()
+	net.Layer = append(net.Layer, tensor.Layer{Name: "logits", Shape: []int{10}, Axes: "NC"}, tensor.Layer{Name: "boxes", Shape: []int{4}, Axes: "NC"})
+	for pattern, want := range map[string]string{"all": "doubled logits boxes", "op:mul": "doubled", "*o*s": "logits boxes", "output": "doubled logits boxes"} {
+		m, err := model.Open(t.Context(), net, model.Options{Layers: []string{pattern}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(onnx.Names(m.Layers()), " "); got != want {
+			t.Errorf("%s matches %s, want %s", pattern, got, want)
+		}
+		if m.Output() != "logits" || m.Scores() != "logits" || m.Classes() != 10 || m.NoGradient() == "" || m.SHA256() != "doubler" {
+			t.Errorf("%d %s of output %q, gradient %q, hash %q", m.Classes(), m.Scores(), m.Output(), m.NoGradient(), m.SHA256())
+		}
+	}
+	for _, o := range []model.Options{{Layers: []string{"penultimate"}}, {Decode: output.Setting{Boxes: "yolov8"}}} {
+		if _, err := model.Open(t.Context(), net, o); err == nil || !strings.HasPrefix(err.Error(), "model doubler: ") {
+			t.Errorf("%+v: error %v, want one with the model's name", o, err)
+		}
+	}
+}
+
 func TestRunErrors(t *testing.T) {
 	t.Parallel()
-	rt := orttest.Load(t)
-	path := save(t, network(form{onnx.Float, "NCHW", -1, 3}))
-	m, s := openLayer(t, rt, path, "doubled")
+	m, err := model.Open(t.Context(), doubler(), model.Options{Layers: []string{"doubled"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := m.NewSession(m.Layers(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
 	buf, err := s.NewBuffers(2) // for two images
 	if err != nil {
 		t.Fatal(err)
 	}
 	good := tensor.New(3, 4, 4)
 	wrong := tensor.New(3, 4, 5)
-	if err := s.Run(context.Background(), []tensor.Tensor{good, wrong}, buf); err == nil || err.Error() != "model "+path+": image 1 of the batch: takes images of 3 x 4 x 4, not of 3 x 4 x 5" {
+	if err := s.Run(context.Background(), []tensor.Tensor{good, wrong}, buf); err == nil || err.Error() != "model doubler: image 1 of the batch: takes images of 3 x 4 x 4, not of 3 x 4 x 5" {
 		t.Errorf("an image of the wrong size: %v", err)
 	}
 	if err := s.Run(context.Background(), []tensor.Tensor{good, good, good}, buf); err == nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/noether-ml/noether/internal/model"
-	"github.com/noether-ml/noether/internal/orttest"
+	"github.com/noether-ml/noether/internal/model/modeltest"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -69,14 +69,14 @@ func TestNormalisation(t *testing.T) {
 				x := c.first(b, b.Input("x", onnx.Float, -1, 3, 8, 8))
 				b.Output("y", b.Relu(b.Conv(x, b.Full(0.1, 4, 3, 1, 1), "", nil)))
 			})
-			m, err := model.Open(orttest.Load(t), path, model.Options{})
+			m, err := modeltest.Open(t, path, model.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(c.want, m.Normalisation(), cmpopts.EquateApprox(1e-5, 1e-7)); diff != "" {
 				t.Errorf("-want +got\n%s", diff)
 			}
-			m, err = model.Open(orttest.Load(t), path, model.Options{Preprocess: model.Preprocess{Mean: []float32{0.5}}})
+			m, err = modeltest.Open(t, path, model.Options{Preprocess: model.Preprocess{Mean: []float32{0.5}}})
 			if err != nil {
 				t.Fatal(err)
 			}

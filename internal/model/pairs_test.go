@@ -1,4 +1,4 @@
-package model
+package model_test
 
 import (
 	"math"
@@ -6,8 +6,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/noether-ml/noether/engine"
+	"github.com/noether-ml/noether/engine/ort"
 	"github.com/noether-ml/noether/internal/gpu/gputest"
-	"github.com/noether-ml/noether/internal/orttest"
+	"github.com/noether-ml/noether/internal/model"
+	"github.com/noether-ml/noether/internal/model/modeltest"
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
@@ -24,16 +27,16 @@ func TestPairSessions(t *testing.T) {
 				gputest.UseDriver(t)
 			}
 			path := testmodel.Write(t, t.TempDir(), "net", testmodel.Options{})
-			m, err := Open(orttest.Load(t), path, Options{Layers: []string{"conv", "op:Relu"}, Device: device})
+			m, err := modeltest.Open(t, path, model.Options{Layers: []string{"conv", "op:Relu"}}, ort.NetworkOptions{Device: device})
 			if err != nil {
 				t.Fatal(err)
 			}
 			layers := m.Layers()
-			difference := Reduction{Layer: layers[0], Width: 2, Build: func(b *onnx.Builder, clean, transformed, partners onnx.Value) onnx.Value {
+			difference := engine.Reduction{Layer: layers[0].Name, Shape: layers[0].Shape, Width: 2, Compute: func(b *onnx.Builder, clean, transformed, partners onnx.Value) onnx.Value {
 				sum := func(z onnx.Value) onnx.Value { return b.Reshape(b.ReduceSum(z, false, 1, 2, 3), -1, 1) }
 				return b.Concat(1, sum(b.Sub(transformed, clean)), sum(b.Sub(transformed, b.Gather(clean, partners, 0))))
 			}}
-			clean, transformed, err := m.NewPairSessions(layers[1:], []Reduction{difference}, true)
+			clean, transformed, err := m.NewPairSessions(layers[1:], []engine.Reduction{difference}, true)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -50,11 +53,11 @@ func TestPairSessions(t *testing.T) {
 }
 
 // comparePairs runs batches of several sizes, the last two with wrong numbers of partners and images.
-func comparePairs(t *testing.T, clean, transformed, plain *Session) {
+func comparePairs(t *testing.T, clean, transformed, plain *model.Session) {
 	t.Helper()
 	const batch = 5
-	var buffers [4]*Buffers // of the pair, and of the ordinary session for clean and transformed images
-	for i, s := range []*Session{clean, transformed, plain, plain} {
+	var buffers [4]*model.Buffers // of the pair, and of the ordinary session for clean and transformed images
+	for i, s := range []*model.Session{clean, transformed, plain, plain} {
 		var err error
 		if buffers[i], err = s.NewBuffers(batch); err != nil {
 			t.Fatal(err)
@@ -147,7 +150,7 @@ func near(t *testing.T, what string, got, want []float32) {
 func TestCanPair(t *testing.T) {
 	dir := t.TempDir()
 	for batch, want := range map[int]bool{0: true, 4: false} {
-		m, err := Open(orttest.Load(t), testmodel.Write(t, dir, "net", testmodel.Options{Batch: batch}), Options{Layers: []string{"conv"}})
+		m, err := modeltest.Open(t, testmodel.Write(t, dir, "net", testmodel.Options{Batch: batch}), model.Options{Layers: []string{"conv"}})
 		if err != nil {
 			t.Fatal(err)
 		}

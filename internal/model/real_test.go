@@ -11,9 +11,10 @@ import (
 
 	"github.com/sbinet/npyio/npy"
 
+	"github.com/noether-ml/noether/engine/ort"
 	"github.com/noether-ml/noether/internal/gpu/gputest"
 	"github.com/noether-ml/noether/internal/model"
-	"github.com/noether-ml/noether/internal/orttest"
+	"github.com/noether-ml/noether/internal/model/modeltest"
 	"github.com/noether-ml/noether/internal/testdata"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -87,11 +88,10 @@ func TestNetsOnWebGPU(t *testing.T) {
 // may be the given multiple of that of PyTorch's outputs in float32.
 func checkNets(t *testing.T, device string, multiple float64) {
 	t.Helper()
-	rt := orttest.Load(t)
 	for _, net := range nets {
 		t.Run(net, func(t *testing.T) {
 			dir := testdata.Path(t, "nets", net)
-			m, err := model.Open(rt, filepath.Join(dir, "model.onnx"), model.Options{Layers: []string{"all"}, Size: [2]int{64, 64}, Device: device})
+			m, err := modeltest.Open(t, filepath.Join(dir, "model.onnx"), model.Options{Layers: []string{"all"}, Size: [2]int{64, 64}}, ort.NetworkOptions{Device: device})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -178,7 +178,6 @@ var cifarNorm = model.Preprocess{Mean: []float32{0.485, 0.456, 0.406}, Std: []fl
 // first image.
 func TestCifar(t *testing.T) {
 	t.Parallel()
-	rt := orttest.Load(t)
 	images, labels := cifar(t, 500)
 	golden := map[string]struct { // by network
 		Correct int
@@ -189,7 +188,7 @@ func TestCifar(t *testing.T) {
 		t.Errorf("%d networks, want 3", len(golden))
 	}
 	for name, want := range golden {
-		m, err := model.Open(rt, testdata.Path(t, "models", name+"-cifar10.onnx"), model.Options{Preprocess: cifarNorm})
+		m, err := modeltest.Open(t, testdata.Path(t, "models", name+"-cifar10.onnx"), model.Options{Preprocess: cifarNorm})
 		if err != nil {
 			t.Fatal(err)
 		}

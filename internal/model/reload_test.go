@@ -7,8 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/noether-ml/noether/engine/ort"
 	"github.com/noether-ml/noether/internal/model"
-	"github.com/noether-ml/noether/internal/orttest"
+	"github.com/noether-ml/noether/internal/model/modeltest"
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -21,7 +22,7 @@ func TestReloadWeights(t *testing.T) {
 	// A small network for images of 3 x 16 x 16, with random weights and the layer conv.
 	path := testmodel.Write(t, dir, "m", testmodel.Options{})
 	compute := func(reload bool) []float32 {
-		m, err := model.Open(orttest.Load(t), path, model.Options{Layers: []string{"conv"}, ReloadWeights: reload})
+		m, err := modeltest.Open(t, path, model.Options{Layers: []string{"conv"}}, ort.NetworkOptions{ReloadWeights: reload})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +48,7 @@ func TestReloadWeights(t *testing.T) {
 		t.Error("weights that were read again give other activations")
 	}
 
-	m, err := model.Open(orttest.Load(t), path, model.Options{Layers: []string{"conv"}, ReloadWeights: true})
+	m, err := modeltest.Open(t, path, model.Options{Layers: []string{"conv"}}, ort.NetworkOptions{ReloadWeights: true})
 	if err != nil {
 		t.Fatal(err)
 	}

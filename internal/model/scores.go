@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/noether-ml/noether/engine"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/pb"
 	"github.com/noether-ml/noether/tensor"
@@ -21,13 +22,13 @@ const (
 // without class scores has kind none.
 type scores struct {
 	output  string // name of the tensor
-	typ     onnx.Type
+	typ     engine.Type
 	kind    string // logits, probabilities or none
-	classes int    // 0 until inferShapes has run, and if there are no classes
+	classes int    // 0 until findLayers has run, and if there are no classes
 }
 
 // findScores determines the output that scores classes and its content. A named output is also
-// stated as the classifier's: the layer before it then counts as penultimate. inferShapes sets the
+// stated as the classifier's: the layer before it then counts as penultimate. findLayers sets the
 // number of classes.
 func (m *Model) findScores() error {
 	switch m.options.Scores {
@@ -35,27 +36,27 @@ func (m *Model) findScores() error {
 	default:
 		return settingError(fmt.Errorf("unknown scores %q: use logits, probabilities or none", m.options.Scores), "scores")
 	}
-	outputs := m.graph.Outputs()
+	outputs := m.outputs
 	if len(outputs) == 0 {
 		return fmt.Errorf("the model has no output")
 	}
 	i := 0
 	if name := m.options.Output; name != "" {
-		if i = slices.IndexFunc(outputs, func(p onnx.ValueInfo) bool { return p.Name == name }); i < 0 {
+		if i = slices.IndexFunc(outputs, func(p engine.Port) bool { return p.Name == name }); i < 0 {
 			return settingError(fmt.Errorf("unknown output %q: it has %s", name, list(outputs)), "output")
 		}
 	}
 	if m.options.Output == "" {
-		i = findScoresOutput(m.graph)
-	} else {
-		var err error
-		if m.graph, err = m.graph.WithClassifier(m.options.Output); err != nil {
+		i = findScoresOutput(outputs, m.nodes())
+	} else if m.source != nil {
+		err := m.rewrite(func(graph *onnx.Model) (*onnx.Model, error) { return graph.WithClassifier(m.options.Output) })
+		if err != nil {
 			return err
 		}
 	}
 	m.scores = scores{output: outputs[i].Name, typ: outputs[i].Type, kind: m.options.Scores}
 	if m.scores.kind == "" {
-		m.scores.kind = guessScores(m.graph, m.scores.output)
+		m.scores.kind = guessScores(m.nodes(), m.scores.output)
 	}
 	return nil
 }
@@ -65,24 +66,24 @@ func (m *Model) findScores() error {
 // by a softmax before or after it, and by a size other than the four coordinates of a box. Of
 // outputs with the same rating the first is returned. If no output qualifies, the result is the
 // first float output with two axes, or 0.
-func findScoresOutput(graph *onnx.Model) int {
+func findScoresOutput(outputs []engine.Port, nodes []*pb.NodeProto) int {
 	best, bestRating, fallback := -1, -1, -1
-	for i, p := range graph.Outputs() {
+	for i, p := range outputs {
 		sizes := p.Sizes()
-		if len(sizes) != 2 || sizes[1] == 0 || sizes[1] == 1 || p.Type != onnx.Float && p.Type != onnx.Double {
+		if len(sizes) != 2 || sizes[1] == 0 || sizes[1] == 1 || p.Type != engine.Float && p.Type != engine.Double {
 			continue
 		}
 		if fallback < 0 {
 			fallback = i
 		}
-		if guessScores(graph, p.Name) == none || feedsClassifier(graph, p.Name) {
+		if guessScores(nodes, p.Name) == none || feedsClassifier(outputs, nodes, p.Name) {
 			continue
 		}
 		rating := 0
 		if containsAny(p.Name, "logit", "prob", "class", "score", "cls", "label", "softmax", "pred") {
 			rating += 4
 		}
-		for _, n := range graph.Nodes() {
+		for _, n := range nodes {
 			switch op := n.GetOpType(); {
 			case op != "Softmax" && op != "LogSoftmax":
 			case slices.Contains(n.Input, p.Name):
@@ -113,11 +114,11 @@ func containsAny(name string, words ...string) bool {
 // feedsClassifier reports whether another output is computed from this one by a layer with weights,
 // as a classifier is computed from an embedding. An output that only rescales this one, as
 // probabilities rescale logits, does not count.
-func feedsClassifier(graph *onnx.Model, output string) bool {
+func feedsClassifier(outputs []engine.Port, nodes []*pb.NodeProto, output string) bool {
 	// layered has the tensors that are computed from the output: true if a layer with weights is
 	// between.
 	layered := map[string]bool{output: false}
-	for _, n := range graph.Nodes() {
+	for _, n := range nodes {
 		for _, in := range n.Input {
 			behind, ok := layered[in]
 			if !ok {
@@ -132,14 +133,14 @@ func feedsClassifier(graph *onnx.Model, output string) bool {
 			}
 		}
 	}
-	return slices.ContainsFunc(graph.Outputs(), func(p onnx.ValueInfo) bool { return layered[p.Name] })
+	return slices.ContainsFunc(outputs, func(p engine.Port) bool { return layered[p.Name] })
 }
 
 // setClasses sets the number of classes. shape is that of one sample of the output, nil if its
 // first axis is not the batch. If the output is not one number for each of at least two classes,
 // the kind becomes none; this is an error if the options set the kind (explicit).
 func (s *scores) setClasses(shape []int, explicit bool) error {
-	number := s.typ == onnx.Float || s.typ == onnx.Double
+	number := s.typ == engine.Float || s.typ == engine.Double
 	switch {
 	case s.kind == none:
 	case number && len(shape) > 0 && shape[0] > 1 && tensor.Size(shape) == shape[0]:
@@ -156,9 +157,9 @@ func (s *scores) setClasses(shape []int, explicit bool) error {
 // it: none if its name is that of an embedding or of positions in the image, or if it is scaled to
 // unit length; probabilities after a softmax or sigmoid; else logits, since logits look like any
 // other vector.
-func guessScores(graph *onnx.Model, output string) string {
+func guessScores(nodes []*pb.NodeProto, output string) string {
 	producers := map[string]*pb.NodeProto{}
-	for _, n := range graph.Nodes() {
+	for _, n := range nodes {
 		for _, out := range n.Output {
 			producers[out] = n
 		}

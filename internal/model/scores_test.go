@@ -1,14 +1,14 @@
 package model_test
 
 import (
-	"context"
 	"math"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/noether-ml/noether/engine/enginetest"
 	"github.com/noether-ml/noether/internal/model"
-	"github.com/noether-ml/noether/internal/orttest"
+	"github.com/noether-ml/noether/internal/model/modeltest"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/infer"
 	"github.com/noether-ml/noether/tensor"
@@ -20,11 +20,13 @@ func addInput(b *onnx.Builder) onnx.Value {
 	return b.Reshape(b.Input("x", onnx.Float, -1, 3, 1, 1), -1, 3)
 }
 
-// logProbs opens the model at path and returns the log-probabilities of the classes (nil: all) for
-// one image, the three values x.
-func logProbs(t *testing.T, path string, o model.Options, classes []int, x ...float32) ([]float32, error) {
+// logProbs returns the log-probabilities of the classes (nil: all) for one image, the three values
+// x, of a network that returns them as logits.
+func logProbs(t *testing.T, o model.Options, classes []int, x ...float32) ([]float32, error) {
 	t.Helper()
-	m, err := model.Open(orttest.Load(t), path, o)
+	net := &enginetest.Network{Input: []int{3, 1, 1}, Layer: []tensor.Layer{{Name: "y", Shape: []int{3}, Axes: "NC"}},
+		Compute: func(x []float32, out [][]float32) { copy(out[0], x) }}
+	m, err := model.Open(t.Context(), net, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +39,7 @@ func logProbs(t *testing.T, path string, o model.Options, classes []int, x ...fl
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Run(context.Background(), []tensor.Tensor{{Shape: []int{3, 1, 1}, Data: x}}, buf); err != nil {
+	if err := s.Run(t.Context(), []tensor.Tensor{{Shape: []int{3, 1, 1}, Data: x}}, buf); err != nil {
 		t.Fatal(err)
 	}
 	p, err := buf.LogProbs(classes)
@@ -49,7 +51,6 @@ func logProbs(t *testing.T, path string, o model.Options, classes []int, x ...fl
 // of four columns may hold boxes. b.Full(1, 3, n) is a 3 x n matrix of ones.
 func TestScores(t *testing.T) {
 	t.Parallel()
-	rt := orttest.Load(t)
 	unitLength := func(b *onnx.Builder, x onnx.Value) onnx.Value {
 		return b.Div(x, b.Clip(b.Sqrt(b.ReduceSum(b.Pow(x, b.Scalar(2)), true, 1)), b.Scalar(1e-9), ""))
 	}
@@ -105,9 +106,8 @@ func TestScores(t *testing.T) {
 			declare(b, "class_scores", b.MatMul(x, b.Full(1, 3, 4)))
 		}, kind: "logits", classes: 4},
 		"boxes alone": {make: func(b *onnx.Builder) { b.Output("bbox", b.MatMul(addInput(b), b.Full(1, 3, 4))) }, kind: "none"},
-		"double":      {make: func(b *onnx.Builder) { b.Output("y", b.Cast(addInput(b), onnx.Double)) }, kind: "logits", classes: 3},
 	} {
-		m, err := model.Open(rt, save(t, c.make), c.options)
+		m, err := modeltest.Open(t, save(t, c.make), c.options)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -122,28 +122,24 @@ func TestScores(t *testing.T) {
 // of a subset of classes, whose probabilities are divided by their sum.
 func TestLogProbs(t *testing.T) {
 	t.Parallel()
-	plain := save(t, func(b *onnx.Builder) { b.Output("y", b.Identity(addInput(b))) })
-	double := save(t, func(b *onnx.Builder) { b.Output("y", b.Cast(addInput(b), onnx.Double)) })
 	asProbabilities := model.Options{Scores: "probabilities"}
 	log := math.Log
 	for name, c := range map[string]struct {
-		path    string
 		options model.Options
 		classes []int
 		x       []float32
 		want    []float64
 	}{
-		"logits":        {path: plain, x: []float32{0, float32(log(2)), float32(log(5))}, want: []float64{-log(8), log(2. / 8), log(5. / 8)}},
-		"double":        {path: double, x: []float32{0, float32(log(2)), float32(log(5))}, want: []float64{-log(8), log(2. / 8), log(5. / 8)}},
-		"large logits":  {path: plain, x: []float32{1e4, 1e4, -1e4}, want: []float64{-log(2), -log(2), -2e4 - log(2)}},
-		"subset":        {path: plain, classes: []int{2, 0}, x: []float32{0, 50, float32(log(3))}, want: []float64{log(.75), log(.25)}},
-		"probabilities": {path: plain, options: asProbabilities, x: []float32{.5, .25, .25}, want: []float64{log(.5), log(.25), log(.25)}},
-		"likely subset": {path: plain, options: asProbabilities, classes: []int{1, 2}, x: []float32{.5, .375, .125}, want: []float64{log(.75), log(.25)}},
+		"logits":        {x: []float32{0, float32(log(2)), float32(log(5))}, want: []float64{-log(8), log(2. / 8), log(5. / 8)}},
+		"large logits":  {x: []float32{1e4, 1e4, -1e4}, want: []float64{-log(2), -log(2), -2e4 - log(2)}},
+		"subset":        {classes: []int{2, 0}, x: []float32{0, 50, float32(log(3))}, want: []float64{log(.75), log(.25)}},
+		"probabilities": {options: asProbabilities, x: []float32{.5, .25, .25}, want: []float64{log(.5), log(.25), log(.25)}},
+		"likely subset": {options: asProbabilities, classes: []int{1, 2}, x: []float32{.5, .375, .125}, want: []float64{log(.75), log(.25)}},
 		// Probabilities of 0 are raised to the smallest positive float32.
-		"probability 0":   {path: plain, options: asProbabilities, x: []float32{1, 0, 0}, want: []float64{0, log(math.SmallestNonzeroFloat32), log(math.SmallestNonzeroFloat32)}},
-		"unlikely subset": {path: plain, options: asProbabilities, classes: []int{1, 2}, x: []float32{1, 0, 0}, want: []float64{log(.5), log(.5)}},
+		"probability 0":   {options: asProbabilities, x: []float32{1, 0, 0}, want: []float64{0, log(math.SmallestNonzeroFloat32), log(math.SmallestNonzeroFloat32)}},
+		"unlikely subset": {options: asProbabilities, classes: []int{1, 2}, x: []float32{1, 0, 0}, want: []float64{log(.5), log(.5)}},
 	} {
-		got, err := logProbs(t, c.path, c.options, c.classes, c.x...)
+		got, err := logProbs(t, c.options, c.classes, c.x...)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -152,7 +148,7 @@ func TestLogProbs(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", name, got, c.want)
 		}
 	}
-	nan, err := logProbs(t, plain, asProbabilities, nil, float32(math.NaN()), 0, 0)
+	nan, err := logProbs(t, asProbabilities, nil, float32(math.NaN()), 0, 0)
 	if err != nil || !math.IsNaN(float64(nan[0])) {
 		t.Errorf("probabilities with NaN: log-probabilities %v, error %v; want NaN and no error", nan, err)
 	}
@@ -165,7 +161,7 @@ func TestLogProbs(t *testing.T) {
 		"class out of range": {[]int{0, 3}, []float32{1, 0, 0}, "class 3 is outside the model's 3 classes"},
 		"no classes":         {[]int{}, []float32{1, 0, 0}, "the list of classes is empty"},
 	} {
-		if _, err := logProbs(t, plain, asProbabilities, c.classes, c.x...); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := logProbs(t, asProbabilities, c.classes, c.x...); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %q", name, err, c.want)
 		}
 	}

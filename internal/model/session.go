@@ -10,19 +10,16 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/noether-ml/noether/engine/ort"
-	"github.com/noether-ml/noether/onnx"
-	"github.com/noether-ml/noether/onnx/rewrite"
+	"github.com/noether-ml/noether/engine"
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Session runs a model and returns some of its layers (tensors of its graph) and, optionally, its
-// class scores. Several goroutines may use it, each with its own Buffers (memory for the inputs and
-// outputs of a batch).
+// A Session runs a model and returns some of its layers and, optionally, its class scores. Several
+// goroutines may use it, each with its own Buffers.
 type Session struct {
 	model   *Model
-	session *ort.Session
-	outputs []sessionOutput
+	session engine.Session
+	outputs []engine.Output
 	layers  int          // number of layers, which come first in outputs
 	scores  int          // index of the scores among the outputs, or -1
 	workers int          // parts of a batch that run in parallel
@@ -33,29 +30,21 @@ type Session struct {
 	buffers []*Buffers
 }
 
-// A sessionOutput is a tensor that a session returns, with the shape of one sample.
-type sessionOutput struct {
-	name  string
-	shape []int
-	kept  bool // only another session reads it: see NewPairSessions
-}
-
 // NewSession returns a session for the given layers, in that order, and for the class scores if
-// withScores is set. The layers must be elements of m.Layers(), or m.DecodedLayer() (an output such
-// as boxes, in a form that does not depend on the model).
+// withScores is set. The layers must be elements of m.Layers(), or m.DecodedLayer().
 func (m *Model) NewSession(layers []tensor.Layer, withScores bool) (*Session, error) {
-	return m.newSessionOf(layers, withScores, 1)
+	return m.newSession(layers, withScores, 1, nil)
 }
 
 // NewBatchSession returns a session for batches of the given size. For large batches it runs parts
 // of a batch in parallel, each on some of the cores. This is faster, since cores that share an
 // operator wait for each other at its end.
 func (m *Model) NewBatchSession(layers []tensor.Layer, withScores bool, batch int) (*Session, error) {
-	return m.newSessionOf(layers, withScores, m.workersFor(batch))
+	return m.newSession(layers, withScores, m.workersFor(batch), nil)
 }
 
 // minPartImages is the smallest number of images of a part that runs in parallel. With fewer, the
-// engine (ONNX Runtime) needs more time for each image.
+// engine needs more time for each image.
 const minPartImages = 8
 
 // workersFor returns the largest divisor of the number of cores that leaves at least minPartImages
@@ -70,37 +59,27 @@ func (m *Model) workersFor(batch int) int {
 	return 1
 }
 
-// newSessionOf returns a session that runs the given number of parts of a batch in parallel.
-func (m *Model) newSessionOf(layers []tensor.Layer, withScores bool, parallel int) (*Session, error) {
-	s := &Session{model: m, layers: len(layers), scores: -1, workers: parallel}
-	if err := s.open(layers, withScores); err != nil {
+// newSession returns a session that runs the given number of parts of a batch in parallel.
+func (m *Model) newSession(layers []tensor.Layer, withScores bool, parallel int, p *pair) (*Session, error) {
+	s := &Session{model: m, layers: len(layers), scores: -1, workers: parallel, pair: p}
+	if err := s.plan(layers, withScores); err != nil {
+		return nil, m.wrap(err)
+	}
+	request := engine.Request{Outputs: s.outputs, Parallel: parallel}
+	if p.transforms() {
+		request.Reductions = p.reductions
+		for i, r := range p.reductions {
+			s.outputs = append(s.outputs, engine.Output{Name: fmt.Sprintf("reduction %d", i), Shape: []int{r.Width}})
+		}
+	}
+	var err error
+	if s.session, err = m.net.Open(context.Background(), request); err != nil {
 		return nil, m.wrap(err)
 	}
 	return s, nil
 }
 
-// open makes the graph of the session and loads it into the engine.
-func (s *Session) open(layers []tensor.Layer, withScores bool) error {
-	if err := s.plan(layers, withScores); err != nil {
-		return err
-	}
-	m := s.model
-	graph, err := m.sessionGraph(s)
-	if err != nil {
-		return err
-	}
-	o := m.EngineOptions()
-	o.Spin = m.options.Spin // whether threads wait for work in a busy loop
-	if s.workers > 1 {
-		o.Threads = m.Workers() / s.workers
-	}
-	s.session, err = m.newSession(graph, o)
-	return err
-}
-
-func (m *Model) wrap(err error) error { return fmt.Errorf("model %s: %w", m.path, err) }
-
-// plan lists the outputs of the session. The scores may be one of the layers.
+// plan lists the outputs of the session, without reductions. The scores may be one of the layers.
 func (s *Session) plan(layers []tensor.Layer, withScores bool) error {
 	chosen := make(map[string][]int, len(s.model.layers)) // shapes of the available layers, by name
 	for _, l := range s.model.layers {
@@ -113,55 +92,28 @@ func (s *Session) plan(layers []tensor.Layer, withScores bool) error {
 		if shape, ok := chosen[l.Name]; !ok || !slices.Equal(shape, l.Shape) {
 			return fmt.Errorf("layer %q was not chosen when the model was opened", l.Name)
 		}
-		s.outputs = append(s.outputs, sessionOutput{name: l.Name, shape: l.Shape})
+		s.outputs = append(s.outputs, engine.Output{Name: l.Name, Shape: l.Shape})
 	}
 	if withScores {
 		if s.model.scores.classes == 0 {
 			return errors.New("the model has no output that scores classes: measures of predictions do not apply")
 		}
 		name := s.model.scores.output
-		s.scores = slices.IndexFunc(s.outputs, func(o sessionOutput) bool { return o.name == name })
+		s.scores = slices.IndexFunc(s.outputs, func(o engine.Output) bool { return o.Name == name })
 		if s.scores < 0 {
 			s.scores = len(s.outputs)
-			s.outputs = append(s.outputs, sessionOutput{name: name, shape: []int{s.model.scores.classes}})
+			s.outputs = append(s.outputs, engine.Output{Name: name, Shape: []int{s.model.scores.classes}, Convert: true})
 		}
 	}
-	if s.pair != nil {
-		s.outputs = append(s.outputs, s.pair.outputs()...)
+	if s.pair != nil && !s.pair.transformed {
+		for _, l := range s.pair.layers {
+			s.outputs = append(s.outputs, engine.Output{Name: l.Name, Shape: l.Shape, Keep: true})
+		}
 	}
-	if len(s.outputs) == 0 {
+	if len(s.outputs) == 0 && !s.pair.transforms() {
 		return errors.New("a session needs at least one layer or the scores")
 	}
 	return nil
-}
-
-// sessionGraph returns the part of the graph that the session's outputs need. Every output is
-// float32 and has its planned rank.
-func (m *Model) sessionGraph(s *Session) (*onnx.Model, error) {
-	full, err := m.fullGraph()
-	if err != nil {
-		return nil, err
-	}
-	b := onnx.Extend(full)
-	names := make([]string, len(s.outputs))
-	for i, o := range s.outputs {
-		names[i] = o.name
-		if i == s.scores && i >= s.layers {
-			names[i] = "scores of classes"
-			b.Output(names[i], b.Reshape(b.Cast(onnx.Value(o.name), onnx.Float), -1, m.scores.classes))
-		}
-		if o.name == decodedName {
-			b.Output(o.name, m.decoder.Build(b))
-		}
-	}
-	if s.pair != nil {
-		s.pair.build(b)
-	}
-	graph, err := b.Model()
-	if err != nil {
-		return nil, err
-	}
-	return rewrite.WithOutputs(graph, names)
 }
 
 // Close frees the session and its buffers. Their activations, which are Go memory, stay valid.
@@ -205,12 +157,11 @@ func (s *Session) runFitting(ctx context.Context, images []tensor.Tensor, buf *B
 			}
 		}
 		err := s.runParts(ctx, images, buf)
-		var memory *ort.DeviceMemoryError
-		if !errors.As(err, &memory) || buf.size == 1 || s.model.batch > 0 || s.pair != nil {
+		if !errors.Is(err, engine.ErrDeviceMemory) || buf.size == 1 || s.model.batch > 0 || s.pair != nil {
 			return err
 		}
 		half := (buf.size + 1) / 2
-		s.model.rt.Note("model %s: the device has too little memory for %d images at once: running %d at a time", s.model.path, buf.size, half)
+		s.model.Note("model %s: the device has too little memory for %d images at once: running %d at a time", s.model.name, buf.size, half)
 		s.largest.Store(int32(half))
 	}
 }
@@ -230,7 +181,7 @@ func (s *Session) runParts(ctx context.Context, images []tensor.Tensor, buf *Buf
 		buf.latest = part
 		group.Go(func() error {
 			buf.fill(batch, part.inputs)
-			return s.session.Run(running, buf.withClean(part.inputs), part.outputs)
+			return s.session.Run(running, engine.Batch{Inputs: buf.withClean(part.inputs), Outputs: part.outputs})
 		})
 	}
 	if err := group.Wait(); err != nil {

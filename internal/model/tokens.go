@@ -13,11 +13,11 @@ const maxPrefix = 16
 
 // setTokens sets the arrangement of the tokens (prefix and grid) of the layers with the axes batch,
 // token and channel ("NTC"). It is that of the options or, for other numbers of tokens, that of the
-// output of the convolution that divides an image into patches. shapes are the shapes of tensors
-// for one sample, by name. It returns an error if the arrangement of the options fits no layer.
-func (m *Model) setTokens(layers []tensor.Layer, shapes map[string][]int) error {
+// output of the convolution that divides an image into patches. It returns an error if the
+// arrangement of the options fits no layer.
+func (m *Model) setTokens(layers, all []tensor.Layer) error {
 	given, used := m.options.Tokens, false
-	h, w, known := m.patchGrid(shapes)
+	h, w, known := m.patchGrid(all)
 	known = known && !m.TakesArrays()
 	for i := range layers {
 		l := &layers[i]
@@ -41,8 +41,12 @@ func (m *Model) setTokens(layers []tensor.Layer, shapes map[string][]int) error 
 
 // patchGrid returns the output size of the first convolution whose stride equals the size of its
 // kernel, if that is more than 1 x 1: it divides an image into patches.
-func (m *Model) patchGrid(shapes map[string][]int) (h, w int, ok bool) {
-	for _, n := range m.graph.Nodes() {
+func (m *Model) patchGrid(all []tensor.Layer) (h, w int, ok bool) {
+	shapes := map[string][]int{}
+	for _, l := range all {
+		shapes[l.Name] = l.Shape
+	}
+	for _, n := range m.nodes() {
 		if n.GetOpType() != "Conv" || len(n.Output) == 0 {
 			continue
 		}

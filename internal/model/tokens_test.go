@@ -1,10 +1,11 @@
-package model
+package model_test
 
 import (
 	"errors"
 	"testing"
 
-	"github.com/noether-ml/noether/internal/orttest"
+	"github.com/noether-ml/noether/internal/model"
+	"github.com/noether-ml/noether/internal/model/modeltest"
 	"github.com/noether-ml/noether/internal/testdata"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -30,7 +31,7 @@ func TestTokensOf(t *testing.T) {
 		{"text", 77, 14, 14, nil},
 		{"one token", 1, 14, 14, nil},
 	} {
-		got := tokensOf(c.t, c.h, c.w)
+		got := model.TokensOf(c.t, c.h, c.w)
 		if (got == nil) != (c.want == nil) || got != nil && *got != *c.want {
 			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
 		}
@@ -42,8 +43,8 @@ func TestTokensOf(t *testing.T) {
 // another number of tokens is an error.
 func TestTokensOfTransformer(t *testing.T) {
 	t.Parallel()
-	rt, path := orttest.Load(t), testdata.Path(t, "nets", "tiny_vit", "model.onnx")
-	m, err := Open(rt, path, Options{Layers: []string{"all"}})
+	path := testdata.Path(t, "nets", "tiny_vit", "model.onnx")
+	m, err := modeltest.Open(t, path, model.Options{Layers: []string{"all"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,8 +62,8 @@ func TestTokensOfTransformer(t *testing.T) {
 	if found < 10 {
 		t.Errorf("%d layers of tokens, want at least 10", found)
 	}
-	_, err = Open(rt, path, Options{Layers: []string{"all"}, Tokens: &tensor.Tokens{Prefix: 3, Height: 5, Width: 5}})
-	var setting *SettingError
+	_, err = modeltest.Open(t, path, model.Options{Layers: []string{"all"}, Tokens: &tensor.Tokens{Prefix: 3, Height: 5, Width: 5}})
+	var setting *model.SettingError
 	if !errors.As(err, &setting) || setting.Path[0] != "tokens" {
 		t.Errorf("error %v, want one about the setting tokens", err)
 	}
@@ -73,11 +74,10 @@ func TestTokensOfTransformer(t *testing.T) {
 // 4 x 6.
 func TestTokensOfExports(t *testing.T) {
 	t.Parallel()
-	rt := orttest.Load(t)
 	for name, c := range map[string]struct{ prefix, minLayers int }{
 		"deit": {2, 20}, "dinov2": {5, 20}, "dinov3": {5, 20}, "clip": {1, 5},
 	} {
-		m, err := Open(rt, "testdata/tokens/"+name+".onnx", Options{Layers: []string{"all"}})
+		m, err := modeltest.Open(t, "testdata/tokens/"+name+".onnx", model.Options{Layers: []string{"all"}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/model"
+	"github.com/noether-ml/noether/internal/model/modeltest"
 	"github.com/noether-ml/noether/internal/model/output"
-	"github.com/noether-ml/noether/internal/orttest"
 	"github.com/noether-ml/noether/internal/testdata"
 	"github.com/noether-ml/noether/tensor"
 	"github.com/noether-ml/noether/transform"
@@ -36,7 +36,7 @@ func TestFCN(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := model.Open(orttest.Load(t), "testdata/fcn.onnx", model.Options{Decode: output.Setting{ClassMap: "logits"}})
+	m, err := modeltest.Open(t, "testdata/fcn.onnx", model.Options{Decode: output.Setting{ClassMap: "logits"}})
 	if err != nil {
 		t.Fatal(err)
 	}

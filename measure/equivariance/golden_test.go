@@ -8,7 +8,7 @@ import (
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/model"
-	"github.com/noether-ml/noether/internal/orttest"
+	"github.com/noether-ml/noether/internal/model/modeltest"
 	"github.com/noether-ml/noether/internal/testdata"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/equivariance"
@@ -97,7 +97,7 @@ func newReader(t *testing.T, n int) *reader {
 		t.Fatal(err)
 	}
 	names := []string{"/conv1/Conv_output_0", "/layer2/layer2.2/Relu_1_output_0", "/layer3/layer3.2/Relu_1_output_0"}
-	m, err := model.Open(orttest.Load(t), testdata.Path(t, "models", "resnet20-cifar10.onnx"), model.Options{Layers: names,
+	m, err := modeltest.Open(t, testdata.Path(t, "models", "resnet20-cifar10.onnx"), model.Options{Layers: names,
 		Preprocess: model.Preprocess{Mean: []float32{0.485, 0.456, 0.406}, Std: []float32{0.229, 0.224, 0.225}}})
 	if err != nil {
 		t.Fatal(err)

@@ -100,7 +100,11 @@ func (p layerPopulation) extract(ctx context.Context, path, layer string, files 
 		return nil, err
 	}
 	preprocess := model.Preprocess{Mean: []float32{0.485, 0.456, 0.406}, Std: []float32{0.229, 0.224, 0.225}}
-	m, err := model.OpenContext(ctx, rt, path, model.Options{Layers: []string{layer}, Preprocess: preprocess})
+	net, err := rt.OpenNetwork(path, ort.NetworkOptions{})
+	if err != nil {
+		return nil, err
+	}
+	m, err := model.Open(ctx, net, model.Options{Layers: []string{layer}, Preprocess: preprocess})
 	if err != nil {
 		return nil, err
 	}

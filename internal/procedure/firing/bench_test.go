@@ -11,7 +11,7 @@ import (
 	"github.com/noether-ml/noether/internal/checkpoint"
 	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/internal/model"
-	"github.com/noether-ml/noether/internal/orttest"
+	"github.com/noether-ml/noether/internal/model/modeltest"
 	"github.com/noether-ml/noether/internal/procedure/firing"
 	"github.com/noether-ml/noether/internal/testdata"
 	"github.com/noether-ml/noether/internal/testmodel"
@@ -26,7 +26,7 @@ import (
 // the responses of units to the functions Units and Curves.
 func BenchmarkGratings(b *testing.B) {
 	machine.BoundGarbage(0)
-	m, err := model.Open(orttest.Load(b), testdata.Path(b, "models", "resnet20-cifar10.onnx"), model.Options{Layers: []string{"all"}, Preprocess: cifar})
+	m, err := modeltest.Open(b, testdata.Path(b, "models", "resnet20-cifar10.onnx"), model.Options{Layers: []string{"all"}, Preprocess: cifar})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func BenchmarkInputs(b *testing.B) {
 // benchmarkInputs runs one case of BenchmarkInputs.
 func benchmarkInputs(b *testing.B, layers string, memory int64, inputs int) {
 	machine.BoundGarbage(memory)
-	m, err := model.Open(orttest.Load(b), testdata.Path(b, "models", "resnet20-cifar10.onnx"), model.Options{Layers: []string{layers}, Preprocess: cifar})
+	m, err := modeltest.Open(b, testdata.Path(b, "models", "resnet20-cifar10.onnx"), model.Options{Layers: []string{layers}, Preprocess: cifar})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -192,7 +192,7 @@ func millionUnits(b *testing.B) *model.Model {
 	g := onnx.NewBuilder(onnx.DefaultOpset)
 	g.Output("units", g.Conv(g.Input("x", onnx.Float, -1, 1, 125, 125), g.Const("w", w), "", onnx.Attrs{"pads": []int{1, 1, 1, 1}}))
 	path := testmodel.Save(b, filepath.Join(b.TempDir(), "million.onnx"), g)
-	m, err := model.Open(orttest.Load(b), path, model.Options{Layers: []string{"all"}, Scores: "none"})
+	m, err := modeltest.Open(b, path, model.Options{Layers: []string{"all"}, Scores: "none"})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/model"
-	"github.com/noether-ml/noether/internal/orttest"
+	"github.com/noether-ml/noether/internal/model/modeltest"
 	"github.com/noether-ml/noether/internal/procedure"
 	"github.com/noether-ml/noether/internal/procedure/firing"
 	"github.com/noether-ml/noether/internal/testdata"
@@ -96,7 +96,7 @@ func TestLayersGolden(t *testing.T) {
 	for name := range g.Layers {
 		names = append(names, name)
 	}
-	m, err := model.Open(orttest.Load(t), testdata.Path(t, "models", "resnet20-cifar10.onnx"), model.Options{Layers: names,
+	m, err := modeltest.Open(t, testdata.Path(t, "models", "resnet20-cifar10.onnx"), model.Options{Layers: names,
 		Preprocess: model.Preprocess{Mean: []float32{0.485, 0.456, 0.406}, Std: []float32{0.229, 0.224, 0.225}}})
 	if err != nil {
 		t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/model"
-	"github.com/noether-ml/noether/internal/orttest"
+	"github.com/noether-ml/noether/internal/model/modeltest"
 	"github.com/noether-ml/noether/internal/procedure"
 	"github.com/noether-ml/noether/internal/procedure/firing"
 	"github.com/noether-ml/noether/internal/procedure/proceduretest"
@@ -39,7 +39,7 @@ func newJob(m *model.Model, data dataset.Source, to *recorder) *procedure.Job {
 // openModel opens a test model with the given options.
 func openModel(t testing.TB, o testmodel.Options) *model.Model {
 	t.Helper()
-	m, err := model.Open(orttest.Load(t), testmodel.Write(t, t.TempDir(), "net", o), model.Options{Layers: []string{"all"}})
+	m, err := modeltest.Open(t, testmodel.Write(t, t.TempDir(), "net", o), model.Options{Layers: []string{"all"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -71,7 +71,7 @@ func (r *run) findSparse() error {
 	if len(r.settings.Sparse) == 0 {
 		return nil
 	}
-	layers, err := r.job.A.Model.Graph().Select(r.settings.Sparse...)
+	layers, err := r.job.A.Model.Select(r.settings.Sparse...)
 	if err != nil {
 		return fmt.Errorf("sparse: %w", err)
 	}

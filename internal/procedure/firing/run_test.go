@@ -12,7 +12,7 @@ import (
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/model"
-	"github.com/noether-ml/noether/internal/orttest"
+	"github.com/noether-ml/noether/internal/model/modeltest"
 	"github.com/noether-ml/noether/internal/procedure"
 	"github.com/noether-ml/noether/internal/procedure/firing"
 	"github.com/noether-ml/noether/internal/testmodel"
@@ -197,7 +197,7 @@ func rareUnits(t *testing.T) *model.Model {
 	x := b.Input("x", onnx.Float, -1, 1, 2, 2)
 	v := b.MatMul(b.Flatten(x, 1), b.Const("w", tensor.Tensor{Shape: []int{4, 3}, Data: []float32{0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0}}))
 	b.Output("z", b.Relu(b.Add(v, b.Const("b", tensor.Tensor{Shape: []int{3}, Data: []float32{-1, -0.9925, -0.5}}))))
-	m, err := model.Open(orttest.Load(t), testmodel.Save(t, filepath.Join(t.TempDir(), "net.onnx"), b), model.Options{Layers: []string{"z"}})
+	m, err := modeltest.Open(t, testmodel.Save(t, filepath.Join(t.TempDir(), "net.onnx"), b), model.Options{Layers: []string{"z"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,10 +37,10 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/noether-ml/noether/engine"
 	"github.com/noether-ml/noether/internal/procedure"
 	"github.com/noether-ml/noether/internal/spelling"
 	"github.com/noether-ml/noether/measure"
-	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 	"github.com/noether-ml/noether/transform"
 )
@@ -121,7 +121,9 @@ func (m *method) Skip(j *procedure.Job) string {
 		return "it takes audio, but the transformations are of images"
 	case net.TakesArrays():
 		return "it takes arrays, but the transformations are of images"
-	case net.Input().Type != onnx.Float:
+	case net.Graph() == nil:
+		return "it is no ONNX graph, of which derivatives are computed"
+	case net.Input().Type != engine.Float:
 		return fmt.Sprintf("its input is of type %v; derivatives need float", net.Input().Type)
 	case net.Opset() < minOpset:
 		return fmt.Sprintf("it uses opset %d, but derivatives need %d or later: convert it with onnx.version_converter", net.Opset(), minOpset)

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/noether-ml/noether/internal/model"
-	"github.com/noether-ml/noether/internal/orttest"
+	"github.com/noether-ml/noether/internal/model/modeltest"
 	"github.com/noether-ml/noether/internal/procedure"
 	"github.com/noether-ml/noether/internal/procedure/lie"
 	"github.com/noether-ml/noether/internal/procedure/proceduretest"
@@ -89,7 +89,7 @@ func openFormulaNetwork(t *testing.T, name string) *model.Model {
 	if err := os.WriteFile(path, raw, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	m, err := model.Open(orttest.Load(t), path, model.Options{Layers: []string{"all"}})
+	m, err := modeltest.Open(t, path, model.Options{Layers: []string{"all"}})
 	if err != nil {
 		t.Fatal(err)
 	}

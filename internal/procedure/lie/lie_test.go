@@ -11,7 +11,7 @@ import (
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/checkpoint"
 	"github.com/noether-ml/noether/internal/model"
-	"github.com/noether-ml/noether/internal/orttest"
+	"github.com/noether-ml/noether/internal/model/modeltest"
 	"github.com/noether-ml/noether/internal/procedure"
 	"github.com/noether-ml/noether/internal/procedure/lie"
 	"github.com/noether-ml/noether/internal/procedure/proceduretest"
@@ -48,7 +48,7 @@ func build(t testing.TB, addOutputs func(b *onnx.Builder, x onnx.Value)) *model.
 	b := onnx.NewBuilder(19)
 	addOutputs(b, b.Input("x", onnx.Float, -1, 3, 8, 8))
 	path := testmodel.Save(t, filepath.Join(t.TempDir(), "net.onnx"), b)
-	opened, err := model.Open(orttest.Load(t), path, model.Options{Layers: []string{"all"}})
+	opened, err := modeltest.Open(t, path, model.Options{Layers: []string{"all"}})
 	if err != nil {
 		t.Fatal(err)
 	}

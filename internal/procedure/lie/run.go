@@ -2,12 +2,13 @@ package lie
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
 
 	"github.com/noether-ml/noether/dataset"
-	"github.com/noether-ml/noether/engine/ort"
+	"github.com/noether-ml/noether/engine"
 	"github.com/noether-ml/noether/internal/procedure"
 	"github.com/noether-ml/noether/internal/state"
 	"github.com/noether-ml/noether/measure"
@@ -72,31 +73,32 @@ func (r *run) measure(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("model %s: %w", r.job.A.Name, err)
 	}
-	session, err := net.Runtime().NewSession(graph, net.EngineOptions())
+	session, err := net.Compile(graph, 0, false)
 	if err != nil {
 		return fmt.Errorf("model %s: %w", r.job.A.Name, err)
 	}
 	defer session.Close()
 	images := tensor.New(append([]int{p.n}, net.ImageShape()...)...)
-	in, err := ort.Wrap(net.Runtime(), images.Data, images.Shape...)
-	if err != nil {
+	sums := tensor.New(p.n, r.width())
+	in, out := engine.ArrayOf(images), engine.ArrayOf(sums)
+	defer in.Close()
+	defer out.Close()
+	if err := errors.Join(session.Bind(in), session.Bind(out)); err != nil {
 		return err
 	}
-	defer in.Close()
+	batch := engine.Batch{Inputs: []*engine.Array{in}, Outputs: []*engine.Array{out}}
 	for len(r.sums[r.done]) < len(r.samples)*r.width() {
 		from := len(r.sums[r.done]) / r.width()
 		for i := range p.n { // a batch that is not full ends with other images, whose sums are not used
 			copy(images.At(i).Data, r.samples[(from+i)%len(r.samples)].Input.Data)
 		}
-		out := make([]*ort.Value, 1)
-		if err := session.Run(ctx, []*ort.Value{in}, out); err != nil {
+		if err := session.Run(ctx, batch); err != nil {
 			return err
 		}
 		used := min(p.n, len(r.samples)-from)
-		for _, v := range ort.Data[float32](out[0])[:used*r.width()] {
+		for _, v := range sums.Data[:used*r.width()] {
 			r.sums[r.done] = append(r.sums[r.done], float64(v))
 		}
-		out[0].Close()
 		share := r.Work(r.job) / int64(len(r.generators)) / int64(len(r.samples))
 		r.job.Progress(share*int64(r.done*len(r.samples)+from+used), g.Name)
 		if err := r.save(); err != nil {

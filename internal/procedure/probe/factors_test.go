@@ -10,6 +10,7 @@ import (
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/features"
 	"github.com/noether-ml/noether/internal/model"
+	"github.com/noether-ml/noether/internal/model/modeltest"
 	"github.com/noether-ml/noether/internal/orttest"
 	"github.com/noether-ml/noether/internal/procedure"
 	"github.com/noether-ml/noether/internal/procedure/proceduretest"
@@ -81,7 +82,7 @@ func linearModel(t testing.TB, w tensor.Tensor) *model.Model {
 	x := b.Input("x", onnx.Float, -1, 1, 2, 2)
 	b.Output("z", b.MatMul(b.Reshape(x, -1, 4), b.Const("w", w)))
 	path := testmodel.Save(t, filepath.Join(t.TempDir(), "linear.onnx"), b)
-	out, err := model.Open(orttest.Load(t), path, model.Options{Layers: []string{"z"}, Scores: "none"})
+	out, err := modeltest.Open(t, path, model.Options{Layers: []string{"z"}, Scores: "none"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -227,6 +227,6 @@ func trainingWork(j *procedure.Job, t *Training, kind string, hidden []int, in, 
 	for i, next := range append(slices.Clone(sizes[1:]), out) {
 		weights += float64(sizes[i]) * float64(next)
 	}
-	forward := 25*float64(j.A.Model.ActivationBytes()) + float64(j.A.Model.Graph().Parameters())
+	forward := 25*float64(j.A.Model.ActivationBytes()) + float64(j.A.Model.Parameters())
 	return 1 + int64(3*weights*float64(n)*float64(min(t.Epochs, 30))/forward)
 }

@@ -39,7 +39,6 @@ import (
 	"github.com/noether-ml/noether/internal/state"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/resample"
-	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -108,8 +107,8 @@ func (*robust) Skip(j *procedure.Job) string {
 		return "it takes arrays, but attacks are on images"
 	case j.A.Model.Classes() == 0:
 		return "it has no output of class scores"
-	case j.A.Model.Input().Type == onnx.Uint8:
-		return "it has a uint8 input, which has no gradient"
+	case j.A.Model.NoGradient() != "":
+		return "it " + j.A.Model.NoGradient()
 	}
 	return ""
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/checkpoint"
 	"github.com/noether-ml/noether/internal/model"
-	"github.com/noether-ml/noether/internal/orttest"
+	"github.com/noether-ml/noether/internal/model/modeltest"
 	"github.com/noether-ml/noether/internal/procedure"
 	"github.com/noether-ml/noether/internal/procedure/proceduretest"
 	"github.com/noether-ml/noether/internal/procedure/robust"
@@ -41,7 +41,7 @@ func build(t testing.TB, make func(b *onnx.Builder, x onnx.Value) onnx.Value) *m
 	b := onnx.NewBuilder(onnx.DefaultOpset)
 	b.Output("z", make(b, b.Input("x", onnx.Float, -1, 1, 2, 2)))
 	path := testmodel.Save(t, filepath.Join(t.TempDir(), "net.onnx"), b)
-	opened, err := model.Open(orttest.Load(t), path, model.Options{})
+	opened, err := modeltest.Open(t, path, model.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func TestLinearClassifier(t *testing.T) {
 func TestStrongerAttacks(t *testing.T) {
 	t.Parallel()
 	path := testdata.Path(t, "models", "resnet20-cifar10.onnx")
-	m, err := model.Open(orttest.Load(t), path, model.Options{Preprocess: model.Preprocess{Mean: []float32{0.485, 0.456, 0.406}, Std: []float32{0.229, 0.224, 0.225}}})
+	m, err := modeltest.Open(t, path, model.Options{Preprocess: model.Preprocess{Mean: []float32{0.485, 0.456, 0.406}, Std: []float32{0.229, 0.224, 0.225}}})
 	if err != nil {
 		t.Fatal(err)
 	}

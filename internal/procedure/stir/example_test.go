@@ -83,7 +83,11 @@ func openLinear(dir, name string, mix []float32) procedure.Subject {
 	if err != nil {
 		log.Fatal(err)
 	}
-	m, err := model.Open(rt, path, model.Options{Layers: []string{"z"}})
+	net, err := rt.OpenNetwork(path, ort.NetworkOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	m, err := model.Open(context.Background(), net, model.Options{Layers: []string{"z"}})
 	if err != nil {
 		log.Fatal(err)
 	}

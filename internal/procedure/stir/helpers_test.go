@@ -6,7 +6,7 @@ import (
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/model"
-	"github.com/noether-ml/noether/internal/orttest"
+	"github.com/noether-ml/noether/internal/model/modeltest"
 	"github.com/noether-ml/noether/internal/procedure"
 	"github.com/noether-ml/noether/internal/procedure/stir"
 	"github.com/noether-ml/noether/internal/seed"
@@ -36,7 +36,7 @@ func buildOf(t testing.TB, name string, opset, side int, graph func(b *onnx.Buil
 // open opens a model with the given layers.
 func open(t testing.TB, name, path string, layers ...string) procedure.Subject {
 	t.Helper()
-	m, err := model.Open(orttest.Load(t), path, model.Options{Layers: layers})
+	m, err := modeltest.Open(t, path, model.Options{Layers: layers})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func value(t testing.TB, scores []measure.PairScore, statistic, variant string) 
 // resnet opens a ResNet that was trained on CIFAR-10, with its penultimate layer.
 func resnet(t testing.TB, name string) procedure.Subject {
 	t.Helper()
-	m, err := model.Open(orttest.Load(t), testdata.Path(t, "models", name+"-cifar10.onnx"), model.Options{Layers: []string{"penultimate"},
+	m, err := modeltest.Open(t, testdata.Path(t, "models", name+"-cifar10.onnx"), model.Options{Layers: []string{"penultimate"},
 		Preprocess: model.Preprocess{Mean: []float32{0.485, 0.456, 0.406}, Std: []float32{0.229, 0.224, 0.225}}})
 	if err != nil {
 		t.Fatal(err)

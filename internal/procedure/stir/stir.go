@@ -10,7 +10,6 @@ import (
 	"github.com/noether-ml/noether/internal/procedure"
 	"github.com/noether-ml/noether/internal/train"
 	"github.com/noether-ml/noether/measure"
-	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -50,8 +49,8 @@ func (m *stir) Skip(j *procedure.Job) string {
 		return "inversions are of images, but a model takes arrays"
 	case j.Data.Len() < 2:
 		return "a similarity needs at least two images"
-	case j.A.Model.Input().Type == onnx.Uint8:
-		return fmt.Sprintf("%s has a uint8 input, which has no gradient", j.A.Name)
+	case j.A.Model.NoGradient() != "":
+		return j.A.Name + " " + j.A.Model.NoGradient()
 	}
 	for _, kind := range m.settings.Inversions {
 		if why := contrastProblem(j); kind != Arbitrary && why != "" {
@@ -64,8 +63,8 @@ func (m *stir) Skip(j *procedure.Job) string {
 // contrastProblem returns why the two models cannot be combined in one loss, or "".
 func contrastProblem(j *procedure.Job) string {
 	a, b := j.A.Model, j.B.Model
-	if b.Input().Type == onnx.Uint8 {
-		return fmt.Sprintf("%s has a uint8 input, which has no gradient", j.B.Name)
+	if why := b.NoGradient(); why != "" {
+		return j.B.Name + " " + why
 	}
 	opset := max(a.Opset(), b.Opset())
 	for _, s := range []procedure.Subject{j.A, j.B} {

@@ -27,7 +27,6 @@ import (
 
 	"github.com/noether-ml/noether/internal/procedure"
 	"github.com/noether-ml/noether/measure"
-	"github.com/noether-ml/noether/onnx"
 )
 
 // New returns the measure stitching. Its statistics are accuracy (of the stitched network), gain
@@ -70,8 +69,10 @@ func (m *stitching) Skip(j *procedure.Job) string {
 		return fmt.Sprintf("the model %s has no class scores", j.B.Name)
 	case j.B.Model.Classes() < 2 || j.B.Outputs != nil && len(j.B.Outputs) < 2:
 		return "a classifier needs at least two classes"
-	case j.A.Model.Input().Type == onnx.Uint8:
-		return fmt.Sprintf("%s has a uint8 input: export it with a float input", j.A.Name)
+	case j.B.Model.Graph() == nil:
+		return j.B.Name + " is no ONNX graph, into which a stitch could be put"
+	case j.A.Model.NoGradient() != "":
+		return j.A.Name + " " + j.A.Model.NoGradient()
 	case m.trainCount(j.Data.Len()) < 2 || j.Data.Len()-m.trainCount(j.Data.Len()) < 2:
 		return fmt.Sprintf("%d samples are too few: two train the stitch, and two others test it", j.Data.Len())
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/noether-ml/noether/internal/checkpoint"
 	"github.com/noether-ml/noether/internal/features"
 	"github.com/noether-ml/noether/internal/model"
+	"github.com/noether-ml/noether/internal/model/modeltest"
 	"github.com/noether-ml/noether/internal/orttest"
 	"github.com/noether-ml/noether/internal/procedure"
 	"github.com/noether-ml/noether/internal/procedure/proceduretest"
@@ -116,7 +117,7 @@ func open(t testing.TB, name string, s architecture, layers ...string) procedure
 		scores = b.Op("Softmax", onnx.Attrs{"axis": 1}, scores)
 	}
 	b.Output("scores", scores)
-	m, err := model.Open(orttest.Load(t), testmodel.Save(t, filepath.Join(t.TempDir(), name+".onnx"), b, "scores"), model.Options{Layers: layers})
+	m, err := modeltest.Open(t, testmodel.Save(t, filepath.Join(t.TempDir(), name+".onnx"), b, "scores"), model.Options{Layers: layers})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/engine/ort"
 	"github.com/noether-ml/noether/internal/config"
 	"github.com/noether-ml/noether/internal/model"
 	"github.com/noether-ml/noether/internal/study/open"
@@ -51,9 +52,13 @@ func openModel(ctx context.Context, files *open.Files, s *spec.Study, entry spec
 	if err != nil {
 		return nil, err
 	}
-	m, err := model.OpenContext(ctx, o.Runtime, path, model.Options{Layers: wanted, Axes: axes, Tokens: tokens, Input: entry.Input, Layout: entry.Layout,
-		Inputs: inputs, Output: entry.Output.Scores, Scores: entry.Scores, Decode: decode, Preprocess: pre, Size: data.size, Samples: samplesOf(data.waveform, pre), Arrays: data.arrays, Threads: o.Threads, Device: o.Device,
+	net, err := o.Runtime.OpenNetwork(path, ort.NetworkOptions{Threads: o.Threads, Device: o.Device,
 		ReloadWeights: len(s.Models) > 1}) // the weights of one model at a time are in memory
+	if err != nil {
+		return nil, err
+	}
+	m, err := model.Open(ctx, net, model.Options{Layers: wanted, Axes: axes, Tokens: tokens, Input: entry.Input, Layout: entry.Layout,
+		Inputs: inputs, Output: entry.Output.Scores, Scores: entry.Scores, Decode: decode, Preprocess: pre, Size: data.size, Samples: samplesOf(data.waveform, pre), Arrays: data.arrays})
 	if err != nil {
 		return nil, addPosition(entry, err)
 	}
@@ -97,7 +102,10 @@ func addPosition(entry spec.Model, err error) error {
 
 // RandomWarning names the nodes of a model that draw random numbers, or returns "".
 func RandomWarning(m *model.Model) string {
-	nodes := m.Graph().RandomNodes()
+	var nodes []string
+	if graph := m.Graph(); graph != nil {
+		nodes = graph.RandomNodes()
+	}
 	if len(nodes) == 0 {
 		return ""
 	}
@@ -155,12 +163,7 @@ func samplesOf(waveform *dataset.Waveform, pre model.Preprocess) int {
 
 // matchLayers returns the layers that a model was opened with and that match the patterns.
 func matchLayers(m *model.Model, patterns ...string) ([]tensor.Layer, error) {
-	matched, err := m.Graph().Select(patterns...)
-	names := map[string]bool{}
-	for _, l := range matched {
-		names[l.Name] = true
-	}
-	return slices.DeleteFunc(m.Layers(), func(l tensor.Layer) bool { return !names[l.Name] }), err
+	return m.Select(patterns...)
 }
 
 // canonical returns the properties of a model on which its scores depend, without those of single

@@ -137,11 +137,7 @@ func (p *Pass) graphFraction(m *Model) float64 {
 	for _, l := range layers {
 		deepest = max(deepest, l.Depth)
 	}
-	total := deepest
-	for _, l := range m.Net.Graph().Layers() {
-		total = max(total, l.Depth)
-	}
-	return float64(1+deepest) / float64(1+total)
+	return float64(1+deepest) / float64(1+max(deepest, m.Net.Depth()))
 }
 
 // viewTasks are unfinished tasks of one owner and view.

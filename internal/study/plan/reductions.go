@@ -5,8 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/noether-ml/noether/engine/ort"
-	"github.com/noether-ml/noether/internal/model"
+	"github.com/noether-ml/noether/engine"
 	"github.com/noether-ml/noether/internal/reduction"
 	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/measure"
@@ -17,13 +16,13 @@ import (
 // Reductions are the functions of the activations of a model's layers that the engine computes in a
 // pass, so that these activations stay on the device.
 type Reductions struct {
-	List []model.Reduction
+	List []engine.Reduction
 	Of   map[*Task]int // index in List of the reduction that a task reads
 }
 
 // first returns the index of the first reduction of a layer, or -1.
 func (r Reductions) first(layer string) int {
-	return slices.IndexFunc(r.List, func(d model.Reduction) bool { return d.Layer.Name == layer })
+	return slices.IndexFunc(r.List, func(d engine.Reduction) bool { return d.Layer == layer })
 }
 
 // deviceBytes returns an upper bound on the memory of a device for one sample: the clean layers of
@@ -31,8 +30,8 @@ func (r Reductions) first(layer string) int {
 func (r Reductions) deviceBytes(slots int64) (sum int64) {
 	const temporary = 4
 	for i, d := range r.List {
-		size := 4 * int64(tensor.Size(d.Layer.Shape))
-		if r.first(d.Layer.Name) == i {
+		size := 4 * int64(tensor.Size(d.Shape))
+		if r.first(d.Layer) == i {
 			sum += slots * size
 		}
 		sum += temporary * size
@@ -65,15 +64,14 @@ func (p *Pass) SetBatch(s *spec.Study, limits MemoryLimits) {
 // not help or the values of the reductions do not suffice. It returns a remark on what changes, or
 // "" if nothing does.
 func (p *Pass) Retry(err error) string {
-	var memory *ort.DeviceMemoryError
 	block := p.Data().Layout.Block
 	switch {
 	case len(p.Reductions) == 0:
 		return ""
-	case errors.As(err, &memory) && p.Batch >= 2*block:
+	case errors.Is(err, engine.ErrDeviceMemory) && p.Batch >= 2*block:
 		p.mostBatch = p.Batch / 2 / block * block
 		return fmt.Sprintf("the device has too little memory for batches of %d: running %d at a time", p.Batch, p.mostBatch)
-	case errors.As(err, &memory):
+	case errors.Is(err, engine.ErrDeviceMemory):
 		p.noReduce, p.mostBatch = true, 0 // without reductions, sessions divide batches that do not fit
 		return "the device has too little memory to keep activations: they are copied to the CPU"
 	case errors.Is(err, measure.ErrNeedsActivations):
@@ -116,7 +114,7 @@ func (p *Pass) reductionsOf(m *Model) Reductions {
 		if !ok {
 			i = len(out.List)
 			index[key] = i
-			out.List = append(out.List, model.Reduction{Layer: layer, Width: r.Width, Build: func(b *onnx.Builder, clean, transformed, partners onnx.Value) onnx.Value {
+			out.List = append(out.List, engine.Reduction{Layer: layer.Name, Shape: layer.Shape, Width: r.Width, Compute: func(b *onnx.Builder, clean, transformed, partners onnx.Value) onnx.Value {
 				return reduction.Build(b, r, layer, clean, transformed, partners)
 			}})
 		}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/noether-ml/noether/engine/ort"
+	"github.com/noether-ml/noether/engine"
 	"github.com/noether-ml/noether/internal/catalog"
 	"github.com/noether-ml/noether/internal/orttest"
 	"github.com/noether-ml/noether/internal/study/spec"
@@ -118,7 +118,7 @@ func TestReductionsFitMemory(t *testing.T) {
 	if got := BatchSize(s, p, small); got != 16 { // whole blocks of two
 		t.Errorf("batches of %d in %d bytes, want 16", got, small.activations)
 	}
-	r[0].Width, r[0].Layer.Shape = 1, []int{1 << 22}
+	r[0].Width, r[0].Shape = 1, []int{1 << 22}
 	small = onDevice
 	small.device = (2 + 4) * 4 << 22 * 9 // two batches of the clean layer, and four tensors for the reduction
 	if got := BatchSize(s, p, small); got != 8 {
@@ -134,7 +134,7 @@ func TestRetry(t *testing.T) {
 		batch, layers int
 		text          string
 	}
-	memory := fmt.Errorf("running: %w", &ort.DeviceMemoryError{})
+	memory := fmt.Errorf("running: %w", engine.ErrDeviceMemory)
 	for more, attempts := range map[string][]attempt{
 		"":           {{48, 2, "running 24 at a time"}, {24, 2, "running 12 at"}, {12, 2, "running 6 at"}, {6, 2, "running 2 at"}, {2, 2, "copied to the CPU"}, {48, 0, ""}},
 		"batch: 9\n": {{8, 2, "running 4 at a time"}, {4, 2, "running 2 at"}, {2, 2, "copied to the CPU"}, {9, 0, ""}},

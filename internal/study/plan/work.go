@@ -24,7 +24,7 @@ func (p *Plan) Work(o Options) []ModelWork {
 		if !p.includes(m.Entry.Name) {
 			continue
 		}
-		w := ModelWork{Model: m.Entry.Name, Parameters: m.Net.Graph().Parameters(), InputBytes: m.Net.InputBytes()}
+		w := ModelWork{Model: m.Entry.Name, Parameters: m.Net.Parameters(), InputBytes: m.Net.InputBytes()}
 		cells := slices.DeleteFunc(slices.Clone(p.Cells), func(c *Cell) bool { return c.Model != m || c.Done })
 		w.Cells = len(cells)
 		for _, c := range cells {

@@ -159,13 +159,16 @@ func descriptors(p *plan.Plan) []measure.Descriptor {
 // shortcut bypasses the layer.
 func modelRecord(m *plan.Model) scores.ModelRecord {
 	out := scores.ModelRecord{Name: m.Entry.Name, Path: redactURL(m.Entry.ONNX.String()), SHA256: m.Net.SHA256(), Opset: m.Net.Opset(), Tags: m.Entry.Tags}
-	inside := blocks.InBranches(m.Net.Graph(), m.Net.Input().Name, m.Net.Output(), m.Net.Layers())
-	var outputs []string
-	for _, o := range m.Net.Graph().Outputs() {
-		outputs = append(outputs, o.Name)
-	}
-	for _, o := range blocks.Outline(m.Net.Graph(), m.Net.Input().Name, outputs...) {
-		out.Graph = append(out.Graph, scores.OperationRecord(o))
+	var inside map[string]bool
+	if graph := m.Net.Graph(); graph != nil {
+		inside = blocks.InBranches(graph, m.Net.Input().Name, m.Net.Output(), m.Net.Layers())
+		var outputs []string
+		for _, o := range graph.Outputs() {
+			outputs = append(outputs, o.Name)
+		}
+		for _, o := range blocks.Outline(graph, m.Net.Input().Name, outputs...) {
+			out.Graph = append(out.Graph, scores.OperationRecord(o))
+		}
 	}
 	for _, l := range m.Net.Layers() {
 		out.Layers = append(out.Layers, scores.LayerRecord{Name: l.Name, Op: l.Op, Depth: l.Depth, Shape: l.Shape, Axes: string(l.Axes), Branch: inside[l.Name]})

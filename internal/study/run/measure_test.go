@@ -8,6 +8,7 @@ import (
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/model"
+	"github.com/noether-ml/noether/internal/model/modeltest"
 	"github.com/noether-ml/noether/internal/study"
 	"github.com/noether-ml/noether/internal/study/studytest"
 	"github.com/noether-ml/noether/internal/testmodel"
@@ -18,7 +19,7 @@ import (
 // openTest writes a test model and opens it with the layers conv and logits.
 func openTest(t *testing.T, o study.Options, dir, name string, m testmodel.Options) *model.Model {
 	t.Helper()
-	out, err := model.Open(o.Runtime, testmodel.Write(t, dir, name, m), model.Options{Layers: []string{"op:Conv", "output"}})
+	out, err := modeltest.Open(t, testmodel.Write(t, dir, name, m), model.Options{Layers: []string{"op:Conv", "output"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/model"
-	"github.com/noether-ml/noether/internal/orttest"
+	"github.com/noether-ml/noether/internal/model/modeltest"
 	"github.com/noether-ml/noether/internal/study"
 	"github.com/noether-ml/noether/internal/study/studytest"
 	"github.com/noether-ml/noether/onnx"
@@ -52,7 +52,7 @@ func TestTextEncoder(t *testing.T) {
 	}
 	defer texts.Close()
 	names := []string{"hidden", "pooled", "logits"}
-	m, err := model.Open(orttest.Load(t), filepath.Join("testdata", "text", "encoder.onnx"), model.Options{Layers: names, Arrays: texts.Describe(0).Arrays})
+	m, err := modeltest.Open(t, filepath.Join("testdata", "text", "encoder.onnx"), model.Options{Layers: names, Arrays: texts.Describe(0).Arrays})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 	"testing"
 
 	"github.com/noether-ml/noether/internal/model"
-	"github.com/noether-ml/noether/internal/orttest"
+	"github.com/noether-ml/noether/internal/model/modeltest"
 )
 
 // autoencoderText is a training file (the settings of a training) of an autoencoder with two layers
@@ -76,7 +76,7 @@ func TestLayerwise(t *testing.T) {
 			if i := slices.Index(rows[0], c.column); i < 0 || rows[4][i] == "" {
 				t.Errorf("%s is not in the log: %v", c.column, rows)
 			}
-			m, err := model.Open(orttest.Load(t), filepath.Join(dir, modelFile), model.Options{Layers: []string{"layer*"}, Scores: "none"})
+			m, err := modeltest.Open(t, filepath.Join(dir, modelFile), model.Options{Layers: []string{"layer*"}, Scores: "none"})
 			if err != nil {
 				t.Fatal(err)
 			}

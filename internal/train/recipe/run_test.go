@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/noether-ml/noether/internal/model"
+	"github.com/noether-ml/noether/internal/model/modeltest"
 	"github.com/noether-ml/noether/internal/orttest"
 	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/internal/train"
@@ -80,7 +81,7 @@ func TestRun(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, checkpointFile)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the checkpoint remains: %v", err)
 	}
-	m, err := model.Open(orttest.Load(t), filepath.Join(dir, modelFile), model.Options{Layers: []string{"output"}, Preprocess: model.Preprocess{}})
+	m, err := modeltest.Open(t, filepath.Join(dir, modelFile), model.Options{Layers: []string{"output"}, Preprocess: model.Preprocess{}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,10 +1,12 @@
-package model
+package ort_test
 
 import (
 	"maps"
 	"path/filepath"
 	"testing"
 
+	"github.com/noether-ml/noether/engine"
+	"github.com/noether-ml/noether/engine/ort"
 	"github.com/noether-ml/noether/internal/orttest"
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/onnx"
@@ -26,7 +28,7 @@ func TestShapeSources(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]string{string(first): "x", string(second): "x"}
-	got := shapeSources(m)
+	got := ort.ShapeSources(m)
 	delete(got, string(m.Nodes()[3].Output[0])) // the builder may add an Identity for the output
 	if !maps.Equal(got, want) {
 		t.Errorf("sources = %v, want %v", got, want)
@@ -38,7 +40,7 @@ func TestShapeSources(t *testing.T) {
 // of its outputs.
 func TestShapesInOneOutput(t *testing.T) {
 	t.Parallel()
-	const nodes = 3 * joinedShapes
+	const nodes = 3 * ort.JoinedShapes
 	b := onnx.NewBuilder(onnx.DefaultOpset)
 	v := b.Input("x", onnx.Float, -1, 3, 8, 8)
 	w := b.Const("w", tensor.New(3, 3, 1, 1))
@@ -46,20 +48,17 @@ func TestShapesInOneOutput(t *testing.T) {
 		v = b.Op("Conv", nil, v, w)
 	}
 	b.Output("y", v)
-	m, err := Open(orttest.Load(t), testmodel.Save(t, filepath.Join(t.TempDir(), "m.onnx"), b), Options{Layers: []string{"all"}})
+	net, err := orttest.Load(t).OpenNetwork(testmodel.Save(t, filepath.Join(t.TempDir(), "m.onnx"), b), ort.NetworkOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var names []string
-	for _, l := range m.Layers() {
-		names = append(names, l.Name)
-	}
-	p, err := m.newShapeReader(names)
+	names := onnx.Names(net.Graph().Layers())
+	feed := func(_ string, n int) (*engine.Array, error) { return engine.NewArray(engine.Float, n, 3, 8, 8), nil }
+	outputs, sources, err := ort.ShapeOutputs(net, feed, names)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer p.close()
-	if got := p.session.Outputs(); len(p.sources) < nodes || len(got) != 1 {
-		t.Errorf("%d shapes of %d tensors in %d outputs, want one output", len(p.sources), len(names), len(got))
+	if sources < nodes || outputs != 1 {
+		t.Errorf("%d shapes of %d tensors in %d outputs, want one output", sources, len(names), outputs)
 	}
 }

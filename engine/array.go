@@ -1,0 +1,135 @@
+package engine
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/noether-ml/noether/tensor"
+)
+
+// A Type is the element type of an Array. Networks may have inputs and outputs of other types, which
+// have no Array.
+type Type string
+
+// The types of Arrays.
+const (
+	Float  Type = "float" // float32
+	Double Type = "double"
+	Int8   Type = "int8"
+	Int32  Type = "int32"
+	Int64  Type = "int64"
+	Uint8  Type = "uint8"
+	Bool   Type = "bool"
+)
+
+// An Array is a tensor in memory, its last axis varying fastest.
+type Array struct {
+	Shape []int
+	Data  any       // a slice of float32, float64, int8, int32, int64, uint8 or bool
+	Bound io.Closer // what an engine holds for the memory; nil: nothing
+}
+
+// NewArray returns an array of zeros, or nil if Arrays have no such type.
+func NewArray(t Type, shape ...int) *Array {
+	a, n := &Array{Shape: shape}, tensor.Size(shape)
+	switch t {
+	case Float:
+		a.Data = make([]float32, n)
+	case Double:
+		a.Data = make([]float64, n)
+	case Int8:
+		a.Data = make([]int8, n)
+	case Int32:
+		a.Data = make([]int32, n)
+	case Int64:
+		a.Data = make([]int64, n)
+	case Uint8:
+		a.Data = make([]uint8, n)
+	case Bool:
+		a.Data = make([]bool, n)
+	default:
+		return nil
+	}
+	return a
+}
+
+// ArrayOf returns an array that shares the elements of a tensor.
+func ArrayOf(t tensor.Tensor) *Array { return &Array{Shape: t.Shape, Data: t.Data} }
+
+// Tensor returns an array of float32 as a tensor that shares its elements.
+func (a *Array) Tensor() tensor.Tensor {
+	return tensor.Tensor{Shape: a.Shape, Data: a.Data.([]float32)}
+}
+
+// Upload copies the elements to the device, if Placer.Place has given the array memory there. Call
+// it after a change of the elements.
+func (a *Array) Upload() error {
+	if b, ok := a.Bound.(interface{ Upload() error }); ok {
+		return b.Upload()
+	}
+	return nil
+}
+
+// Download copies what runs have written on the device to the elements. Call it before they are
+// read.
+func (a *Array) Download() error {
+	if b, ok := a.Bound.(interface{ Download() error }); ok {
+		return b.Download()
+	}
+	return nil
+}
+
+// Close frees what an engine holds for the array. The elements stay valid.
+func (a *Array) Close() error {
+	if a == nil || a.Bound == nil {
+		return nil
+	}
+	bound := a.Bound
+	a.Bound = nil
+	return bound.Close()
+}
+
+// A Port describes an input or an output of a network.
+type Port struct {
+	Name  string
+	Type  Type
+	Shape []Dim // with the batch; nil: not known
+}
+
+// A Dim is one dimension of a Port.
+type Dim struct {
+	Size   int    // -1: free
+	Symbol string // name of a free dimension, for instance "batch"; "": none
+}
+
+// Sizes returns the shape, with -1 for free dimensions; nil if there is no shape.
+func (p Port) Sizes() []int {
+	if p.Shape == nil {
+		return nil
+	}
+	sizes := make([]int, len(p.Shape))
+	for i, d := range p.Shape {
+		sizes[i] = d.Size
+	}
+	return sizes
+}
+
+// String returns the name, type and shape: "x float[batch 3 32 32]".
+func (p Port) String() string {
+	if p.Shape == nil {
+		return fmt.Sprintf("%s %s", p.Name, p.Type)
+	}
+	dims := make([]string, len(p.Shape))
+	for i, d := range p.Shape {
+		switch {
+		case d.Size >= 0:
+			dims[i] = fmt.Sprint(d.Size)
+		case d.Symbol != "":
+			dims[i] = d.Symbol
+		default:
+			dims[i] = "?"
+		}
+	}
+	return fmt.Sprintf("%s %s[%s]", p.Name, p.Type, strings.Join(dims, " "))
+}

@@ -1,0 +1,273 @@
+package ort
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/noether-ml/noether/engine"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/grad"
+	"github.com/noether-ml/noether/onnx/rewrite"
+)
+
+// NetworkOptions are the options of a Network.
+type NetworkOptions struct {
+	Threads int    // as in Options
+	Device  string // as in Options
+	Spin    bool   // as in Options
+	// ReloadWeights frees the weights after FreeWeights and reads them again for each session. That
+	// saves memory if many networks are open.
+	ReloadWeights bool
+}
+
+// A Network is an ONNX file that ONNX Runtime computes. It implements engine.Differentiable.
+type Network struct {
+	runtime  *Runtime
+	path     string
+	options  NetworkOptions
+	graph    *onnx.Model // with the rewrites
+	hash     func() (string, error)
+	freed    bool                                     // graph lacks its weights
+	rewrites []func(*onnx.Model) (*onnx.Model, error) // in order
+}
+
+// OpenNetwork returns the network of a file.
+func (r *Runtime) OpenNetwork(path string, o NetworkOptions) (*Network, error) {
+	graph, err := readGraph(path)
+	if err != nil {
+		return nil, fmt.Errorf("model %s: %w", path, err)
+	}
+	return r.NewNetwork(graph, o)
+}
+
+// NewNetwork is OpenNetwork for a model that rewrite.ReadFloat32 has read from a file.
+func (r *Runtime) NewNetwork(file *onnx.Model, o NetworkOptions) (*Network, error) {
+	if err := r.CheckDevice(o.Device); err != nil {
+		return nil, fmt.Errorf("model %s: %w", file.Path(), err)
+	}
+	return &Network{runtime: r, path: file.Path(), options: o, graph: file, hash: sync.OnceValues(file.SHA256)}, nil
+}
+
+// readGraph calls rewrite.ReadFloat32 and removes the path from its errors.
+func readGraph(path string) (*onnx.Model, error) {
+	graph, err := rewrite.ReadFloat32(path)
+	if inner := errors.Unwrap(err); inner != nil {
+		err = inner
+	}
+	return graph, err
+}
+
+// Runtime returns the library that computes the network.
+func (n *Network) Runtime() *Runtime { return n.runtime }
+
+// Options returns the options of sessions on the network's device.
+func (n *Network) Options() Options {
+	return Options{Threads: n.options.Threads, Device: n.options.Device}
+}
+
+// Metadata implements engine.Network.
+func (n *Network) Metadata() *engine.Metadata {
+	m := &engine.Metadata{Name: n.path, Inputs: portsOf(n.graph.Inputs()), Outputs: portsOf(n.graph.Outputs()), Properties: map[string]string{}}
+	for _, e := range n.graph.Proto().MetadataProps {
+		m.Properties[e.GetKey()] = e.GetValue()
+	}
+	return m
+}
+
+func portsOf(infos []onnx.ValueInfo) (ports []engine.Port) {
+	for _, p := range infos {
+		port := engine.Port{Name: p.Name, Type: engine.Type(p.Type.String())}
+		if p.Shape != nil {
+			port.Shape = []engine.Dim{}
+		}
+		for _, d := range p.Shape {
+			port.Shape = append(port.Shape, engine.Dim(d))
+		}
+		ports = append(ports, port)
+	}
+	return ports
+}
+
+// Hash returns the SHA-256 of the files, in hexadecimal.
+func (n *Network) Hash() (string, error) { return n.hash() }
+
+// Limits implements engine.Network.
+func (n *Network) Limits() engine.Limits {
+	workers := cmp.Or(n.options.Threads, runtime.NumCPU())
+	if !OnCPU(n.options.Device) {
+		workers = 1
+	}
+	return engine.Limits{Workers: workers, Memory: n.runtime.FreeMemory(), Reductions: true}
+}
+
+// Note implements engine.Noter.
+func (n *Network) Note(format string, values ...any) { n.runtime.Note(format, values...) }
+
+// Close does nothing: a network without sessions holds Go memory only.
+func (n *Network) Close() error { return nil }
+
+// Graph returns the graph, without large weights after FreeWeights. It must not be changed.
+func (n *Network) Graph() *onnx.Model { return n.graph }
+
+// Rewrite returns the network with another graph, which f makes of the file's. f is called again
+// whenever the file is read again.
+func (n *Network) Rewrite(f func(*onnx.Model) (*onnx.Model, error)) (engine.Network, error) {
+	graph, err := f(n.graph)
+	if err != nil {
+		return nil, err
+	}
+	c := *n
+	c.graph, c.rewrites = graph, append(slices.Clip(n.rewrites), f)
+	return &c, nil
+}
+
+// FreeWeights frees the weights if the options say so. It must not be called while another method
+// is in progress.
+func (n *Network) FreeWeights() {
+	if n.options.ReloadWeights {
+		n.graph, n.freed = rewrite.WithoutWeights(n.graph), true
+	}
+}
+
+// FullGraph returns the graph with its weights. It reads them again if they were freed.
+func (n *Network) FullGraph() (*onnx.Model, error) {
+	if !n.freed {
+		return n.graph, nil
+	}
+	graph, err := readGraph(n.path)
+	if err != nil {
+		return nil, err
+	}
+	sum, err := graph.SHA256()
+	if err != nil {
+		return nil, err
+	}
+	if before, err := n.hash(); err != nil || sum != before {
+		return nil, errors.Join(err, errors.New("the file has changed since it was opened"))
+	}
+	for _, f := range n.rewrites {
+		if graph, err = f(graph); err != nil {
+			return nil, err
+		}
+	}
+	return graph, nil
+}
+
+// Open implements engine.Network. Request.Parallel divides the threads.
+func (n *Network) Open(_ context.Context, r engine.Request) (engine.Session, error) {
+	graph, names, err := n.withRequest(r)
+	if err != nil {
+		return nil, err
+	}
+	return n.compile(graph, names, r)
+}
+
+// compile loads the graph with the named outputs.
+func (n *Network) compile(b *onnx.Builder, names []string, r engine.Request) (engine.Session, error) {
+	graph, err := b.Model()
+	if err != nil {
+		return nil, err
+	}
+	if graph, err = rewrite.WithOutputs(graph, names); err != nil {
+		return nil, err
+	}
+	o := n.Options()
+	if r.Parallel > 1 {
+		o.Threads = n.Limits().Workers / r.Parallel
+	}
+	return n.Compile(graph, o.Threads, n.options.Spin)
+}
+
+// Compile returns a session for another graph, on the network's device. threads is the number of
+// threads of a run; 0: those of the network. spin is Options.Spin.
+func (n *Network) Compile(graph *onnx.Model, threads int, spin bool) (engine.Session, error) {
+	o := n.Options()
+	o.Spin = spin
+	if threads > 0 {
+		o.Threads = threads
+	}
+	s, err := n.newSession(graph, o)
+	if err != nil {
+		return nil, err
+	}
+	return arraySession{s}, nil
+}
+
+// withRequest returns the graph with the outputs of a request, and their names.
+func (n *Network) withRequest(r engine.Request) (*onnx.Builder, []string, error) {
+	full, err := n.FullGraph()
+	if err != nil {
+		return nil, nil, err
+	}
+	b := onnx.Extend(full)
+	var names []string
+	for _, o := range r.Outputs {
+		name := o.Name
+		if o.Convert {
+			name += " as float32"
+			b.Output(name, b.Reshape(b.Cast(onnx.Value(o.Name), onnx.Float), append([]int{-1}, o.Shape...)...))
+		}
+		names = append(names, name)
+	}
+	reductions, err := addReductions(b, r.Reductions)
+	return b, append(names, reductions...), err
+}
+
+// A BuildReduction is what Reduction.Compute of a request for a Network holds: it adds a function
+// of the activations of a layer to a graph and returns its result, n x Width. clean and transformed
+// are n x the shape of the layer, partners is engine.PartnersInput.
+type BuildReduction = func(b *onnx.Builder, clean, transformed, partners onnx.Value) onnx.Value
+
+// addReductions adds reductions and their inputs to the graph for transformed samples, and returns
+// the names of their results.
+func addReductions(b *onnx.Builder, reductions []engine.Reduction) ([]string, error) {
+	if len(reductions) == 0 {
+		return nil, nil
+	}
+	var names []string
+	clean := map[string]onnx.Value{}
+	partners := b.Input(engine.PartnersInput, onnx.Int32, -1)
+	for i, r := range reductions {
+		build, ok := r.Compute.(BuildReduction)
+		if !ok {
+			return nil, fmt.Errorf("unknown reduction of layer %q: %v", r.Layer, r.Compute)
+		}
+		if clean[r.Layer] == "" {
+			clean[r.Layer] = b.Input(engine.CleanInput(r.Layer), onnx.Float, append([]int{-1}, r.Shape...)...)
+		}
+		names = append(names, fmt.Sprintf("reduction %d", i))
+		b.OutputInfo(onnx.ValueInfo{Name: names[i], Type: onnx.Float}, build(b, clean[r.Layer], onnx.Value(r.Layer), partners))
+	}
+	return names, nil
+}
+
+// OpenVJP implements engine.Differentiable.
+func (n *Network) OpenVJP(_ context.Context, r engine.Request, by ...string) (engine.Session, error) {
+	b, names, err := n.withRequest(r)
+	if err != nil {
+		return nil, err
+	}
+	var outputs, cotangents, inputs []onnx.Value
+	for i, o := range r.Outputs {
+		outputs = append(outputs, onnx.Value(names[i]))
+		cotangents = append(cotangents, b.Input(engine.CotangentInput(o.Name), onnx.Float, append([]int{-1}, o.Shape...)...))
+	}
+	for _, name := range by {
+		inputs = append(inputs, onnx.Value(name))
+	}
+	gradients, err := grad.Pullback(b, outputs, cotangents, inputs...)
+	if err != nil {
+		return nil, err
+	}
+	for i, g := range gradients {
+		name := "gradient " + by[i]
+		b.OutputInfo(onnx.ValueInfo{Name: name, Type: onnx.Float}, b.Cast(g, onnx.Float))
+		names = append(names, name)
+	}
+	return n.compile(b, names, r)
+}

@@ -1,0 +1,4 @@
+package model
+
+// TokensOf is tokensOf, for tests.
+var TokensOf = tokensOf
