@@ -127,6 +127,7 @@ var order = strings.Fields(`
 
 	transform
 	dataset dataset/video
+	engine/recorded
 	internal/model/logmel internal/model/output internal/model/preprocessing
 	internal/model internal/model/modeltest
 
@@ -207,6 +208,7 @@ var without = map[string][]string{
 	"scores":             notOfScores,
 	"scores/correlation": notOfScores,
 	"engine":             {"onnx", "onnx/", "dataset", "engine/"},
+	"engine/recorded":    {"onnx", "onnx/", "engine/ort"},
 	"internal/model":     {"engine/ort", "internal/accel", "github.com/yalue/onnxruntime_go"},
 	"internal/study/spec": append([]string{"engine/", "internal/accel", "internal/model", "internal/procedure", "internal/train", "internal/train/",
 		"internal/fetch", "measure/paired", "github.com/yalue/onnxruntime_go", "gocloud.dev/"}, families...),
