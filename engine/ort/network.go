@@ -53,7 +53,6 @@ func (r *Runtime) NewNetwork(file *onnx.Model, o NetworkOptions) (*Network, erro
 	return &Network{runtime: r, path: file.Path(), options: o, graph: file, hash: sync.OnceValues(file.SHA256)}, nil
 }
 
-// readGraph calls rewrite.ReadFloat32 and removes the path from its errors.
 func readGraph(path string) (*onnx.Model, error) {
 	graph, err := rewrite.ReadFloat32(path)
 	if inner := errors.Unwrap(err); inner != nil {
@@ -167,7 +166,6 @@ func (n *Network) Open(_ context.Context, r engine.Request) (engine.Session, err
 	return n.compile(graph, names, r)
 }
 
-// compile loads the graph with the named outputs.
 func (n *Network) compile(b *onnx.Builder, names []string, r engine.Request) (engine.Session, error) {
 	graph, err := b.Model()
 	if err != nil {
@@ -198,7 +196,6 @@ func (n *Network) Compile(graph *onnx.Model, threads int, spin bool) (engine.Ses
 	return arraySession{s}, nil
 }
 
-// withRequest returns the graph with the outputs of a request, and their names.
 func (n *Network) withRequest(r engine.Request) (*onnx.Builder, []string, error) {
 	full, err := n.FullGraph()
 	if err != nil {
@@ -218,13 +215,11 @@ func (n *Network) withRequest(r engine.Request) (*onnx.Builder, []string, error)
 	return b, append(names, reductions...), err
 }
 
-// A BuildReduction is what Reduction.Compute of a request for a Network holds: it adds a function
-// of the activations of a layer to a graph and returns its result, n x Width. clean and transformed
-// are n x the shape of the layer, partners is engine.PartnersInput.
+// A BuildReduction is what Reduction.Compute holds for a Network: it adds a function of a layer's
+// activations to a graph and returns its result, n x Width. clean and transformed are n x the shape
+// of the layer, partners is engine.PartnersInput.
 type BuildReduction = func(b *onnx.Builder, clean, transformed, partners onnx.Value) onnx.Value
 
-// addReductions adds reductions and their inputs to the graph for transformed samples, and returns
-// the names of their results.
 func addReductions(b *onnx.Builder, reductions []engine.Reduction) ([]string, error) {
 	if len(reductions) == 0 {
 		return nil, nil
