@@ -205,8 +205,7 @@ func (s *Search) halveBatch() bool {
 	return true
 }
 
-// wrapError returns nil for nil, the context's error if it is the cause of err, else err with a
-// prefix.
+// wrapError returns the context's error if that is the cause of err, else err with a prefix.
 func (s *Search) wrapError(ctx context.Context, err error) error {
 	switch {
 	case err == nil:
@@ -233,7 +232,6 @@ func (s *Search) check(p Problem) error {
 	return nil
 }
 
-// name returns the name of a sample for error messages.
 func (p Problem) name(i int) string {
 	if i < len(p.Names) && p.Names[i] != "" {
 		return p.Names[i]
@@ -242,7 +240,7 @@ func (p Problem) name(i int) string {
 }
 
 // constants returns the constant inputs in the order of the graph: first the centre of the ball, if
-// there is one. The ball bounds the distance of x' from x, its centre.
+// any.
 func (s *Search) constants(ctx context.Context, p Problem) ([]tensor.Tensor, error) {
 	list, err := s.objective.constants(ctx, p)
 	if s.options.Ball != (Ball{}) {

@@ -9,11 +9,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A featureMaps describes where a sample's observations are in its activations. Each channel of a
-// sample is one observation of d values, one for each position (after pooling). The value of
-// channel c at position i has the index base + c channelStep + i positionStep. Positions, the
-// points of the grid, are numbered row by row. Values before base belong to tokens without a
-// position, such as a class token.
+// A featureMaps describes a layer's observations: one for each channel, of d values (positions
+// after pooling). Channel c at position i, row by row, has index base + c channelStep + i
+// positionStep. Before base are tokens without a position.
 type featureMaps struct {
 	channels                        int
 	grid                            []int // height and width, or the length of one-dimensional maps
