@@ -8,7 +8,7 @@ import (
 
 	"github.com/noether-ml/noether/engine"
 	"github.com/noether-ml/noether/internal/model"
-	"github.com/noether-ml/noether/internal/train"
+	"github.com/noether-ml/noether/internal/state"
 	"github.com/noether-ml/noether/internal/unsaved"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -39,7 +39,7 @@ type Problem struct {
 	Labels []int         // correct classes, for the objective Misclassify
 	Names  []string      // of samples, for error messages; optional
 
-	Checkpoint train.Checkpoint // optional; the state of another search is ignored
+	Checkpoint state.Checkpoint // optional; the state of another search is ignored
 	Progress   func(Progress)   // optional
 }
 

@@ -24,11 +24,12 @@ import (
 	"context"
 
 	"github.com/noether-ml/noether/dataset"
-	"github.com/noether-ml/noether/engine/ort"
+	"github.com/noether-ml/noether/engine"
 	"github.com/noether-ml/noether/internal/features"
 	"github.com/noether-ml/noether/internal/model"
-	"github.com/noether-ml/noether/internal/train"
+	"github.com/noether-ml/noether/internal/state"
 	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -96,12 +97,12 @@ type Job struct {
 	// more than 1 % of the samples cannot be read, it returns an error.
 	Read func(ctx context.Context, positions []int, f dataset.Frame) ([]dataset.Sample, error)
 
-	Checkpoint train.Checkpoint // of this job; may be nil
+	Checkpoint state.Checkpoint // of this job; may be nil
 	// Shared returns a checkpoint for a result that jobs with different B have in common, such as
 	// the inversion of a layer of A: the first job saves it and the others load it. Checkpoints are
 	// separate for each model A, data and trial; key must describe all else that the result depends
 	// on. Shared may be nil.
-	Shared func(key string) train.Checkpoint
+	Shared func(key string) state.Checkpoint
 	// Units and Curves store the results of single units, the values of a layer. Each may be called
 	// several times, and may be nil.
 	Units  func([]measure.UnitScore) error
@@ -112,10 +113,17 @@ type Job struct {
 	// Progress is called with the work that is done, in the units of Work, and a note for display,
 	// such as the current distance. It is not nil.
 	Progress func(done int64, note string)
-	Runtime  *ort.Runtime // ONNX Runtime, which runs models
-	Threads  int          // of the runtime; 0: all cores
-	Device   string       // of the runtime; "": cpu
-	Memory   int64        // memory that may be used, in bytes; results do not depend on it
+	// Graphs runs and, in package train, trains graphs that the procedure builds.
+	Graphs  Compiler
+	Threads int    // of Graphs; 0: all cores
+	Engine  string // version and device of the engine, on which results depend by rounding
+	Memory  int64  // memory that may be used, in bytes; results do not depend on it
+}
+
+// A Compiler opens sessions for ONNX graphs. threads is the number of threads of a run; 0: as the
+// compiler was set up. With spin, threads wait for the next run in a busy loop.
+type Compiler interface {
+	Compile(graph *onnx.Model, threads int, spin bool) (engine.Session, error)
 }
 
 // A Subject is a model with the layers to measure.

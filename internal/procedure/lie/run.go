@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 
 	"github.com/noether-ml/noether/dataset"
@@ -210,20 +209,16 @@ const (
 
 // save saves the sums, if enough time has passed since the checkpoint was saved.
 func (r *run) save() error {
-	if r.job.Checkpoint == nil {
+	if !state.Due(r.job.Checkpoint) {
 		return nil
 	}
-	if c, ok := r.job.Checkpoint.(interface{ Due() bool }); ok && !c.Due() {
-		return nil
-	}
-	return r.job.Checkpoint.Save(func(to io.Writer) error {
-		w := state.Stream(to, stateKind, stateVersion)
+	return state.Save(r.job.Checkpoint, stateKind, stateVersion, func(w *state.Writer) error {
 		w.Int(len(r.samples))
 		w.Int(r.width())
 		for _, sums := range r.sums {
 			w.Floats(sums)
 		}
-		return w.Close()
+		return nil
 	})
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/noether-ml/noether/dataset"
@@ -65,7 +64,7 @@ func newRun(ctx context.Context, j *procedure.Job, rep *Representation, t *Train
 // layers that can be pooled. Its View identifies the transformation; j.A is the model.
 func (r *run) request(v sampleTransform) features.Request {
 	j := r.job
-	out := features.Request{Model: j.A.Model, Identity: j.A.Identity, Engine: strings.TrimSpace(j.Runtime.Version() + " " + j.Device),
+	out := features.Request{Model: j.A.Model, Identity: j.A.Identity, Engine: j.Engine,
 		Pool: pooling.Kind(r.representation.Pool), Data: j.Data.Fingerprint(), N: j.Data.Len(), Read: j.Read, View: v.id, Transform: v.op, Pairs: v.pairs,
 		Progress: r.addWork}
 	for _, i := range r.representation.layers(j) {

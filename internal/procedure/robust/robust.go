@@ -291,18 +291,14 @@ func (c attackCheckpoint) Save(write func(io.Writer) error) error {
 	if c.r.job.Checkpoint == nil {
 		return nil
 	}
-	return c.r.job.Checkpoint.Save(func(to io.Writer) error {
-		w := state.Stream(to, stateKind, stateVersion)
+	return state.Save(c.r.job.Checkpoint, stateKind, stateVersion, func(w *state.Writer) error {
 		w.Int(len(c.r.withstood))
 		for i, holds := range c.r.withstood {
 			w.Bool(holds)
 			w.Bool(c.r.dropped[i])
 		}
 		w.Int(c.r.round)
-		if err := w.Nested(write); err != nil {
-			return err
-		}
-		return w.Close()
+		return w.Nested(write)
 	})
 }
 

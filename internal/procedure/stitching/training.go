@@ -29,8 +29,8 @@ func (r *run) train(ctx context.Context, net *onnx.Model, from, to tensor.Layer,
 		}
 	}
 	const warmup = 0 // steps
-	t, err := train.New(r.job.Runtime, train.Spec{Model: net, Parameters: []string{weightName, biasName}, Loss: train.CrossEntropy,
-		Optimiser: train.Adam{Rate: r.settings.Rate}, Schedule: train.Cosine(warmup), Engine: r.engine()})
+	t, err := train.On(r.job.Graphs, 0, train.Spec{Model: net, Parameters: []string{weightName, biasName}, Loss: train.CrossEntropy,
+		Optimiser: train.Adam{Rate: r.settings.Rate}, Schedule: train.Cosine(warmup)})
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func (r *run) name(from, to tensor.Layer) string {
 	j := r.job
 	model := func(s procedure.Subject) string { return s.Identity + " " + s.Model.SHA256() }
 	all := []any{"stitching", r.Version(), model(j.A), from.Name, model(j.B), to.Name, j.B.Outputs, j.Data.Fingerprint(), r.indices[:r.trainImages], r.labels[:r.trainImages],
-		fmt.Sprintf("%+v", r.settings), j.Key.Seed, j.Key.Data, j.Key.Trial, j.Device}
+		fmt.Sprintf("%+v", r.settings), j.Key.Seed, j.Key.Data, j.Key.Trial, j.Engine}
 	return fmt.Sprintf("stitch %x", sha256.Sum256([]byte(strings.Trim(fmt.Sprintf("%q", all), "[]"))))
 }
 
@@ -99,7 +99,7 @@ func decode(raw []byte, net *onnx.Model) (map[string]tensor.Tensor, error) {
 // A stitchCheckpoint stores the state (saved progress) of the training of the current stitch. Load
 // ignores a state of another stitch.
 type stitchCheckpoint struct {
-	store train.Checkpoint // may be nil
+	store state.Checkpoint // may be nil
 	name  string           // of the current stitch: see run.name
 }
 
@@ -125,12 +125,8 @@ func (c *stitchCheckpoint) Save(write func(io.Writer) error) error {
 	if c.store == nil {
 		return nil
 	}
-	return c.store.Save(func(to io.Writer) error {
-		w := state.Stream(to, stateKind, stateVersion)
+	return state.Save(c.store, stateKind, stateVersion, func(w *state.Writer) error {
 		w.String(c.name)
-		if err := w.Nested(write); err != nil {
-			return err
-		}
-		return w.Close()
+		return w.Nested(write)
 	})
 }
