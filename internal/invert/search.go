@@ -13,16 +13,15 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Search minimises an objective by gradient descent on images. An objective is a function of an
-// image x' and a given image x, such as the distance of their representations in a layer. A Search
-// must not be used by several goroutines at a time.
+// A Search minimises an objective by gradient descent on images. A Search must not be used by
+// several goroutines at a time.
 type Search struct {
 	objective Objective
 	options   Options
 	model     *model.Model // the first model of the objective
 
-	// n is the number of samples in a run of the engine, ONNX Runtime. Before open it is the fixed
-	// batch size of the models, or 0 if they have none.
+	// n is the number of samples in a run of ONNX Runtime. Before open it is the fixed batch size
+	// of the models, or 0 if they have none.
 	n       int
 	shards  int          // concurrent runs
 	step    *stepBuilder // writes the graph of one gradient step

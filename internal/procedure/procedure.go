@@ -1,14 +1,13 @@
 // Package procedure defines measures that do not accumulate statistics in one reading of the
 // samples: they work in steps on samples in memory. Examples are the inversion of a representation
 // (gradient descent on an input until its representation is close to a given one) and the training
-// of a probe (a small network on the vectors of a layer).
+// of a probe.
 //
 // A Procedure runs a Job: one or two models with their layers, a source of samples, and a
-// checkpoint, in one trial (one of several repetitions of all random draws of a study; a study is
-// what a user asks to be measured). If it needs a transformation, the job has all its values or its
-// range, so that the procedure can follow a sample along a trajectory (its transformed versions, or
-// the frames before and after it, in order) or draw a value for each sample. A procedure runs until
-// its scores are computed or its context ends. A later run restores the checkpoint and continues.
+// checkpoint, in one trial. If it needs a transformation, the job has all its values or its range,
+// so that the procedure can follow a sample along a trajectory (its transformed versions, or the
+// frames before and after it, in order) or draw a value for each sample. A procedure runs until its
+// scores are computed or its context ends. A later run restores the checkpoint and continues.
 // Procedures are seeded and reproducible on one machine: a resumed run gives exactly the scores of
 // an uninterrupted one.
 //
@@ -82,8 +81,7 @@ type Job struct {
 	Pairs [][2]int
 	Key   measure.Key // seeds all random draws; Trial distinguishes repetitions
 	// Transform is the transformation of the job; nil unless Needs.Transform. The samples of Data
-	// are not transformed: the procedure must apply the Op (a transformation with fixed parameters)
-	// that Draw returns.
+	// are not transformed: the procedure must apply the Op that Draw returns.
 	Transform *Transform
 	// Data holds the samples in the study's random order, at most Needs.Samples. Labels are indices
 	// of outputs of model A, or of model B with Needs.Pair and Needs.Labels. Without Needs.Labels,

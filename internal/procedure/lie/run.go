@@ -17,7 +17,6 @@ import (
 
 // A run is a job in progress: one model on one data set. The job measures Lie derivatives of
 // layers: how much a layer's values depart from equivariance under an infinitesimal transformation.
-// A generator is such a transformation, for instance rotate.
 type run struct {
 	*method
 	job     *procedure.Job

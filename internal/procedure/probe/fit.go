@@ -18,9 +18,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// workers returns the number of probes that are trained in parallel. A probe is a small network, or
-// a linear map, trained on the vectors of a layer of the measured model. A run computes one job,
-// the scores of one measure of one model.
+// workers returns the number of probes that are trained in parallel.
 func (r *run) workers() int {
 	if r.job.Threads > 0 {
 		return r.job.Threads

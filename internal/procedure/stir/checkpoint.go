@@ -13,9 +13,8 @@ import (
 )
 
 // A jobCheckpoint is the checkpoint of a job, one run of the measure on two models. It holds the
-// finished inversions, and the state of the current one. An inversion is a search by gradient
-// descent for images that have the representation of given images in a model. A jobCheckpoint
-// implements state.Checkpoint for the search of the current inversion.
+// finished inversions, and the state of the current one. A jobCheckpoint implements
+// state.Checkpoint for the search of the current inversion.
 type jobCheckpoint struct {
 	store   state.Checkpoint
 	shape   []int                     // of the images: n x c x h x w

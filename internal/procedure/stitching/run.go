@@ -16,9 +16,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A run is one job in progress: the measure on two models. A stitch is a linear map from the
-// activations of a layer of the first model to those of a layer of the second, from which the rest
-// of the second model computes the class.
+// A run is one job in progress: the measure on two models.
 type run struct {
 	*stitching
 	job         *procedure.Job

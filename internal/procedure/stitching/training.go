@@ -16,9 +16,8 @@ import (
 )
 
 // train trains the stitch of net, or loads its weights from the job's store if they are there, and
-// returns net with these weights. net is one model up to the layer from, the stitch (a linear map),
-// and another model after the layer to. A job is one run of the measure on two models; its store
-// keeps results that jobs share.
+// returns net with these weights. net is one model up to the layer from, the stitch, and another
+// model after the layer to.
 func (r *run) train(ctx context.Context, net *onnx.Model, from, to tensor.Layer, seed uint64) (*onnx.Model, error) {
 	name := r.name(from, to)
 	if r.job.Store != nil {
@@ -55,8 +54,7 @@ func (r *run) train(ctx context.Context, net *onnx.Model, from, to tensor.Layer,
 	return rewrite.WithWeights(net, weights)
 }
 
-// name returns a name for a trained stitch: a hash of everything that its weights depend on. A
-// trial is one of several repetitions with other random draws.
+// name returns a name for a trained stitch: a hash of everything that its weights depend on.
 func (r *run) name(from, to tensor.Layer) string {
 	j := r.job
 	model := func(s procedure.Subject) string { return s.Identity + " " + s.Model.SHA256() }
