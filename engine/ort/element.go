@@ -20,7 +20,8 @@ type kind interface {
 	newValue(t onnx.Type, shape []int) (*Value, error)
 	// first returns the first elements of v in the given shape; they share v's memory.
 	first(v *Value, shape []int) (*Value, error)
-	// adopt returns a Value that uses b's memory, or nil if b's elements have another Go type.
+	// adopt returns a Value of type t that uses the memory of a tensor that the engine allocated,
+	// or nil if the elements of the tensor have another Go type.
 	adopt(t onnx.Type, b binding.Value) *Value
 }
 

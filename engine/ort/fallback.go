@@ -61,7 +61,8 @@ func (r *Runtime) noteFallbacks(session *binding.DynamicAdvancedSession, m *onnx
 }
 
 // fallbacks returns the operators of a session's graph that run on the CPU, sorted. It leaves out
-// the nodes that compute shapes, which run there on any device.
+// the nodes that compute shapes, which the engine runs there on any device. r.capi calls the
+// engine's C API.
 func (r *Runtime) fallbacks(session pointer, m *onnx.Model) ([]string, error) {
 	shapes := shapeNodes(m)
 	subgraphs, err := r.capi.list(r.capi.graphAssignment, session)

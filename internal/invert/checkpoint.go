@@ -12,13 +12,16 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
+// The name in the header of a checkpoint that tells what kind of file it is, and the version of its
+// format.
 const (
 	stateKind    = "invert"
 	stateVersion = 2
 )
 
 // save saves the results of the finished batches, and the state of the current batch before step
-// r.iteration, if the problem has a checkpoint.
+// r.iteration, if the problem has a checkpoint. The problem holds the images to invert and those to
+// start from. Of the two copies of the state a step reads one and writes the other.
 func (r *run) save() error {
 	r.saved = time.Now()
 	if r.problem.Checkpoint == nil {

@@ -21,7 +21,8 @@ type Misclassification struct {
 	Outputs []int
 }
 
-// Misclassify returns the objective of an attack on a classifier.
+// Misclassify returns the objective of an attack on a classifier. outputs selects the classes; see
+// Misclassification. The field Labels of a Problem holds the correct classes.
 func Misclassify(m *model.Model, outputs []int) Misclassification {
 	return Misclassification{m, outputs}
 }

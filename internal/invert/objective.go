@@ -11,8 +11,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// An Objective is a loss that a search minimises by gradient descent on an image x'. Match,
-// Contrast, NormalisedContrast and Misclassify return one.
+// An Objective is a loss that a search minimises by gradient descent on an image x', one for each
+// given image x. m(x) is the representation of x by a model m. Match, Contrast, NormalisedContrast
+// and Misclassify return one.
 type Objective interface {
 	// The size of the images is that of the first model's input.
 	models() []*model.Model
