@@ -8,10 +8,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// New returns the measure similarity, which compares pairs of layers by the statistics of the
-// settings. A pair is a layer of side A and one of side B; each side is a model on some version of
-// the inputs. The pairs whose values one accumulator gathers form a grid. For a jackknife, whole
-// blocks form groups.
+// New returns the measure similarity.
 func New(s Settings) (measure.Comparison, error) {
 	if err := s.check(); err != nil {
 		return nil, err
