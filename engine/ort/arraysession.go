@@ -7,10 +7,9 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// An arraySession is a Session of package engine: Values take the place of Arrays.
 type arraySession struct{ *Session }
 
-// Bind implements engine.Session. An array without data gets memory on the device only.
+// An array without data gets memory on the device only.
 func (s arraySession) Bind(a *engine.Array) (err error) {
 	var v *Value
 	switch data := a.Data.(type) {
@@ -44,7 +43,14 @@ func (s arraySession) Place(arrays ...*engine.Array) error {
 
 // Run implements engine.Session.
 func (s arraySession) Run(ctx context.Context, b engine.Batch) error {
-	return s.Session.Run(ctx, valuesOf(b.Inputs), valuesOf(b.Outputs))
+	outputs := valuesOf(b.Outputs)
+	err := s.Session.Run(ctx, valuesOf(b.Inputs), outputs)
+	for i, a := range b.Outputs {
+		if v := outputs[i]; a.Bound == nil && v != nil {
+			a.Shape, a.Data, a.Bound = v.Shape(), v.Elements(), v
+		}
+	}
+	return err
 }
 
 func valuesOf(arrays []*engine.Array) []*Value {

@@ -6,20 +6,18 @@ import (
 	binding "github.com/yalue/onnxruntime_go"
 )
 
-// A scalarCopy copies the element of a scalar to the engine (ONNX Runtime) and back. The package
-// onnxruntime_go, here named binding, copies a scalar into its own memory, which cannot be written
-// later, so each run creates a new one.
+// A scalarCopy copies the element of a scalar to the engine and back. The package onnxruntime_go,
+// here named binding, copies a scalar into its own memory, which cannot be written later, so each
+// run creates a new one.
 type scalarCopy interface {
 	enter() (binding.Value, error)
 	leave(binding.Value)
 }
 
-// scalar implements scalarCopy for elements of type T.
 type scalar[T Element] struct {
 	data []T // one element
 }
 
-// enter returns the engine's value for one run.
 func (s scalar[T]) enter() (binding.Value, error) {
 	v, err := binding.NewScalar(s.data[0])
 	if err != nil {
@@ -28,5 +26,4 @@ func (s scalar[T]) enter() (binding.Value, error) {
 	return v, nil
 }
 
-// leave copies the element back from the value that enter returned.
 func (s scalar[T]) leave(v binding.Value) { s.data[0] = v.(*binding.Scalar[T]).GetData() }

@@ -12,9 +12,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Value is a tensor that a session (a model loaded into the engine, ONNX Runtime) reads or writes
-// in place: a type, a shape, and elements in Go's memory, the last axis varying fastest. Close it
-// when it is no longer needed.
+// A Value is a tensor that a session reads or writes in place: a type, a shape, and elements in
+// Go's memory, the last axis varying fastest. Close it when it is no longer needed.
 type Value struct {
 	typ    onnx.Type
 	shape  []int
@@ -93,8 +92,8 @@ func (v *Value) Close() error {
 // maxElements bounds the size of a shape, above the memory of any machine.
 const maxElements = 1 << 42
 
-// wrap returns a Value of type t that shares data. Half reports whether t is one of the 16-bit
-// floating-point types, which Go lacks: the binding then gets their bytes.
+// wrap returns a Value of type t that shares data. Go lacks the 16-bit floating-point types: the
+// binding gets their bytes.
 func wrap[T Element](t onnx.Type, data []T, shape []int) (*Value, error) {
 	if n := tensor.Size(shape); n != len(data) {
 		return nil, fmt.Errorf("making a tensor: shape %v needs %d elements, not %d", shape, n, len(data))

@@ -8,9 +8,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A StartKind names a way to make the images that a search starts from. A search is gradient
-// descent on an image x' with a loss that compares representations of x' with those of a given
-// image x.
+// A StartKind names a way to make the images that a search starts from.
 type StartKind string
 
 const (
@@ -84,5 +82,4 @@ func Start(kind StartKind, x tensor.Tensor, draw func(i int) *rand.Rand) (tensor
 	return start, nil
 }
 
-// randomByte returns a random integer from 0 to 255, divided by 255.
 func randomByte(r *rand.Rand) float32 { return float32(r.IntN(256)) / 255 }

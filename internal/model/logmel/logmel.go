@@ -1,11 +1,10 @@
 // Package logmel builds logarithmic mel spectrograms as ONNX graphs. A network whose input is a
-// spectrogram can then take waveforms: the engine (ONNX Runtime) that runs the network also
-// computes the spectrogram, and gradients flow through it.
+// spectrogram can then take waveforms: the engine that runs the network also computes the
+// spectrogram, and gradients flow through it.
 //
 // A waveform x of n samples is divided into frames of FFT samples, Hop samples apart, each
-// multiplied by a Hann window w. A sample is one value of the waveform. With X the discrete Fourier
-// transform of frame t, M the mel filter bank of package audio, j the imaginary unit, and
-// capitalised names the fields of Settings,
+// multiplied by a Hann window w. With X the discrete Fourier transform of frame t, M the mel filter
+// bank of package audio, j the imaginary unit, and capitalised names the fields of Settings,
 //
 //	X[k, t] = sum over i of w[i] x[t Hop + i] exp(-2 pi j k i / FFT)
 //	S[m, t] = sum over k of M[m, k] |X[k, t]|^Power
@@ -134,7 +133,6 @@ func (s Settings) mel() audio.Mel {
 	return audio.Mel{Rate: s.Rate, FFT: s.FFT, N: s.Mels, Low: s.Low, High: s.High, HTK: s.Scale == "htk", Area: s.Area}
 }
 
-// Frames returns the number of frames of a sound of n samples.
 func (s Settings) Frames(n int) int {
 	s = s.Defaults()
 	if s.Pad != "none" {
@@ -177,8 +175,7 @@ func (s Settings) Graph(b *onnx.Builder, wave onnx.Value) (onnx.Value, error) {
 	return y, b.Err()
 }
 
-// fourier returns the cosines of all frequencies times the window, then the sines: 2 bins x 1 x
-// FFT.
+// fourier returns the windowed cosines of all frequencies, then the sines: 2 bins x 1 x FFT.
 func (s Settings) fourier() tensor.Tensor {
 	bins := s.FFT/2 + 1
 	t := tensor.New(2*bins, 1, s.FFT)
@@ -195,7 +192,6 @@ func (s Settings) fourier() tensor.Tensor {
 	return t
 }
 
-// power returns |X| or |X|^2: b x bins x frames.
 func (s Settings) power(b *onnx.Builder, spectrum onnx.Value) onnx.Value {
 	bins := s.FFT/2 + 1
 	re, im := b.Slice(spectrum, 1, 0, bins, 1), b.Slice(spectrum, 1, bins, 2*bins, 1)
@@ -206,7 +202,6 @@ func (s Settings) power(b *onnx.Builder, spectrum onnx.Value) onnx.Value {
 	return p
 }
 
-// compress takes the logarithm of the powers of the bands and applies Range, Mean and Std.
 func (s Settings) compress(b *onnx.Builder, y onnx.Value) onnx.Value {
 	offset := b.Scalar(float32(s.Offset))
 	if s.Clamp {
