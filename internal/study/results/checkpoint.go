@@ -12,8 +12,7 @@ import (
 	"github.com/noether-ml/noether/internal/train"
 )
 
-// A checkpoint is a state in which a procedure saves its progress. It belongs to one cell or is
-// shared by several.
+// A checkpoint belongs to one cell or is shared by several.
 type checkpoint struct {
 	writer *Writer
 	cell   *plan.Cell
@@ -57,9 +56,8 @@ func (r *Writer) Checkpoint(c *plan.Cell) train.Checkpoint {
 	return &checkpoint{r, c, taskKey(c, plan.Shard{}, "")}
 }
 
-// SharedCheckpoint returns the checkpoint shared by all cells whose plan.SharedName for the key is
-// equal: cells that differ only in the second of two compared models. The procedure chooses the
-// key, which says what the checkpoint holds.
+// SharedCheckpoint returns the checkpoint of all cells whose plan.SharedName for the key is equal.
+// The procedure chooses the key, which says what the checkpoint holds.
 func (r *Writer) SharedCheckpoint(c *plan.Cell, key string) train.Checkpoint {
 	return &checkpoint{r, c, sharedPrefix + r.Plan.SharedName(c, key)}
 }

@@ -13,20 +13,16 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A run keeps drawings of the feature maps of one sample for each model, data set and
-// transformation whose equivariance errors are measured, each on a sheet: an image with its
-// description. They are named by the key of a cell (the measure for one model, data set,
-// transformation value and trial, a repetition of the random draws), a hash of all that its scores
-// depend on, so that they are drawn again if anything that they depend on changes.
+// A run keeps a sheet of feature maps of one sample for each model, data set and transformation
+// whose equivariance errors are measured, named by the cell's key.
 
 const (
 	mapSheetFolder = "pictures/maps"
 	maxMapSheets   = 24
 )
 
-// MapCells returns the cells of equivariance errors that get a sheet of feature maps: for each
-// model, data set and transformation of the input the cell of the middle value, and at most
-// maxMapSheets in all, those of the first transformations. It returns none if the study asks for no
+// MapCells returns the cells that get a sheet of feature maps: for each model, data set and
+// transformation that of the middle value, at most maxMapSheets; none if the study asks for no
 // images.
 func (r *Writer) MapCells() []*plan.Cell {
 	type subject struct{ model, data, transform string }
@@ -63,7 +59,7 @@ func MapSettings(c *plan.Cell) (equivariance.Settings, bool) {
 	return s, ok
 }
 
-// mapFiles returns the file names of a cell's feature maps: the image, and its description as JSON.
+// mapFiles returns the names of the image, and of its description as JSON.
 func mapFiles(c *plan.Cell) (image, text string) { return c.Key + ".png", c.Key + ".json" }
 
 // HasMaps reports whether the folder holds the feature maps of a cell.
@@ -89,8 +85,7 @@ func (r *Writer) WriteMaps(c *plan.Cell, sheet *scores.MapSheet, png []byte) err
 	return r.Folder.write(mapSheetFolder+"/"+text, func(w io.Writer) error { return json.NewEncoder(w).Encode(sheet) })
 }
 
-// collectMaps copies feature maps from the folders that a merge (of runs on parts of the samples)
-// reads, and removes those of former runs.
+// collectMaps copies feature maps from the merged folders and removes those of former runs.
 func (r *Writer) collectMaps() error {
 	if r.Plan.Study.Images == 0 {
 		return nil
@@ -111,7 +106,6 @@ func (r *Writer) collectMaps() error {
 	return r.Folder.removeSheets(mapSheetFolder, wanted)
 }
 
-// copyMaps copies the feature maps of a cell from another folder, if it has them.
 func (r *Writer) copyMaps(c *plan.Cell, from Folder) error {
 	image, text := mapFiles(c)
 	png, err := os.ReadFile(from.Path(mapSheetFolder, image))

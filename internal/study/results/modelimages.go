@@ -14,10 +14,8 @@ import (
 	"github.com/noether-ml/noether/internal/filesys"
 )
 
-// Images of a model, such as one that shows its filters, are PNG files in a folder beside the model
-// file: MODEL.pictures for MODEL.onnx. A JSON file of the same name may hold the title and the
-// caption of an image. A run of a study copies these files into its folder, where the report finds
-// them.
+// Images of a model are PNG files in the folder MODEL.pictures beside MODEL.onnx; JSON files of the
+// same names may hold title and caption. A run copies them for the report.
 
 const (
 	modelImageFolder = "pictures/models" // in the run folder
@@ -25,7 +23,6 @@ const (
 	maxImageBytes    = 4 << 20           // of one image
 )
 
-// copyModelImages copies the images of every model into the run folder.
 func (r *Writer) copyModelImages() error {
 	if err := filesys.RemoveAll(r.Folder.Path(modelImageFolder)); err != nil {
 		return err
@@ -45,8 +42,7 @@ func (r *Writer) copyModelImages() error {
 	return nil
 }
 
-// copyModelImage copies one image and writes its caption with the model's name. Images too large
-// for a report are skipped.
+// Images too large for a report are skipped.
 func (r *Writer) copyModelImage(model, file string) error {
 	if info, err := os.Stat(file); err != nil || info.Size() > maxImageBytes {
 		return err
