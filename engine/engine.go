@@ -165,8 +165,10 @@ type Placer interface {
 
 // A Batch is what one run reads and writes.
 type Batch struct {
-	Inputs  []*Array // in the order of Session.Inputs
-	Outputs []*Array // in the order of Request: outputs, then reductions; gradients of OpenVJP are last
+	Inputs []*Array // in the order of Session.Inputs
+	// Outputs are in the order of Request: outputs, then reductions; gradients of OpenVJP are last. The
+	// engine allocates an array that is not bound, and the caller closes it.
+	Outputs []*Array
 	// Samples identify the samples, for engines that look activations up instead of computing them.
 	Samples Samples
 }

@@ -183,17 +183,29 @@ func (n *Network) compile(b *onnx.Builder, names []string, r engine.Request) (en
 	return n.Compile(graph, o.Threads, n.options.Spin)
 }
 
-// Compile returns a session for another graph, on the network's device. threads is the number of
-// threads of a run; 0: those of the network. spin is Options.Spin.
+// Compile returns a session for another graph, on the network's device: see Compiler.
 func (n *Network) Compile(graph *onnx.Model, threads int, spin bool) (engine.Session, error) {
-	o := n.Options()
+	return Compiler{n.runtime, n.Options()}.Compile(graph, threads, spin)
+}
+
+// A Compiler opens sessions for graphs that other packages build. It is the door through which they
+// run graphs without this package.
+type Compiler struct {
+	Runtime *Runtime
+	Options Options
+}
+
+// Compile returns a session for a graph. threads is the number of threads of a run; 0: that of the
+// options. spin is Options.Spin.
+func (c Compiler) Compile(graph *onnx.Model, threads int, spin bool) (engine.Session, error) {
+	o := c.Options
 	o.Spin = spin
 	if threads > 0 {
 		o.Threads = threads
 	}
-	s, err := n.newSession(graph, o)
+	s, err := c.Runtime.NewSession(graph, o)
 	if err != nil {
-		return nil, err
+		return nil, explainError(err)
 	}
 	return arraySession{s}, nil
 }

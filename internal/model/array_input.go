@@ -20,6 +20,19 @@ type arrayInput struct {
 	from, to int   // the values from to to - 1 of the vector of a sample
 }
 
+// TakesInput reports whether the network takes samples. One that does not looks up the activations
+// of the samples that Buffers.Identify names.
+func (m *Model) TakesInput() bool { return m.input.info.Name != "" }
+
+// Recorded returns the number of samples of which the network has activations, 0 if it takes
+// samples.
+func (m *Model) Recorded() int {
+	if r, ok := m.net.(interface{ Samples() int }); ok {
+		return r.Samples()
+	}
+	return 0
+}
+
 // TakesArrays reports whether the model takes ready-made arrays rather than images or audio.
 func (m *Model) TakesArrays() bool { return m.input.arrays != nil }
 
@@ -117,7 +130,10 @@ func spaced(shape []int) string {
 
 // names returns the names of the inputs that samples are written to.
 func (p input) names() []string {
-	if p.arrays == nil {
+	switch {
+	case p.info.Name == "":
+		return nil
+	case p.arrays == nil:
 		return []string{p.info.Name}
 	}
 	var out []string
@@ -142,7 +158,7 @@ func (p input) typeAndShape(name string, n int) (engine.Type, []int, bool) {
 }
 
 // fillArrays writes the arrays of one sample at index i of the batch. dst has the value of each
-// input, nil where the session (a loaded graph of the model) does not read it.
+// input, nil where the session does not read it.
 func (p input) fillArrays(sample []float32, dst []*engine.Array, i int) {
 	for k, a := range p.arrays {
 		if dst[k] == nil {

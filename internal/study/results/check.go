@@ -287,16 +287,8 @@ func (c *checker) noteOld(sub string, n int) {
 // logs checks each log of a store. With fix it moves the records that check keeps to one log, and
 // damaged logs aside. Logs that another process uses stay.
 func (c *checker) logs(sub string, s *store.Store, check func(l store.Log, problem func(kind, why string))) error {
-	names, err := c.files(sub)
-	if err != nil {
+	if err := c.foreignFiles(sub); err != nil {
 		return err
-	}
-	for _, name := range names {
-		if !store.IsLog(name) {
-			if err := c.report(filepath.Join(sub, name), Foreign, "it is not a log of a run", c.moveAside); err != nil {
-				return err
-			}
-		}
 	}
 	repair := false
 	for _, l := range s.Logs() {
