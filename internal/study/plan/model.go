@@ -71,6 +71,9 @@ func openModel(ctx context.Context, files *open.Files, s *spec.Study, entry spec
 	if text := RandomWarning(m); text != "" {
 		o.Warnf("model %s: %s", entry.Name, text)
 	}
+	for _, text := range m.Doubts() {
+		o.Warnf("model %s: %s", entry.Name, text)
+	}
 	if text := guessedTokens(m.Layers()); text != "" {
 		o.Warnf("model %s: %s", entry.Name, text)
 	}
