@@ -10,8 +10,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// An ArrayFile is an array in an npy or npz file whose rows, the slices along the first axis, are
-// read on demand. It serves matrices of activations that do not fit into memory. Close it after
+// An ArrayFile is an array in an npy, npz, safetensors or Parquet file whose rows, the slices along
+// the first axis, are read on demand. It serves matrices of activations that do not fit into memory. Close it after
 // use.
 type ArrayFile struct {
 	file archive
@@ -22,8 +22,9 @@ type ArrayFile struct {
 // Rows then reads no file.
 const maxPreloaded = 64 << 20
 
-// OpenArrayFile opens the array of an .npy file, or the array of a key in an .npz file. The key ""
-// selects the only array of a file.
+// OpenArrayFile opens the array of an .npy file, or the array of a key in an .npz, safetensors or
+// Parquet file. The key "" selects the only array of a file. The arrays of a Parquet file are its
+// columns of numbers, or of lists of equally many numbers.
 func OpenArrayFile(ctx context.Context, path, key string) (*ArrayFile, error) {
 	file, a, err := openArray(ctx, path, key)
 	if err != nil {
@@ -61,8 +62,8 @@ func openArray(ctx context.Context, path, key string) (archive, npyArray, error)
 	return file, a, nil
 }
 
-// ArrayKeys returns the keys of the arrays in an .npz file, in the order of the file, and none for
-// an .npy file.
+// ArrayKeys returns the keys of the arrays in an .npz, safetensors or Parquet file, in the order of
+// the file, and none for an .npy file.
 func ArrayKeys(ctx context.Context, path string) ([]string, error) {
 	file, err := openArchive(ctx, path)
 	if err != nil {

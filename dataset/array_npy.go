@@ -23,7 +23,7 @@ type npyArray struct {
 	fileData
 	offset int64 // of the first value, in bytes
 	shape  []int
-	// NumPy's letter: 'u' unsigned, 'i' signed integer, 'f' float, 'b' boolean.
+	// NumPy's letter: 'u' unsigned, 'i' signed integer, 'f' float, 'b' boolean; 'B' for bfloat16.
 	kind  byte
 	bytes int              // of one value
 	order binary.ByteOrder // of the bytes of one value
@@ -200,6 +200,9 @@ func (a *npyArray) read(first, n int) ([]byte, error) {
 	return raw, nil
 }
 
+// float reports whether the numbers are of a floating-point type.
+func (a *npyArray) float() bool { return a.kind == 'f' || a.kind == 'B' }
+
 // value decodes one number of the array from the start of raw.
 func (a *npyArray) value(raw []byte) float64 {
 	var bits uint64
@@ -216,6 +219,8 @@ func (a *npyArray) value(raw []byte) float64 {
 	switch a.kind {
 	case 'f':
 		return float(bits, a.bytes)
+	case 'B':
+		return float64(math.Float32frombits(uint32(bits) << 16))
 	case 'i':
 		shift := 64 - 8*a.bytes
 		return float64(int64(bits<<shift) >> shift)

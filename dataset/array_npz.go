@@ -3,6 +3,7 @@ package dataset
 import (
 	"archive/zip"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -10,13 +11,24 @@ import (
 	"strings"
 )
 
-// An archive is an open npz file, which holds arrays by key, or an open npy file, which holds one
-// array without a key.
+// An archive is an open file of arrays: an npz, safetensors or Parquet file, which holds arrays by
+// key, or an npy file, which holds one array without a key.
 type archive struct {
 	path    string
-	data    fileData             // random access to the bytes of the file
-	members map[string]*zip.File // nil: an npy file
-	keys    []string             // in the order of the file
+	data    fileData               // random access to the bytes of the file
+	members map[string]arrayOpener // nil: an npy file
+	keys    []string               // in the order of the file
+}
+
+// An arrayOpener opens an array of an archive.
+type arrayOpener func(context.Context) (npyArray, error)
+
+func (a *archive) add(key string, open arrayOpener) {
+	if a.members == nil {
+		a.members = map[string]arrayOpener{}
+	}
+	a.members[key] = open
+	a.keys = append(a.keys, key)
 }
 
 func openArchive(ctx context.Context, path string) (archive, error) {
@@ -32,24 +44,39 @@ func openArchive(ctx context.Context, path string) (archive, error) {
 	return a, nil
 }
 
-// readDirectory lists the arrays of an npz file, which is a zip archive.
+// readDirectory lists the arrays of a file, whose first bytes tell its format.
 func (a *archive) readDirectory() error {
-	var magic [2]byte
+	var magic [9]byte
 	if _, err := a.data.ReadAt(magic[:], 0); err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
-	if string(magic[:]) != "PK" {
-		return nil
+	switch {
+	case string(magic[:2]) == "PK":
+		return a.readZip()
+	case string(magic[:4]) == "PAR1":
+		return a.readParquet()
+	case magic[8] == '{' && string(magic[:6]) != "\x93NUMPY":
+		return a.readSafetensors(binary.LittleEndian.Uint64(magic[:8]))
 	}
+	return nil
+}
+
+// readZip lists the arrays of an npz file, which is a zip archive.
+func (a *archive) readZip() error {
 	z, err := zip.NewReader(a.data, a.data.size)
 	if err != nil {
 		return fmt.Errorf("not an npz archive: %w", err)
 	}
-	a.members = map[string]*zip.File{}
+	a.members = map[string]arrayOpener{}
 	for _, f := range z.File {
 		if key, ok := strings.CutSuffix(f.Name, ".npy"); ok {
-			a.members[key] = f
-			a.keys = append(a.keys, key)
+			a.add(key, func(ctx context.Context) (npyArray, error) {
+				b, err := openMember(ctx, a.data, f)
+				if err != nil {
+					return npyArray{}, err
+				}
+				return openNPY(b)
+			})
 		}
 	}
 	return nil
@@ -61,26 +88,20 @@ func (a archive) Close() error { return a.data.Close() }
 // read from the file, a compressed one is decompressed into memory. Close the archive after the
 // last read.
 func (a archive) open(ctx context.Context, key string) (npyArray, error) {
-	where, b := a.path, a.data
-	if a.members == nil {
-		if key != "" {
-			return npyArray{}, fmt.Errorf("%s contains one array without a key, not %q", a.path, key)
-		}
-	} else {
+	where, open := a.path, a.members[key]
+	switch {
+	case a.members == nil && key != "":
+		return npyArray{}, fmt.Errorf("%s contains one array without a key, not %q", a.path, key)
+	case a.members == nil:
+		open = func(context.Context) (npyArray, error) { return openNPY(a.data) }
+	case open == nil && key == "":
+		return npyArray{}, fmt.Errorf("%s contains the arrays %s: set the key", a.path, strings.Join(a.keys, ", "))
+	case open == nil:
+		return npyArray{}, fmt.Errorf("%s: unknown array %q: use one of %s", a.path, key, strings.Join(a.keys, ", "))
+	default:
 		where = fmt.Sprintf("%s: array %q", a.path, key)
-		f, ok := a.members[key]
-		if !ok && key == "" {
-			return npyArray{}, fmt.Errorf("%s contains the arrays %s: set the key", a.path, strings.Join(a.keys, ", "))
-		}
-		if !ok {
-			return npyArray{}, fmt.Errorf("%s: unknown array %q: use one of %s", a.path, key, strings.Join(a.keys, ", "))
-		}
-		var err error
-		if b, err = openMember(ctx, a.data, f); err != nil {
-			return npyArray{}, fmt.Errorf("%s: %w", where, err)
-		}
 	}
-	arr, err := openNPY(b)
+	arr, err := open(ctx)
 	if err != nil {
 		return arr, fmt.Errorf("%s: %w", where, err)
 	}

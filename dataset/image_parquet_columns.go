@@ -181,16 +181,8 @@ func labelText(v parquet.Value) string {
 // add appends the number of the next row. A null or a number that is not finite is a gap: the
 // column is then no factor, and its values are dropped.
 func (f *factorColumn) add(v parquet.Value) {
-	x := math.NaN()
-	switch v.Kind() {
-	case parquet.Int32, parquet.Int64:
-		x = float64(v.Int64())
-	case parquet.Float:
-		x = float64(v.Float())
-	case parquet.Double:
-		x = v.Double()
-	}
-	if f.gaps = f.gaps || math.IsNaN(x) || math.IsInf(x, 0); f.gaps {
+	x, ok := number(v)
+	if f.gaps = f.gaps || !ok || math.IsNaN(x) || math.IsInf(x, 0); f.gaps {
 		f.values = nil
 		return
 	}

@@ -137,7 +137,7 @@ func (a *RawArrays) add(key string, one npyArray) error {
 		return fmt.Errorf("%s of shape %v has too many values for a sample: at most %d", named, one.shape, maxValues)
 	}
 	a.arrays = append(a.arrays, one)
-	a.described = append(a.described, Array{Name: key, Shape: slices.Clone(one.shape[1:]), Integer: one.kind != 'f'})
+	a.described = append(a.described, Array{Name: key, Shape: slices.Clone(one.shape[1:]), Integer: !one.float()})
 	a.values += one.rowLen()
 	return nil
 }
@@ -188,7 +188,7 @@ func (a *npyArray) decodeExact(raw []byte, dst []float32) error {
 		switch {
 		case math.IsNaN(v) || math.Abs(v) > math.MaxFloat32:
 			return fmt.Errorf("value %d is %v", i, v)
-		case a.kind != 'f' && math.Abs(v) > maxExact:
+		case !a.float() && math.Abs(v) > maxExact:
 			return fmt.Errorf("value %d is %.0f: integers up to %d are supported", i, v, maxExact)
 		}
 		dst[i] = float32(v)

@@ -29,23 +29,39 @@ func (m *Model) isRandom(g *pb.GraphProto, n *pb.NodeProto) bool {
 	case "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Bernoulli", "Multinomial":
 		return true
 	case "Dropout":
-		// From opset 12 on, the third input enables the training mode. Before, ONNX Runtime never
-		// drops values.
-		return len(n.Input) > 2 && n.Input[2] != "" && !m.isFalse(g, n.Input[2])
+		// From opset 12 on, the second input is the ratio of dropped values, and the third enables
+		// the training mode. Before, where the ratio is an attribute, ONNX Runtime never drops
+		// values.
+		return len(n.Input) > 2 && n.Input[2] != "" && !m.isZero(g, n.Input[2]) && !m.isZero(g, n.Input[1])
 	}
 	return false
 }
 
-// isFalse reports whether a tensor that a node of graph g reads is the constant false.
-func (m *Model) isFalse(g *pb.GraphProto, name string) bool {
+// isZero reports whether a tensor that a node of graph g reads is the constant 0 or false.
+func (m *Model) isZero(g *pb.GraphProto, name string) bool {
 	in := &Model{proto: &pb.ModelProto{Graph: g}} // g alone, which may be a subgraph
-	t := in.constant(name)
-	if t == nil {
-		t = m.constant(name)
+	for _, model := range []*Model{in, m} {
+		if t := model.constant(name); t != nil {
+			return !pbutil.External(t) && isZero(t)
+		}
+		for _, n := range model.proto.Graph.Node {
+			if n.GetOpType() == "Constant" && slices.Contains(n.Output, name) {
+				a := find(n, "value_float")
+				return a != nil && a.GetRefAttrName() == "" && a.GetF() == 0
+			}
+		}
 	}
-	if t == nil || pbutil.External(t) {
-		return false
+	return false
+}
+
+// isZero reports whether a number whose value is in its message is 0.
+func isZero(t *pb.TensorProto) bool {
+	raw := slices.Clone(t.RawData)
+	if kind := Type(t.GetDataType()); len(raw) > 0 && (kind == Float || kind == Double || kind == Float16 || kind == BFloat16) {
+		raw[len(raw)-1] &= 0x7f // -0 is 0
 	}
-	isSet := func(b byte) bool { return b != 0 }
-	return !slices.ContainsFunc(t.RawData, isSet) && !slices.ContainsFunc(t.Int32Data, func(v int32) bool { return v != 0 })
+	return !slices.ContainsFunc(raw, func(b byte) bool { return b != 0 }) &&
+		!slices.ContainsFunc(t.Int32Data, func(v int32) bool { return v != 0 }) &&
+		!slices.ContainsFunc(t.FloatData, func(v float32) bool { return v != 0 }) &&
+		!slices.ContainsFunc(t.DoubleData, func(v float64) bool { return v != 0 })
 }

@@ -12,11 +12,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/noether-ml/noether/internal/intern"
 )
 
 // ReadCSV reads rows that WriteCSV wrote. Errors name the line and the column.
 func ReadCSV(r io.Reader) ([]Row, error) {
-	p := &csvReader{lines: bufio.NewReaderSize(r, 1<<16), parser: parser{texts: columnTexts{known: texts{}}}}
+	p := &csvReader{lines: bufio.NewReaderSize(r, 1<<16), parser: parser{texts: intern.NewColumns()}}
 	if file, ok := r.(fs.File); ok {
 		if info, err := file.Stat(); err == nil {
 			p.size = info.Size()
@@ -133,7 +135,7 @@ type parser struct {
 	fields [][]byte
 	column int
 	err    error
-	texts  columnTexts // the texts read before: each is in memory once
+	texts  *intern.Columns // the texts read before: each is in memory once
 }
 
 // row parses the fields of one line, in the order of Columns. An empty depth is that of a score of
@@ -157,7 +159,7 @@ func (p *parser) next() []byte {
 
 func (p *parser) text() string {
 	field := p.next()
-	return p.texts.text(p.column-1, field)
+	return p.texts.Text(p.column-1, field)
 }
 
 // int parses an integer, or returns the given value for an empty field.

@@ -2,22 +2,15 @@ package scores_test
 
 import (
 	"bytes"
-	"encoding/binary"
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/compress"
-	"github.com/parquet-go/parquet-go/compress/snappy"
-	"github.com/parquet-go/parquet-go/compress/zstd"
 	"pgregory.net/rapid"
 
 	"github.com/noether-ml/noether/measure"
@@ -152,137 +145,6 @@ func FuzzReadCSV(f *testing.F) {
 			t.Fatalf("%d rows read back as %d (%v)", len(rows), len(again), err)
 		}
 	})
-}
-
-func TestParquetRoundTrip(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		// Repeated 300 times, they are more rows than a batch. NaN is a null value in Parquet.
-		few := rapid.SliceOfN(anyRow, 1, 4).Draw(t, "rows")
-		rows := slices.Repeat(few, rapid.SampledFrom([]int{0, 1, 1, 1, 300}).Draw(t, "times"))
-		var b bytes.Buffer
-		if err := scores.WriteParquet(&b, rows); err != nil {
-			t.Fatal(err)
-		}
-		got, err := scores.ReadParquet(bytes.NewReader(b.Bytes()), int64(b.Len()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if d := equal(rows, got); d != "" {
-			t.Fatal(d)
-		}
-	})
-}
-
-// TestDamagedParquetIsAnError checks that a truncated file gives an error, and that a file with one
-// changed bit gives an error or all rows. For some bits the error is that columns are misaligned:
-// the number of values in a page header is wrong. A table of per-sample values gives an error too.
-func TestDamagedParquetIsAnError(t *testing.T) {
-	t.Parallel()
-	written := make([]scores.Row, 40)
-	for i := range written {
-		written[i] = scores.Row{Model: "m", Layer: strconv.Itoa(i), Value: float64(i)}
-	}
-	var b bytes.Buffer
-	if err := scores.WriteParquet(&b, written); err != nil {
-		t.Fatal(err)
-	}
-	data := b.Bytes()
-	for n := 0; n < len(data); n += 13 { // not every length, which would take long
-		if _, err := scores.ReadParquet(bytes.NewReader(data[:n]), int64(n)); err == nil {
-			t.Fatalf("the first %d of %d bytes are read without error", n, len(data))
-		}
-	}
-	misaligned := 0
-	for i := 0; i < len(data); {
-		bad := slices.Clone(data)
-		bad[i] ^= 0x10
-		rows, err := scores.ReadParquet(bytes.NewReader(bad), int64(len(bad)))
-		switch {
-		case err == nil && len(rows) != len(written):
-			t.Errorf("with byte %d damaged, %d rows of %d are read without error", i, len(rows), len(written))
-		case err != nil && strings.Contains(err.Error(), "misaligned"):
-			misaligned++
-		}
-		if i++; i > 200 { // after the first pages and their headers, every 13th byte
-			i += 12
-		}
-	}
-	if misaligned == 0 {
-		t.Error("no damaged byte gives the error of misaligned columns")
-	}
-	var other bytes.Buffer
-	if err := scores.NewSampleWriter(&other).Close(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := scores.ReadParquet(bytes.NewReader(other.Bytes()), int64(other.Len())); err == nil || !strings.Contains(err.Error(), `no column "depth"`) {
-		t.Errorf("another table: error %v, want one with %q", err, `no column "depth"`)
-	}
-}
-
-// TestForeignParquetIsAnError checks files that WriteParquet cannot have written but that the
-// Parquet library would try to read.
-func TestForeignParquetIsAnError(t *testing.T) {
-	t.Parallel()
-	type row struct {
-		Study string `parquet:"study"`
-		Model int64  `parquet:"model"`
-	}
-	write := func(codec compress.Codec) []byte {
-		var b bytes.Buffer
-		w := parquet.NewGenericWriter[row](&b, parquet.Compression(codec))
-		if _, err := w.Write([]row{{"s", 1}}); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
-		return b.Bytes()
-	}
-	good := write(&zstd.Codec{})
-	long := slices.Clone(good) // its footer claims the length of the whole file
-	binary.LittleEndian.PutUint32(long[len(long)-8:], uint32(len(long)))
-	for want, file := range map[string][]byte{
-		"too short":                          []byte("PAR1"), // the magic number alone
-		"footer is larger than the file":     long,
-		"compressed by SNAPPY, not ZSTD":     write(&snappy.Codec{}),
-		`column "model" of the Parquet file`: good,
-	} {
-		if _, err := scores.ReadParquet(bytes.NewReader(file), int64(len(file))); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("the error is %v, want one with %q", err, want)
-		}
-	}
-}
-
-// TestSamplesRoundTrip writes values of a statistic for single samples, in batches, and reads them.
-func TestSamplesRoundTrip(t *testing.T) {
-	t.Parallel()
-	var want []scores.SampleRow
-	for i := range 1000 {
-		want = append(want, scores.SampleRow{
-			Study: "s", Model: "m", Data: "d", Transform: "turn", Parameter: "90", Trial: i % 2, Measure: "accuracy", Statistic: "correct-clean",
-			Index: i, Name: "test_batch.bin#17", Label: i%3 - 1, Value: 1 / float64(i%5), // label -1: none; value +Inf for every fifth sample
-		})
-	}
-	want[7].Value = math.NaN()
-	want[8].OtherModel = "second"
-	var b bytes.Buffer
-	w := scores.NewSampleWriter(&b)
-	for batch := range slices.Chunk(want, 300) {
-		if err := w.Write(batch...); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	var got []scores.SampleRow
-	if err := scores.ReadSamples(bytes.NewReader(b.Bytes()), int64(b.Len()), func(r scores.SampleRow) { got = append(got, r) }); err != nil {
-		t.Fatal(err)
-	}
-	if d := equal(want, got); d != "" {
-		t.Fatal(d)
-	}
 }
 
 func TestCellRoundTrip(t *testing.T) {

@@ -8,7 +8,7 @@
 //
 //	rows, err := scores.ReadCSV(file)
 //	rows, err = scores.Filter{Model: []string{"resnet*"}}.Rows(rows)
-//	err = scores.WriteParquet(out, rows)
+//	err = scores.WriteCSV(out, rows)
 //
 // A Record describes the run that the scores are from. A Comparison computes the differences
 // between two runs, with intervals, and a Condition tests rows or differences, as for a gate in

@@ -48,7 +48,7 @@ func compareCommand() *cobra.Command {
 		Use:   "compare X Y [X2 Y2 ...]",
 		Short: "Compare arrays of activations from any framework",
 		Long: `Compares arrays of activations of the same inputs, from any framework: row i of both is input i.
-An array is an .npy file, or an array in an .npz file: FILE.npz:KEY. With a single .npz file all pairs of its arrays are compared.
+An array is an .npy file, or one in an .npz, .safetensors or .parquet file: FILE.npz:KEY. With a single such file all pairs of its arrays are compared.
 Arrays of more than two axes are n x c x ...; each row is flattened to a vector, or averaged over the axes after c (--pool mean).
 
 Statistics: ` + strings.Join(similarity.Names(), ", ") + `;
@@ -67,7 +67,7 @@ all of them: --measure all. With --measure seis, the second array is the same la
 				return err
 			}
 			if len(pairs) == 0 {
-				return usagef(c, "compare takes pairs of arrays, or one .npz file with two or more")
+				return usagef(c, "compare takes pairs of arrays, or one file with two or more")
 			}
 			if library := blas.Load(); library.Hint != "" {
 				note("no fast BLAS was found: " + library.Hint)
@@ -144,7 +144,10 @@ func (f *compareFlags) resolve(c *cobra.Command) error {
 // An arrayPair names two arrays.
 type arrayPair [2]arrayName
 
-// An arrayName is a file and, for .npz files, the key of an array in it.
+// archives are the extensions of files that hold arrays by key.
+var archives = []string{".npz", ".safetensors", ".parquet"}
+
+// An arrayName is a file and, for archives, the key of an array in it.
 type arrayName struct{ path, key string }
 
 func (a arrayName) String() string {
@@ -154,36 +157,38 @@ func (a arrayName) String() string {
 	return a.path + ":" + a.key
 }
 
-// parseArrayName splits FILE.npz:KEY, unless there is a file of that name.
+// parseArrayName splits FILE.npz:KEY and the like, unless there is a file of that name.
 func parseArrayName(arg string) arrayName {
 	if _, err := os.Stat(arg); err == nil {
 		return arrayName{arg, ""}
 	}
-	if i := strings.LastIndex(arg, ".npz:"); i >= 0 {
-		return arrayName{arg[:i+4], arg[i+5:]}
+	for _, ext := range archives {
+		if i := strings.LastIndex(arg, ext+":"); i >= 0 {
+			return arrayName{arg[:i+len(ext)], arg[i+len(ext)+1:]}
+		}
 	}
 	return arrayName{arg, ""}
 }
 
-// checkArrays returns an error if a file is a model instead of an array. It accepts .npz files,
-// which like PyTorch's are zip archives, and leaves HDF5 files, which may hold a network of Keras
-// or arrays, to the error of reading arrays.
+// checkArrays returns an error if a file is a model instead of an array. It accepts archives, since
+// .npz files are zip archives as PyTorch's are, and leaves HDF5 files, which may hold a network of
+// Keras or arrays, to the error of reading arrays.
 func checkArrays(args []string) error {
 	for _, path := range args {
-		arrays := slices.Contains([]string{".npz", ".h5", ".hdf5"}, strings.ToLower(filepath.Ext(path)))
+		arrays := slices.Contains(append([]string{".h5", ".hdf5"}, archives...), strings.ToLower(filepath.Ext(path)))
 		if err := onnx.Foreign(path); err != nil && !arrays {
-			return fmt.Errorf("compare takes arrays (.npy, .npz), such as activations written by numpy.save; two networks are compared by a study (noether init) once they are ONNX files: %s %w", path, err)
+			return fmt.Errorf("compare takes arrays (.npy, .npz, .safetensors, .parquet), such as activations written by numpy.save; two networks are compared by a study (noether init) once they are ONNX files: %s %w", path, err)
 		}
 		if filepath.Ext(path) == ".onnx" {
-			return fmt.Errorf("compare takes arrays (.npy, .npz), and %s is a network: write a study (noether init) with both models and the measure similarity: {between: all}", path)
+			return fmt.Errorf("compare takes arrays (.npy, .npz, .safetensors, .parquet), and %s is a network: write a study (noether init) with both models and the measure similarity: {between: all}", path)
 		}
 	}
 	return nil
 }
 
-// arrayPairs pairs the arguments two by two; a single .npz file has all pairs of its arrays.
+// arrayPairs pairs the arguments two by two; a single archive has all pairs of its arrays.
 func arrayPairs(ctx context.Context, args []string) ([]arrayPair, error) {
-	if len(args) == 1 && !strings.HasSuffix(args[0], ".npz") {
+	if len(args) == 1 && !slices.Contains(archives, filepath.Ext(args[0])) {
 		return nil, nil
 	}
 	if len(args) == 1 {
@@ -221,8 +226,7 @@ func (f *compareFlags) compare(ctx context.Context, p arrayPair) (scores.Cell, e
 	return cell, err
 }
 
-// compareSEIS reads both arrays whole and computes SEIS (Subspace-based Equivariance and Invariance
-// Scores): of a layer's activations on inputs x and on the transformed inputs T(x).
+// compareSEIS reads both arrays whole, a layer's activations on inputs x and on T(x).
 func (f *compareFlags) compareSEIS(ctx context.Context, p arrayPair) ([]measure.Score, error) {
 	z, err := dataset.ReadArray(ctx, p[0].path, p[0].key)
 	if err != nil {

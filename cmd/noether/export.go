@@ -13,6 +13,7 @@ import (
 
 	"github.com/noether-ml/noether/internal/atomicfile"
 	"github.com/noether-ml/noether/internal/catalog"
+	"github.com/noether-ml/noether/internal/parquetfile"
 	"github.com/noether-ml/noether/internal/report/table"
 	"github.com/noether-ml/noether/scores"
 )
@@ -142,7 +143,7 @@ func (e *exportFlags) write(w io.Writer, rows []scores.Row) error {
 	case e.csv && !e.wide:
 		return scores.WriteCSV(w, rows)
 	case e.parquet:
-		return scores.WriteParquet(w, rows)
+		return parquetfile.Write(w, rows)
 	case e.json:
 		if rows == nil {
 			rows = []scores.Row{}

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/noether-ml/noether/internal/parquetfile"
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/scores"
 )
@@ -63,7 +64,7 @@ func TestExport(t *testing.T) {
 	}
 	defer f.Close()
 	info, _ := f.Stat()
-	if got, err := scores.ReadParquet(f, info.Size()); err != nil || len(got) != len(rows) {
+	if got, err := parquetfile.Read(f, info.Size()); err != nil || len(got) != len(rows) {
 		t.Errorf("Parquet has %d rows, want %d: %v", len(got), len(rows), err)
 	}
 	// These tables leave out scores of layers, such as the cosine, if there are scores of whole

@@ -14,6 +14,7 @@ import (
 
 	"github.com/noether-ml/noether/internal/atomicfile"
 	"github.com/noether-ml/noether/internal/catalog"
+	"github.com/noether-ml/noether/internal/parquetfile"
 	"github.com/noether-ml/noether/internal/report"
 	"github.com/noether-ml/noether/internal/report/figure"
 	"github.com/noether-ml/noether/scores"
@@ -150,7 +151,7 @@ func (p *plotFlags) samples(dirs []string) ([]scores.Row, error) {
 	var rows []scores.Row
 	for _, dir := range dirs {
 		path := filepath.Join(dir, "samples.parquet")
-		err := scores.ReadFile(path, scores.ReadSamples, func(s scores.SampleRow) {
+		err := parquetfile.ReadFile(path, parquetfile.ReadSamples, func(s scores.SampleRow) {
 			r := s.Row()
 			if len(rows) < maxSamples && p.filter.Matches(&r) {
 				rows = append(rows, r)

@@ -20,6 +20,19 @@ type arrayInput struct {
 	from, to int   // the values from to to - 1 of the vector of a sample
 }
 
+// TakesInput reports whether the network takes samples. One that does not looks up the activations
+// of the samples that Buffers.Identify names.
+func (m *Model) TakesInput() bool { return m.input.info.Name != "" }
+
+// Recorded returns the number of samples of which the network has activations, 0 if it takes
+// samples.
+func (m *Model) Recorded() int {
+	if r, ok := m.net.(interface{ Samples() int }); ok {
+		return r.Samples()
+	}
+	return 0
+}
+
 // TakesArrays reports whether the model takes ready-made arrays rather than images or audio.
 func (m *Model) TakesArrays() bool { return m.input.arrays != nil }
 
@@ -117,7 +130,10 @@ func spaced(shape []int) string {
 
 // names returns the names of the inputs that samples are written to.
 func (p input) names() []string {
-	if p.arrays == nil {
+	switch {
+	case p.info.Name == "":
+		return nil
+	case p.arrays == nil:
 		return []string{p.info.Name}
 	}
 	var out []string

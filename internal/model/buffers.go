@@ -25,7 +25,11 @@ type Buffers struct {
 	clean    *Buffers        // in RunTransformed: those of the clean images
 	partners []int           // in RunTransformed
 	logs     []float32       // result of LogProbs
+	identity engine.Samples  // of the next batches
 }
+
+// Identify names the samples of the next batches, for networks that look activations up.
+func (b *Buffers) Identify(s engine.Samples) { b.identity = s }
 
 // A part holds the inputs and outputs of one run of the engine. The outputs are rows of the
 // buffers. Parts that run in sequence share their inputs; parts that run in parallel do not.

@@ -209,7 +209,7 @@ func (m *Model) inputArray(name string, n int) (*engine.Array, error) {
 // axes returns the axes that the options set and those of the input.
 func (m *Model) axes() map[string]tensor.Axes {
 	axes := map[string]tensor.Axes{}
-	if !m.TakesArrays() {
+	if m.TakesInput() && !m.TakesArrays() {
 		axes[m.input.info.Name] = m.input.layout
 	}
 	maps.Copy(axes, m.options.Axes)
@@ -263,6 +263,8 @@ func (m *Model) Workers() int { return m.net.Limits().Workers }
 // NoGradient returns why gradients with respect to the input cannot be computed, or "".
 func (m *Model) NoGradient() string {
 	switch {
+	case !m.TakesInput():
+		return "is a folder of recorded activations, which cannot run"
 	case m.source == nil:
 		return "is no ONNX graph, of which gradients are computed"
 	case m.TakesBytes():

@@ -58,6 +58,9 @@ func (m *Model) findScores() error {
 		}
 	}
 	m.scores = scores{output: outputs[i].Name, typ: outputs[i].Type, kind: m.options.Scores}
+	if m.scores.kind == "" && m.source == nil && len(outputs) > 1 && m.options.Output == "" && !scoresByName(m.scores.output) {
+		m.scores.kind = none
+	}
 	if m.scores.kind == "" {
 		m.scores.kind, m.scores.after = guessScores(m.nodes(), m.scores.output)
 		if m.scores.basis = "no softmax or sigmoid is before it"; m.scores.after != "" {
@@ -86,7 +89,7 @@ func findScoresOutput(outputs []engine.Port, nodes []*pb.NodeProto) int {
 			continue
 		}
 		rating := 0
-		if containsAny(p.Name, "logit", "prob", "class", "score", "cls", "label", "softmax", "pred") {
+		if scoresByName(p.Name) {
 			rating += 4
 		}
 		for _, n := range nodes {
@@ -109,6 +112,11 @@ func findScoresOutput(outputs []engine.Port, nodes []*pb.NodeProto) int {
 		best = max(fallback, 0)
 	}
 	return best
+}
+
+// scoresByName reports whether the name of an output is usual for class scores.
+func scoresByName(name string) bool {
+	return containsAny(name, "logit", "prob", "class", "score", "cls", "label", "softmax", "pred")
 }
 
 // containsAny reports whether a name contains one of the words.

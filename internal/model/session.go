@@ -177,11 +177,17 @@ func (s *Session) runParts(ctx context.Context, images []tensor.Tensor, buf *Buf
 			_ = group.Wait() // runs still use the buffers
 			return err
 		}
+		samples := buf.identity
+		if samples.Index != nil {
+			samples.Index = samples.Index[at:][:len(batch)]
+		}
 		at += len(batch)
 		buf.latest = part
 		group.Go(func() error {
-			buf.fill(batch, part.inputs)
-			return s.session.Run(running, engine.Batch{Inputs: buf.withClean(part.inputs), Outputs: part.outputs})
+			if s.model.TakesInput() {
+				buf.fill(batch, part.inputs)
+			}
+			return s.session.Run(running, engine.Batch{Inputs: buf.withClean(part.inputs), Outputs: part.outputs, Samples: samples})
 		})
 	}
 	if err := group.Wait(); err != nil {
@@ -193,6 +199,9 @@ func (s *Session) runParts(ctx context.Context, images []tensor.Tensor, buf *Buf
 func (s *Session) check(images []tensor.Tensor, buf *Buffers) error {
 	if buf.session != s {
 		return errors.New("the buffers belong to another session")
+	}
+	if n := len(buf.identity.Index); n > 0 && n != len(images) {
+		return fmt.Errorf("a batch of %d images with the indices of %d", len(images), n)
 	}
 	if len(images) > buf.batch {
 		return fmt.Errorf("a batch of %d images is larger than the buffers, %d", len(images), buf.batch)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/noether-ml/noether/internal/parquetfile"
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -197,7 +198,7 @@ func readSamples(root *os.Root, sheets *sheetValues) ([]Distribution, []Omission
 	return distributeFile(root, "samples.parquet", func(f io.ReaderAt, size int64) Values {
 		return func(each func(Subject, float64)) error {
 			sheets.values = nil // Distribute reads the file twice
-			return scores.ReadSamples(f, size, func(r scores.SampleRow) {
+			return parquetfile.ReadSamples(f, size, func(r scores.SampleRow) {
 				sheets.add(&r)
 				if strings.HasPrefix(r.Statistic, "predicted-") { // classes, which are no quantities
 					return

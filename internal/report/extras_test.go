@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/noether-ml/noether/internal/parquetfile"
 	"github.com/noether-ml/noether/internal/report/internal/reporttest"
 	"github.com/noether-ml/noether/scores"
 )
@@ -186,7 +187,7 @@ func TestImagesHaveMaximumSize(t *testing.T) {
 func TestReadPerSampleValues(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
-	w := scores.NewSampleWriter(&b)
+	w := parquetfile.NewSampleWriter(&b)
 	for i := range 10 {
 		row := scores.SampleRow{Model: "m", Data: "d", Transform: "turn", Parameter: "90", Measure: "effective-invariance", Statistic: "ei", Index: i, Value: float64(i) / 9}
 		if err := w.Write(row); err != nil {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/noether-ml/noether/internal/parquetfile"
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -33,7 +34,7 @@ func readCurves(root *os.Root) (found []TuningCurve, notes []string, err error) 
 		}
 		place := make(map[unit]int)
 		points := 0
-		err := scores.ReadCurves(f, size, func(r scores.CurveRow) {
+		err := parquetfile.ReadCurves(f, size, func(r scores.CurveRow) {
 			if points++; points > maxCurvePoints {
 				return
 			}

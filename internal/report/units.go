@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/noether-ml/noether/internal/parquetfile"
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -13,7 +14,7 @@ import (
 func readUnits(root *os.Root) ([]Distribution, []Omission, error) {
 	return distributeFile(root, "units.parquet", func(f io.ReaderAt, size int64) Values {
 		return func(each func(Subject, float64)) error {
-			return scores.ReadUnits(f, size, func(r scores.UnitRow) {
+			return parquetfile.ReadUnits(f, size, func(r scores.UnitRow) {
 				s := Subject{Of: "unit", Model: r.Model, Layer: r.Layer, Data: r.Data, Transform: r.Transform, Measure: r.Measure, Factor: r.Factor}
 				for _, v := range unitValues(r) {
 					s.Statistic = v.statistic

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/noether-ml/noether/internal/parquetfile"
 	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/prediction"
@@ -84,7 +85,7 @@ type classified struct{ predicted, label int }
 // nil if there is no such file.
 func readPredictions(dir string) (map[inputView]map[int]classified, error) {
 	out := map[inputView]map[int]classified{}
-	err := scores.ReadFile(filepath.Join(dir, "samples.parquet"), scores.ReadSamples, func(r scores.SampleRow) {
+	err := parquetfile.ReadFile(filepath.Join(dir, "samples.parquet"), parquetfile.ReadSamples, func(r scores.SampleRow) {
 		view := inputView{r.Model, r.Data, r.Transform, r.Parameter, r.Trial}
 		switch {
 		case r.OtherModel != "" || r.Layer != "" || math.IsNaN(r.Value):

@@ -111,6 +111,14 @@ func (a *accumulator) addSample(clean, transformed []float32, move measure.Motio
 	n := positions * c
 	counted := []action.Run{{From: 0, To: positions}}
 	clean, transformed = clean[a.maps.Base:][:n], transformed[a.maps.Base:][:n]
+	if a.plane && !a.movesPositions && a.margin > 0 {
+		f := a.fields.Of(measure.StillPoints(a.h, a.w), action.Grid{Height: a.h, Width: a.w, Margin: a.margin})
+		if f.N == 0 {
+			a.leftOut++
+			return
+		}
+		counted = f.Counted
+	}
 	if a.movesPositions {
 		points, ok := measure.PointMapOf(move, a.h, a.w)
 		f := a.fields.Of(points, action.Grid{Height: a.h, Width: a.w, Margin: a.margin})

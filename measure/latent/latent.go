@@ -16,8 +16,9 @@
 //
 //	r2 = 1 - sum |f(Tx)_p - prediction|^2 / sum |f(Tx)_p - mean|^2,
 //
-// with the mean over the samples of the fit. The sums are over folds, samples, and the positions
-// that lie inside the map before and after T. Folds consist of whole jackknife groups of samples
+// with the mean of each channel over the samples of the fit and their positions. The sums are over
+// folds, samples, and the positions that lie inside the map, without its margin, before and after
+// T. Folds consist of whole jackknife groups of samples
 // (see measure.Layout), and each is left out of one fit. The sufficient statistics of a fold are
 // the second moments of channels, so samples are not stored.
 //
@@ -60,9 +61,16 @@ type method struct {
 
 func (*method) Name() string                   { return "latent-operator" }
 func (*method) Descriptor() measure.Descriptor { return Descriptor() }
-func (*method) Version() int                   { return 1 }
 func (m *method) Settings() any                { return m.settings }
 func (*method) Needs() measure.Needs           { return measure.Needs{Transformed: true} }
+
+// Version is 2 with a margin, which version 1 ignored where no positions move.
+func (m *method) Version() int {
+	if m.settings.Margin > 0 {
+		return 2
+	}
+	return 1
+}
 
 // A setup describes the maps of a layer and how they are measured.
 type setup struct {

@@ -218,6 +218,43 @@ func TestLayouts(t *testing.T) {
 	}
 }
 
+// TestMargin checks that a margin leaves out the border of maps, also under a transformation that
+// moves no positions: values there do not count, and a margin without positions inside leaves out
+// all samples.
+func TestMargin(t *testing.T) {
+	t.Parallel()
+	const n, c, side, border = 40, 3, 8, 2
+	z, zt := random(1, n, c, side, side), random(2, n, c, side, side)
+	inner, innerT := tensor.New(n, c, side-2*border, side-2*border), tensor.New(n, c, side-2*border, side-2*border)
+	at := 0
+	for i := range z.Data {
+		zt.Data[i] = 0.5*zt.Data[i] + z.Data[i]
+		if y, x := i/side%side, i%side; min(y, x) >= border && max(y, x) < side-border {
+			inner.Data[at], innerT.Data[at] = z.Data[i], zt.Data[i]
+			at++
+		} else {
+			zt.Data[i] = 5
+		}
+	}
+	layer := func(side int) tensor.Layer { return tensor.Layer{Shape: []int{c, side, side}, Axes: "NCHW"} }
+	withMargin := latent.Settings{Ridge: 1e-3, Folds: 5, Margin: 0.25}
+	want := scoresByOperator(t, defaults, layer(side-2*border), colour, inner, innerT)
+	for name, tr := range map[string]transform.Transform{"colour": colour, "pairs without a transformation": nil} {
+		found := scoresByOperator(t, withMargin, layer(side), tr, z, zt)
+		for operator, w := range want {
+			if got := found[operator]; math.Abs(got.Value-w.Value) > 1e-6 || got.N != n {
+				t.Errorf("%s: r2 of %s is %v with a margin, want %v, that of the maps without their border", name, operator, got.Value, w.Value)
+			}
+		}
+	}
+	tiny := random(3, n, c, 2, 2)
+	for operator, s := range scoresByOperator(t, latent.Settings{Folds: 5, Margin: 0.45}, layer(2), colour, tiny, tiny) {
+		if !math.IsNaN(s.Value) || s.N != 0 || len(s.Warnings) == 0 {
+			t.Errorf("%s: %+v without counted positions, want no value and a warning", operator, s)
+		}
+	}
+}
+
 func TestConstantMaps(t *testing.T) {
 	t.Parallel()
 	constant := tensor.New(40, 2, 4, 4)

@@ -101,7 +101,7 @@ func diverge(clean, transformed []float32) (d Divergences, sumP, sumQ float64) {
 		if p == q {
 			continue // the terms are 0; if p and q are 0, logm is not finite
 		}
-		logm := math.Log((p + q) / 2)
+		logm := math.Log(p+q) - math.Ln2 // half of the smallest float64 would be 0
 		d.JS += (p*(logp-logm) + q*(logq-logm)) / 2
 		d.KL += p * (logp - logq)
 		d.L2 += (p - q) * (p - q)

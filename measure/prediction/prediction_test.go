@@ -115,6 +115,7 @@ func TestPairsByHand(t *testing.T) {
 			.9*math.Log(1.5) + .1*math.Log(.25), math.Sqrt(.18), 1},
 		{"disagree", logs(.8, .2), logs(.2, .8), 0,
 			.8*math.Log(1.6) + .2*math.Log(.4), .6 * math.Log(4), math.Sqrt(.72), 0},
+		{"the smallest float64 beside 0", []float32{0, -745}, logs(1, 0), 1, 0, 0, 0, 1},
 		{"tie: the first class is predicted", logs(.5, .5), logs(.5, .5), .5, 0, 0, 0, 1},
 	}
 	for _, c := range cases {
@@ -131,7 +132,7 @@ func TestPairsByHand(t *testing.T) {
 			d := prediction.Diverge(c.clean, c.transformed)
 			got := []float64{prediction.EI(p, q), d.JS, d.KL, d.L2, prediction.Agreement(p, q)}
 			for i, want := range []float64{c.ei, c.js, c.kl, c.l2, c.agree} {
-				if math.Abs(got[i]-want) > 1e-6 {
+				if !(math.Abs(got[i]-want) <= 1e-6) {
 					t.Errorf("statistic %d is %v, want %v", i, got[i], want)
 				}
 			}

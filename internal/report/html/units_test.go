@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/noether-ml/noether/internal/parquetfile"
 	"github.com/noether-ml/noether/internal/report"
 	"github.com/noether-ml/noether/internal/report/internal/reporttest"
 	"github.com/noether-ml/noether/scores"
@@ -20,7 +21,7 @@ import (
 func TestUnitsOfARun(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
-	w := scores.NewUnitWriter(&b)
+	w := parquetfile.NewUnitWriter(&b)
 	var rows []scores.Row
 	for layer := range 3 {
 		for i := range 50 {
@@ -46,7 +47,7 @@ func TestUnitsOfARun(t *testing.T) {
 		t.Fatal(err)
 	}
 	var curves bytes.Buffer
-	c := scores.NewCurveWriter(&curves)
+	c := parquetfile.NewCurveWriter(&curves)
 	for step := range 9 {
 		r := scores.CurveRow{Model: "m", Layer: "c", Depth: 2, Data: "d", Transform: "turn", Measure: "firing"}
 		r.Unit, r.Sign, r.Threshold, r.Step, r.Amount, r.Value = 7, 1, 0.5, step, float64(step-4), 1-float64((step-4)*(step-4))/8

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/noether-ml/noether/internal/parquetfile"
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -162,7 +163,7 @@ func (s *Server) apiCSV(w http.ResponseWriter, r *http.Request, run *run) error 
 }
 
 func (s *Server) apiParquet(w http.ResponseWriter, r *http.Request, run *run) error {
-	return s.download(w, r, run, "application/vnd.apache.parquet", "scores.parquet", scores.WriteParquet)
+	return s.download(w, r, run, "application/vnd.apache.parquet", "scores.parquet", parquetfile.Write)
 }
 
 // download sends the rows of a run that match the query parameters as a file, which write encodes.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/noether-ml/noether/internal/parquetfile"
 	"github.com/noether-ml/noether/internal/report/internal/reporttest"
 	"github.com/noether-ml/noether/scores"
 )
@@ -101,7 +102,7 @@ func TestDownloads(t *testing.T) {
 		t.Errorf("CSV: %d rows and error %v, want %d rows", len(csv), err, len(want))
 	}
 	raw := getPage(t, url+"/api/v1/runs/"+id+"/scores.parquet?model=small")
-	parquet, err := scores.ReadParquet(strings.NewReader(raw), int64(len(raw)))
+	parquet, err := parquetfile.Read(strings.NewReader(raw), int64(len(raw)))
 	if err != nil || len(parquet) != len(want)/2 || parquet[0].Model != "small" {
 		t.Errorf("Parquet: %d rows and error %v, want %d rows of small", len(parquet), err, len(want)/2)
 	}

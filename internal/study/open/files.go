@@ -126,6 +126,9 @@ func (f *Files) findAll(ctx context.Context, d spec.Data, paths []spec.Path, opt
 // files. Of a folder it returns the model in it. The SHA-256 of a local file, and that of a model
 // with external data files, are not checked: the plan compares them after opening the model.
 func (f *Files) Model(ctx context.Context, m spec.Model) (string, error) {
+	if m.Activations.String() != "" {
+		return f.local(ctx, m.Activations, "")
+	}
 	address := spec.Resolve(f.folder, m.ONNX.String())
 	if !uri.IsURL(address) {
 		path, err := f.find(ctx, address, "")

@@ -120,6 +120,18 @@ type View struct {
 	allValues *procedure.Transform // all values of the transformation, for a procedure that takes them at once; else nil
 }
 
+// Path returns the view as package recorded names it: NAME/PARAMETER/trial-N.
+func (v View) Path() string {
+	path := v.Name
+	if v.Parameter != "" {
+		path += "/" + v.Parameter
+	}
+	if v.Trial > 0 {
+		path += fmt.Sprintf("/trial-%d", v.Trial)
+	}
+	return path
+}
+
 // Redraws reports whether the view's transformation may reject drawn values and draw again.
 func (v View) Redraws() bool { return redraws(v.Transform) }
 

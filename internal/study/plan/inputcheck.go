@@ -25,7 +25,7 @@ func takes(m *Model) string {
 // differ between data.
 func (p *Plan) checkImageSizes(ctx context.Context, m *Model) error {
 	// A frame is how images are resized and cropped; a size of 0 is not set.
-	if f := m.Net.Frame(); f.Height > 0 || f.Resize > 0 || takes(m) != "images" {
+	if f := m.Net.Frame(); !m.Net.TakesInput() || f.Height > 0 || f.Resize > 0 || takes(m) != "images" {
 		return nil
 	}
 	first := p.Data[0].inputInfo(ctx).size
@@ -52,10 +52,26 @@ func cropText(size [2]int) string {
 	return fmt.Sprintf("[%d, %d]", size[0], size[1])
 }
 
+// checkRecorded returns an error if there are not as many recorded activations as samples. Of data
+// of which some samples are left out, the rows may be those of all.
+func (p *Plan) checkRecorded(m *Model) error {
+	n := m.Net.Recorded()
+	for _, d := range p.Data {
+		have := d.Source.Len()
+		if have > n || have < n && d.Entry.Limit == 0 && d.Entry.Where == nil && d.Entry.Split == nil {
+			return m.Entry.Activations.Errorf("there are activations of %d samples, and data %s have %d: record a row for each sample, in the order of the data", n, d.Entry.Name, have)
+		}
+	}
+	return nil
+}
+
 // checkInputs returns an error if a model does not take the kind of samples that the data have, if
 // the arrays of two data sets differ in name or shape, or if a transformation does not apply to the
 // samples.
 func (p *Plan) checkInputs(ctx context.Context, m *Model) error {
+	if !m.Net.TakesInput() {
+		return p.checkRecorded(m)
+	}
 	taken := takes(m)
 	needed := false // some data need transformations: their files do not hold pairs of x and T(x)
 	for _, d := range p.Data {

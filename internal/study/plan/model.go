@@ -8,7 +8,9 @@ import (
 	"slices"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/engine"
 	"github.com/noether-ml/noether/engine/ort"
+	"github.com/noether-ml/noether/engine/recorded"
 	"github.com/noether-ml/noether/internal/config"
 	"github.com/noether-ml/noether/internal/model"
 	"github.com/noether-ml/noether/internal/study/open"
@@ -24,9 +26,11 @@ func openModel(ctx context.Context, files *open.Files, s *spec.Study, entry spec
 	if err != nil {
 		return nil, err
 	}
-	pre, err := files.Preprocessing(ctx, entry, path, func(text string) { o.Warnf("%s", text) })
-	if err != nil {
-		return nil, err
+	var pre model.Preprocess
+	if entry.Activations.String() == "" {
+		if pre, err = files.Preprocessing(ctx, entry, path, func(text string) { o.Warnf("%s", text) }); err != nil {
+			return nil, err
+		}
 	}
 	layers := entry.Layers
 	if len(layers) == 0 {
@@ -52,8 +56,7 @@ func openModel(ctx context.Context, files *open.Files, s *spec.Study, entry spec
 	if err != nil {
 		return nil, err
 	}
-	net, err := o.Runtime.OpenNetwork(path, ort.NetworkOptions{Threads: o.Threads, Device: o.Device,
-		ReloadWeights: len(s.Models) > 1}) // the weights of one model at a time are in memory
+	net, err := openNetwork(ctx, s, entry, path, o)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +66,7 @@ func openModel(ctx context.Context, files *open.Files, s *spec.Study, entry spec
 		return nil, addPosition(entry, err)
 	}
 	if entry.SHA256 != "" && entry.SHA256 != m.SHA256() {
-		return nil, entry.ONNX.Errorf("%s has the SHA-256 %s, not %s: the model differs from the one recorded in the study", path, m.SHA256(), entry.SHA256)
+		return nil, entry.Address().Errorf("%s has the SHA-256 %s, not %s: the model differs from the one recorded in the study", path, m.SHA256(), entry.SHA256)
 	}
 	if conflict := m.PreprocessConflict(); conflict != "" {
 		o.Warnf("model %s: %s", entry.Name, conflict)
@@ -91,6 +94,19 @@ func openModel(ctx context.Context, files *open.Files, s *spec.Study, entry spec
 		}
 	}
 	return opened, err
+}
+
+// openNetwork returns the network of an entry, whose file or folder is at path.
+func openNetwork(ctx context.Context, s *spec.Study, entry spec.Model, path string, o Options) (engine.Network, error) {
+	if entry.Activations.String() == "" {
+		return o.Runtime.OpenNetwork(path, ort.NetworkOptions{Threads: o.Threads, Device: o.Device,
+			ReloadWeights: len(s.Models) > 1}) // the weights of one model at a time are in memory
+	}
+	net, err := recorded.Open(ctx, path)
+	if err != nil {
+		return nil, entry.Activations.Errorf("%w", err)
+	}
+	return net, nil
 }
 
 // addPosition adds to an error of model.Open the position in the study file of the key that caused

@@ -34,6 +34,12 @@ func (p *Plan) addProcedure(a, b *Model, raw *Data, v View, spec spec.MeasureSpe
 	method := spec.Method.(procedure.Procedure)
 	needs := method.Needs()
 	c := &Cell{Model: a, other: b, Data: d, View: v, Method: method}
+	for _, m := range []*Model{a, b} {
+		if m != nil && !m.Net.TakesInput() {
+			p.skip(c, "", fmt.Sprintf("the activations of model %s are recorded, and this measure runs it on inputs of its own", m.Entry.Name))
+			return nil
+		}
+	}
 	if why := unmetNeed(measure.Needs{Labels: needs.Labels, Prediction: needs.Prediction}, a, d, c.View); why != "" {
 		p.skip(c, "", why)
 		return nil

@@ -305,16 +305,8 @@ func (c *checker) noteOld(sub string, n int) {
 // the other records to one log, and logs with damaged records aside. Logs that another process uses
 // stay as they are.
 func (c *checker) logs(sub string, s *store.Store, check func(l store.Log, problem func(kind, why string))) error {
-	names, err := c.files(sub)
-	if err != nil {
+	if err := c.foreignFiles(sub); err != nil {
 		return err
-	}
-	for _, name := range names {
-		if !store.IsLog(name) {
-			if err := c.report(filepath.Join(sub, name), Foreign, "it is not a log of a run", c.moveAside); err != nil {
-				return err
-			}
-		}
 	}
 	repair := false
 	for _, l := range s.Logs() {

@@ -20,6 +20,7 @@ import (
 	"github.com/noether-ml/noether/internal/catalog"
 	"github.com/noether-ml/noether/internal/checksum"
 	"github.com/noether-ml/noether/internal/machine"
+	"github.com/noether-ml/noether/internal/parquetfile"
 	"github.com/noether-ml/noether/internal/study/plan"
 	"github.com/noether-ml/noether/scores"
 )
@@ -228,7 +229,7 @@ func (f Folder) writeTables(rows []scores.Row) error {
 		return f.write("scores.csv", func(w io.Writer) error { return scores.WriteCSV(w, rows) })
 	})
 	group.Go(func() error {
-		return f.write("scores.parquet", func(w io.Writer) error { return scores.WriteParquet(w, rows) })
+		return f.write("scores.parquet", func(w io.Writer) error { return parquetfile.Write(w, rows) })
 	})
 	return group.Wait()
 }

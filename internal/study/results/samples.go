@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/noether-ml/noether/internal/parquetfile"
 	"github.com/noether-ml/noether/internal/study/plan"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
@@ -18,7 +19,7 @@ import (
 // time, as many as the size of those before allows.
 func (r *Writer) writeSamples(ctx context.Context, w io.Writer, cells []*plan.Cell) error {
 	const most, mostRows = 256, 100_000 // cells, and rows, in memory at once, unless two cells have more
-	out := scores.NewSampleWriter(w)
+	out := parquetfile.NewSampleWriter(w)
 	var writing errgroup.Group // writes the rows of some cells while those of the next are read
 	defer writing.Wait()
 	for n := 2; len(cells) > 0; {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"sync"
 
+	"github.com/noether-ml/noether/internal/parquetfile"
 	"github.com/noether-ml/noether/internal/study/plan"
 	"github.com/noether-ml/noether/scores"
 )
@@ -44,7 +45,7 @@ func (r *Writer) startSampleTable(ctx context.Context) *sampleTable {
 var errNoTable = errors.New("no table of per-sample values")
 
 func (t *sampleTable) write(ctx context.Context, r *Writer, w io.Writer) error {
-	out := scores.NewSampleWriter(w)
+	out := parquetfile.NewSampleWriter(w)
 	wanted := r.Plan.Study.Samples
 	var rows []scores.SampleRow // of one cell; the memory is used again
 	for cells := range t.cells {

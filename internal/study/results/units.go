@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 
+	"github.com/noether-ml/noether/internal/parquetfile"
 	"github.com/noether-ml/noether/internal/study/plan"
 	"github.com/noether-ml/noether/internal/study/store"
 	"github.com/noether-ml/noether/measure"
@@ -19,8 +20,8 @@ type unitFiles struct {
 	writer        *Writer
 	cell          *plan.Cell
 	units, curves bytes.Buffer
-	unitWriter    *scores.RowWriter[scores.UnitRow]
-	curveWriter   *scores.RowWriter[scores.CurveRow]
+	unitWriter    *parquetfile.RowWriter[scores.UnitRow]
+	curveWriter   *parquetfile.RowWriter[scores.CurveRow]
 }
 
 // NewUnitFiles returns the collector of the unit scores and curves of a procedure's cell.
@@ -29,7 +30,7 @@ func (r *Writer) NewUnitFiles(c *plan.Cell) *unitFiles { return &unitFiles{write
 // AddUnits adds scores of units. A procedure calls it as Units of its procedure.Job.
 func (u *unitFiles) AddUnits(rows []measure.UnitScore) error {
 	if u.unitWriter == nil {
-		u.unitWriter = scores.NewUnitWriter(&u.units)
+		u.unitWriter = parquetfile.NewUnitWriter(&u.units)
 	}
 	for _, row := range rows {
 		layer, err := u.cell.Procedure.Layer(row.Layer, -1) // -1: no layer of a second model
@@ -47,7 +48,7 @@ func (u *unitFiles) AddUnits(rows []measure.UnitScore) error {
 // AddCurves adds tuning curves of units. A procedure calls it as Curves of its procedure.Job.
 func (u *unitFiles) AddCurves(rows []measure.UnitResponse) error {
 	if u.curveWriter == nil {
-		u.curveWriter = scores.NewCurveWriter(&u.curves)
+		u.curveWriter = parquetfile.NewCurveWriter(&u.curves)
 	}
 	for _, row := range rows {
 		layer, err := u.cell.Procedure.Layer(row.Layer, -1) // -1: no layer of a second model
@@ -84,16 +85,16 @@ func (u *unitFiles) Close() error {
 // writeUnits writes units.parquet and curves.parquet, each if any cell has such rows. cells has the
 // cells with a part, by its name.
 func (r *Writer) writeUnits(cells map[string][]*plan.Cell) error {
-	err := joinRows(r, "units.parquet", cells[unitsPart], unitsPart, scores.NewUnitWriter, scores.ReadUnits)
+	err := joinRows(r, "units.parquet", cells[unitsPart], unitsPart, parquetfile.NewUnitWriter, parquetfile.ReadUnits)
 	if err != nil {
 		return err
 	}
-	return joinRows(r, "curves.parquet", cells[curvesPart], curvesPart, scores.NewCurveWriter, scores.ReadCurves)
+	return joinRows(r, "curves.parquet", cells[curvesPart], curvesPart, parquetfile.NewCurveWriter, parquetfile.ReadCurves)
 }
 
 // joinRows writes the rows in a part of some cells to one file of the run folder. Without cells it
 // writes no file.
-func joinRows[T any](r *Writer, name string, cells []*plan.Cell, part string, open func(io.Writer) *scores.RowWriter[T], read func(io.ReaderAt, int64, func(T)) error) error {
+func joinRows[T any](r *Writer, name string, cells []*plan.Cell, part string, open func(io.Writer) *parquetfile.RowWriter[T], read func(io.ReaderAt, int64, func(T)) error) error {
 	if len(cells) == 0 {
 		return nil
 	}

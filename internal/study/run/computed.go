@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/noether-ml/noether/engine"
 	"github.com/noether-ml/noether/internal/study/internal/guard"
 	"github.com/noether-ml/noether/internal/study/internal/telemetry"
 	"github.com/noether-ml/noether/internal/study/plan"
@@ -87,6 +88,15 @@ func (f *feeder) computed(ctx context.Context, stream *stream) (next func() (*co
 	}
 }
 
+// identity names the samples of a batch for models whose activations are recorded.
+func (f *feeder) identity(b *batch) engine.Samples {
+	s := engine.Samples{Index: b.indices}
+	if b.view != plan.CleanView {
+		s.View = f.Views[b.view].Path()
+	}
+	return s
+}
+
 // runModels runs the models of the pass on a batch and returns the number of samples in their
 // forward passes. It skips a view without pending tasks.
 func (f *feeder) runModels(ctx context.Context, c *computedBatch) (forwards int, err error) {
@@ -99,6 +109,8 @@ func (f *feeder) runModels(ctx context.Context, c *computedBatch) (forwards int,
 		}
 		start := time.Now()
 		clean, transformed := r.cleanSlots[c.clean], r.transformedSlots[c.transformed]
+		clean.Identify(f.identity(c.batch))
+		transformed.Identify(f.identity(c.batch))
 		err := guard.Run(func() error {
 			switch {
 			case c.view == plan.CleanView:

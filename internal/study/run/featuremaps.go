@@ -41,7 +41,7 @@ func (r *runner) writeFeatureMaps(ctx context.Context) error {
 	var order []owner
 	for _, c := range r.MapCells() {
 		o := owner{c.Model, c.Data}
-		if r.HasMaps(c) {
+		if r.HasMaps(c) || !c.Model.Net.TakesInput() {
 			continue
 		}
 		if cells[o] == nil {

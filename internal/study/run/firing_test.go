@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/noether-ml/noether/internal/parquetfile"
 	"github.com/noether-ml/noether/internal/study"
 	"github.com/noether-ml/noether/internal/study/results"
 	"github.com/noether-ml/noether/internal/study/studytest"
@@ -93,14 +94,14 @@ func TestInformationNeedsNoClassScores(t *testing.T) {
 func checkUnits(t *testing.T, dir string) {
 	t.Helper()
 	units, curves := map[string]int{}, 0
-	err := scores.ReadFile(filepath.Join(dir, "units.parquet"), scores.ReadUnits, func(u scores.UnitRow) {
+	err := parquetfile.ReadFile(filepath.Join(dir, "units.parquet"), parquetfile.ReadUnits, func(u scores.UnitRow) {
 		units[strings.Join([]string{u.Data, u.Transform, u.Factor, u.Layer}, " ")]++
 		if math.Abs(u.Score-u.Local/u.Global) > 1e-12 || u.Model != "net" || u.Measure != "firing" || u.Layer == "conv" && (u.Row < 0 || u.Column < 0) || u.Layer == "logits" && u.Row != -1 {
 			t.Fatalf("the unit %+v", u)
 		}
 	})
 	if err == nil {
-		err = scores.ReadFile(filepath.Join(dir, "curves.parquet"), scores.ReadCurves, func(scores.CurveRow) { curves++ })
+		err = parquetfile.ReadFile(filepath.Join(dir, "curves.parquet"), parquetfile.ReadCurves, func(scores.CurveRow) { curves++ })
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/noether-ml/noether/internal/parquetfile"
 	"github.com/noether-ml/noether/internal/study"
 	"github.com/noether-ml/noether/internal/study/studytest"
 	"github.com/noether-ml/noether/internal/testmodel"
@@ -169,7 +170,7 @@ func TestSampleSheets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = scores.ReadSamples(f, info.Size(), func(r scores.SampleRow) {
+	err = parquetfile.ReadSamples(f, info.Size(), func(r scores.SampleRow) {
 		if r.Transform != "quarter" || r.Measure != "accuracy" || r.Trial != 0 {
 			return
 		}

@@ -178,7 +178,7 @@ func (w *sampleReader) collect(from, end int) ([][]dataset.Sample, *batch, error
 		clean.names = append(clean.names, sample[0].Name)
 	}
 	clean.truth = w.truths(samples)
-	clean.inputs = w.inputs(plan.CleanView, func(frame int) []tensor.Tensor {
+	clean.inputs = w.inputs(plan.CleanView, len(clean.positions), func(frame int) []tensor.Tensor {
 		var images []tensor.Tensor
 		for _, s := range samples[frame] {
 			images = append(images, s.Input)
@@ -228,13 +228,18 @@ func (w *sampleReader) sample() ([]dataset.Sample, error) {
 	return out, bad
 }
 
-// inputs returns the inputs of each model that runs on a view. Models with equal frames share them.
-func (f *feeder) inputs(view int, images func(frame int) []tensor.Tensor) [][]tensor.Tensor {
+// inputs returns the n inputs of each model that runs on a view, zero tensors for one that takes
+// none. Models with equal frames share them.
+func (f *feeder) inputs(view, n int, images func(frame int) []tensor.Tensor) [][]tensor.Tensor {
 	frames := f.frames()
 	byFrame := make([][]tensor.Tensor, len(frames))
 	out := make([][]tensor.Tensor, len(f.Models))
 	for i, m := range f.Models {
 		if !f.Runs(m, view) {
+			continue
+		}
+		if !m.Net.TakesInput() {
+			out[i] = make([]tensor.Tensor, n)
 			continue
 		}
 		frame := slices.Index(frames, m.Net.Frame())
@@ -263,7 +268,7 @@ func (f *feeder) transformBatch(samples [][]dataset.Sample, clean *batch, view i
 		return b, nil
 	}
 	var err error
-	b.inputs = f.inputs(view, func(frame int) []tensor.Tensor {
+	b.inputs = f.inputs(view, len(b.positions), func(frame int) []tensor.Tensor {
 		images, failed := f.transformSamples(samples[frame], b.ops, v)
 		if err == nil {
 			err = failed

@@ -189,6 +189,7 @@ func (f *feeder) runTimed(ctx context.Context, b *batch, tally *engineTally) err
 			if b.view != plan.CleanView && r.reduced != nil {
 				return r.runReduced(ctx, b.inputs[i], f.Data().Layout.Partners(b.positions), r.clean, r.transformed)
 			}
+			r.buffers(b.view != plan.CleanView).Identify(f.identity(b))
 			return r.run(ctx, b.inputs[i], b.view != plan.CleanView)
 		})
 		if err != nil {

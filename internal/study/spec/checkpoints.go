@@ -78,7 +78,7 @@ func (s *Study) expandCheckpoints() error {
 // expandTrainings returns an entry for each network of the trainings in a folder.
 func (s *Study) expandTrainings(entry *config.Node) ([]*config.Node, error) {
 	at := entry.Get("checkpoints")
-	for _, key := range []string{"onnx", "sha256"} {
+	for _, key := range []string{"onnx", "activations", "sha256"} {
 		if n := entry.Get(key); n != nil {
 			return nil, n.Errorf("the networks of an entry with checkpoints are those in its folder: leave out %s", key)
 		}

@@ -134,6 +134,11 @@ func (s *Study) check(n *config.Node) error {
 	if err := checkAllUnique(n.Get("measures"), func(i int) []string { return s.Measures[i].identities() }, len(s.Measures)); err != nil {
 		return err
 	}
+	for _, m := range s.Models {
+		if err := m.check(); err != nil {
+			return err
+		}
+	}
 	for _, m := range s.Measures {
 		if err := m.Between.check(s.Models); err != nil {
 			return err

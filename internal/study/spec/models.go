@@ -8,25 +8,46 @@ import (
 
 // A Model is an entry of the list models.
 type Model struct {
-	Name       string                `key:"name,required" doc:"name in the scores"`
-	ONNX       Path                  `key:"onnx,required" doc:"file of the model, a folder that contains it, or its URL: https, s3, gs, file, or hf://org/name"`
-	SHA256     string                `key:"sha256" doc:"SHA-256 of the file; a different hash is an error. A run writes it into the resolved study"`
-	Preprocess Preprocess            `key:"preprocess" doc:"conversion of an image with values in [0, 1] to the model's input"`
-	Layers     []string              `key:"layers" doc:"all | op:TYPE | a glob on tensor names | residual (sums of a block and its shortcut) | penultimate (input of the final classifier) | output"`
-	Tags       map[string]string     `key:"tags" doc:"keys and values that the report and run.json contain"`
-	Input      string                `key:"input" doc:"name of the image input, if there are several"`
-	Inputs     map[string]inputValue `key:"inputs" doc:"values of the other inputs of the model: a number or a list"`
-	Layout     string                `key:"layout" enum:"NCHW|NHWC" doc:"layout of the image input; default: inferred"`
-	Axes       map[string]string     `key:"axes" doc:"axes of tensors that are inferred wrongly, for example {/features/out: NHWC}"`
-	Tokens     *Tokens               `key:"tokens" doc:"layout of the tokens; default: inferred"`
-	Output     Output                `key:"output" doc:"name of the output with the class scores, or the format of outputs with positions in the image, for example {boxes: yolov8}; default: inferred"`
-	Scores     string                `key:"scores" enum:"logits|probabilities|none" doc:"kind of class scores; default: inferred"`
+	Name string `key:"name,required" doc:"name in the scores"`
+	ONNX Path   `key:"onnx" doc:"file of the model, a folder that contains it, or its URL: https, s3, gs, file, or hf://org/name"`
+	// Activations takes the place of ONNX.
+	Activations Path                  `key:"activations" doc:"in place of onnx: a folder of activations that were recorded on the samples of the data, see the reference on models"`
+	SHA256      string                `key:"sha256" doc:"SHA-256 of the file; a different hash is an error. A run writes it into the resolved study"`
+	Preprocess  Preprocess            `key:"preprocess" doc:"conversion of an image with values in [0, 1] to the model's input"`
+	Layers      []string              `key:"layers" doc:"all | op:TYPE | a glob on tensor names | residual (sums of a block and its shortcut) | penultimate (input of the final classifier) | output"`
+	Tags        map[string]string     `key:"tags" doc:"keys and values that the report and run.json contain"`
+	Input       string                `key:"input" doc:"name of the image input, if there are several"`
+	Inputs      map[string]inputValue `key:"inputs" doc:"values of the other inputs of the model: a number or a list"`
+	Layout      string                `key:"layout" enum:"NCHW|NHWC" doc:"layout of the image input; default: inferred"`
+	Axes        map[string]string     `key:"axes" doc:"axes of tensors that are inferred wrongly, for example {/features/out: NHWC}"`
+	Tokens      *Tokens               `key:"tokens" doc:"layout of the tokens; default: inferred"`
+	Output      Output                `key:"output" doc:"name of the output with the class scores, or the format of outputs with positions in the image, for example {boxes: yolov8}; default: inferred"`
+	Scores      string                `key:"scores" enum:"logits|probabilities|none" doc:"kind of class scores; default: inferred"`
 
 	// An entry with checkpoints is replaced by entries with onnx before it is decoded.
 	Checkpoints string `key:"checkpoints" doc:"in place of name and onnx: a folder of noether train. Each network in it becomes an entry with the tags run and epoch"`
 	Every       int    `key:"every" min:"1" doc:"with checkpoints: the networks of the first epoch and of every N-th; default: the final network of each training"`
 
 	node *config.Node // the entry in the parsed file, with its position for errors
+}
+
+// Address returns the path or URL of the model's file, or the folder of its activations.
+func (m Model) Address() Path {
+	if m.Activations.text != "" {
+		return m.Activations
+	}
+	return m.ONNX
+}
+
+// check returns an error unless the entry has either a file or a folder of activations.
+func (m Model) check() error {
+	switch {
+	case m.ONNX.text == "" && m.Activations.text == "":
+		return m.node.Errorf("the key \"onnx\" is missing; activations, a folder of recorded ones, may take its place")
+	case m.ONNX.text != "" && m.Activations.text != "":
+		return m.Activations.Errorf("leave out onnx or activations: the activations are recorded, or a file computes them")
+	}
+	return nil
 }
 
 // Tokens is the layout of a model's tokens.

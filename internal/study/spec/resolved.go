@@ -33,12 +33,12 @@ func (s *Study) KeepHashes(resolved []byte, isOpen func(index int) bool) {
 		return // it is missing, or another version wrote it: the hashes are optional
 	}
 	for i, m := range s.Models {
-		address := s.absolute(m.ONNX.text)
-		same := func(o Model) bool { return o.Name == m.Name && uri.SameModel(o.ONNX.text, address) }
+		address := s.absolute(m.Address().text)
+		same := func(o Model) bool { return o.Name == m.Name && uri.SameModel(o.Address().text, address) }
 		j := slices.IndexFunc(other.Models, same)
 		if !isOpen(i) && j >= 0 && m.SHA256 == "" && other.Models[j].SHA256 != "" {
 			m.node.Set("sha256", other.Models[j].SHA256)
-			if found := other.Models[j].ONNX.text; found != address {
+			if found := other.Models[j].Address().text; found != address {
 				s.Pin(address, found) // a revision of a model on the Hugging Face hub: keep its commit
 			}
 		}
@@ -71,7 +71,11 @@ func (s *Study) absolute(path string) string {
 func (s *Study) paths() []*Path {
 	var out []*Path
 	for i := range s.Models {
-		out = append(out, &s.Models[i].ONNX)
+		for _, p := range []*Path{&s.Models[i].ONNX, &s.Models[i].Activations} {
+			if p.node != nil {
+				out = append(out, p)
+			}
+		}
 		if c := s.Models[i].Preprocess.File; c != nil {
 			out = append(out, c)
 		}

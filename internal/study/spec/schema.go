@@ -39,9 +39,13 @@ func entrySchema(properties map[string]any, list string) map[string]any {
 	return properties[list].(map[string]any)["anyOf"].([]any)[1].(map[string]any)
 }
 
-// allowCheckpoints changes the schema of an entry of models, which has either the required keys or
-// the key checkpoints.
+// allowCheckpoints changes the schema of an entry of models, which has a name and a source of
+// activations, or the key checkpoints.
 func allowCheckpoints(entry map[string]any) {
-	entry["anyOf"] = []any{map[string]any{"required": entry["required"]}, map[string]any{"required": []string{"checkpoints"}}}
+	var ways []any
+	for _, keys := range [][]string{{"name", "onnx"}, {"name", "activations"}, {"checkpoints"}} {
+		ways = append(ways, map[string]any{"required": keys})
+	}
+	entry["anyOf"] = ways
 	delete(entry, "required")
 }

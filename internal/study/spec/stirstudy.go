@@ -72,7 +72,7 @@ func STIRStudy(a, b *Study, s STIROptions) (*Study, error) {
 
 // checkModelFile returns an error if the file of a model no longer exists.
 func (s *Study) checkModelFile(m Model) error {
-	path := s.Resolve(m.ONNX.text)
+	path := s.Resolve(m.Address().text)
 	if uri.IsURL(path) {
 		return nil
 	}

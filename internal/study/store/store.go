@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -27,6 +28,7 @@ type Store struct {
 	writing sync.Mutex // held by the one goroutine that writes
 	own     *writer    // the log that this process appends to; nil if there is none
 	former  []*writer  // logs of this process that are no longer appended to
+	buffer  *bufio.Writer
 
 	mu      sync.Mutex
 	o       Options

@@ -116,7 +116,12 @@ func (s *Store) appendOnce(fill func(a *appender) error) (a *appender, err error
 	}
 	w := s.own
 	a = &appender{file: w.file, at: w.size}
-	a.buffered = bufio.NewWriterSize(a, 1<<16)
+	if s.buffer == nil {
+		s.buffer = bufio.NewWriterSize(nil, 1<<16)
+	}
+	a.buffered = s.buffer
+	a.buffered.Reset(a)
+	defer a.buffered.Reset(nil)
 	if a.at == 0 {
 		a.write([]byte(magic))
 	}

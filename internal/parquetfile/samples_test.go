@@ -1,8 +1,10 @@
-package scores
+package parquetfile
 
 import (
 	"bytes"
 	"testing"
+
+	"github.com/noether-ml/noether/scores"
 )
 
 // TestSamplesOfEarlierVersions reads a samples.parquet, with values of statistics for single
@@ -33,8 +35,8 @@ func TestSamplesOfEarlierVersions(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	var got []SampleRow
-	if err := ReadSamples(bytes.NewReader(b.Bytes()), int64(b.Len()), func(r SampleRow) { got = append(got, r) }); err != nil {
+	var got []scores.SampleRow
+	if err := ReadSamples(bytes.NewReader(b.Bytes()), int64(b.Len()), func(r scores.SampleRow) { got = append(got, r) }); err != nil {
 		t.Fatal(err)
 	}
 	if len(got) != 1 || got[0].Model != "m" || got[0].Index != 3 || got[0].Value != 0.5 || got[0].OtherModel != "" || got[0].Label != -1 {

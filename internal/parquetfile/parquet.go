@@ -1,4 +1,6 @@
-package scores
+// Package parquetfile writes and reads the tables of a run as Parquet: scores, values of single
+// samples, units and tuning curves. Their rows and columns are those of package scores.
+package parquetfile
 
 import (
 	"encoding/binary"
@@ -10,6 +12,8 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress/zstd"
+
+	"github.com/noether-ml/noether/scores"
 )
 
 // parquetRow is a Row, one score, in a Parquet file: the columns of scores.csv, with nulls of
@@ -37,10 +41,10 @@ type parquetRow struct {
 	Warning    string   `parquet:"warning,dict"`
 }
 
-// WriteParquet writes rows as Parquet (zstd) with the columns of scores.csv. NaN, and a depth or
+// Write writes rows as Parquet (zstd) with the columns of scores.csv. NaN, and a depth or
 // trial that does not apply, are written as null.
-func WriteParquet(w io.Writer, rows []Row) error {
-	p := newRowWriter(w, func(r Row) parquetRow {
+func Write(w io.Writer, rows []scores.Row) error {
+	p := newRowWriter(w, func(r scores.Row) parquetRow {
 		return parquetRow{
 			r.Study, r.Model, r.Layer, nullInt(r.Depth), r.OtherModel, r.OtherLayer, r.Data, r.Transform, r.Parameter,
 			nullInt(r.Trial), r.Measure, r.Variant, r.Factor, r.Statistic,
@@ -53,13 +57,14 @@ func WriteParquet(w io.Writer, rows []Row) error {
 	return p.Close()
 }
 
-// ReadParquet reads a file of the given size in bytes that WriteParquet wrote.
-func ReadParquet(r io.ReaderAt, size int64) (rows []Row, err error) {
-	err = readParquet(r, size, Columns, func(p parquetRow) {
-		rows = append(rows, Row{
-			p.Study, p.Model, p.Layer, intOrNone(p.Depth), p.OtherModel, p.OtherLayer, p.Data, p.Transform, p.Parameter,
-			intOrNone(p.Trial), p.Measure, p.Variant, p.Factor, p.Statistic,
-			floatOr(p.Value), floatOr(p.Low), floatOr(p.High), floatOr(p.Null), int(p.N), p.Warning,
+// Read reads a file of the given size in bytes that Write wrote.
+func Read(r io.ReaderAt, size int64) (rows []scores.Row, err error) {
+	err = readParquet(r, size, scores.Columns, func(p parquetRow) {
+		rows = append(rows, scores.Row{
+			Study: p.Study, Model: p.Model, Layer: p.Layer, Depth: intOrNone(p.Depth), OtherModel: p.OtherModel, OtherLayer: p.OtherLayer,
+			Data: p.Data, Transform: p.Transform, Parameter: p.Parameter, Trial: intOrNone(p.Trial),
+			Measure: p.Measure, Variant: p.Variant, Factor: p.Factor, Statistic: p.Statistic,
+			Value: floatOr(p.Value), Low: floatOr(p.Low), High: floatOr(p.High), Null: floatOr(p.Null), N: int(p.N), Warning: p.Warning,
 		})
 	})
 	return rows, err
@@ -174,12 +179,6 @@ func columnChecks(fields []parquet.Field) []columnCheck {
 		out[i] = columnCheck{f.Name(), f.Type().Kind(), f.Optional()}
 	}
 	return out
-}
-
-// textOf returns the text in a column of a row, "" for null. A columnTexts keeps each of the texts
-// that occur again and again in memory once.
-func (c *columnTexts) textOf(row parquet.Row, column int) string {
-	return c.text(column, row[column].ByteArray())
 }
 
 func intOf(v parquet.Value, missing int) int {
@@ -316,7 +315,7 @@ func nullText(s string) *string {
 	return &s
 }
 
-// intOrNone returns -1 for null: NoDepth, MeanOverTrials, or an unknown label.
+// intOrNone returns -1 for null: NoDepth, scores.MeanOverTrials, or an unknown label.
 func intOrNone(v *int64) int {
 	if v == nil {
 		return -1

@@ -1,0 +1,313 @@
+// Package recorded is an engine that computes nothing: it looks up activations that any framework
+// has stored.
+//
+// A folder has the activations of a model on the samples of one data set: arrays whose row i
+// belongs to sample i. Those for the clean samples are in "clean", those for transformed ones in
+// NAME or NAME/VALUE: the name of the transformation and, if it has a list, the value. Later trials
+// are in a folder below, such as NAME/VALUE/trial-1 (trials count from 0). Each is a folder with a
+// file for each layer, or one file with an array for each layer:
+//
+//	resnet20/clean/layer1.npy          resnet20/clean.safetensors
+//	resnet20/clean/layer2.npy    or    resnet20/rotate/90.safetensors
+//	resnet20/rotate/90/layer1.npy
+//	resnet20/rotate/90/layer2.npy
+//
+// Files are .npy, .npz, .safetensors or .parquet: see dataset.OpenArrayFile.
+//
+//	net, err := recorded.Open(ctx, "resnet20")
+//	m, err := model.Open(ctx, net, model.Options{Layers: []string{"layer*"}})
+package recorded
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/engine"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// Clean is the name of the folder or file with the activations on clean samples.
+const Clean = "clean"
+
+var extensions = []string{".npy", ".npz", ".safetensors", ".parquet"}
+
+// A Network is a folder of recorded activations. It implements engine.Network; it has no inputs.
+type Network struct {
+	dir    string
+	n      int // samples
+	layers []tensor.Layer
+
+	mutex sync.Mutex
+	views map[string]map[string]*dataset.ArrayFile // by view and layer
+}
+
+// Open reads the shapes of the clean activations. It is an error if layers have different numbers
+// of samples.
+func Open(ctx context.Context, dir string) (*Network, error) {
+	n := &Network{dir: dir, views: map[string]map[string]*dataset.ArrayFile{}}
+	if err := n.open(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("activations %s: %w", dir, err), n.Close())
+	}
+	return n, nil
+}
+
+func (n *Network) open(ctx context.Context) error {
+	arrays, err := n.view(ctx, "")
+	if err != nil {
+		return err
+	}
+	names, err := listArrays(ctx, filepath.Join(n.dir, Clean))
+	if err != nil {
+		return err
+	}
+	for i, a := range names {
+		shape := arrays[a.layer].Shape()
+		if len(shape) < 2 {
+			return fmt.Errorf("layer %s has the shape %v: it must have a row for each sample, of at least one value", a.layer, shape)
+		}
+		if i == 0 {
+			n.n = shape[0]
+		}
+		if shape[0] != n.n {
+			return fmt.Errorf("layer %s has %d samples, and layer %s has %d", a.layer, shape[0], names[0].layer, n.n)
+		}
+		axes := map[int]tensor.Axes{1: "NC", 2: "NCT", 3: "NCHW"}[len(shape)-1]
+		n.layers = append(n.layers, tensor.Layer{Name: a.layer, Depth: i + 1, Shape: slices.Clone(shape[1:]), Axes: axes})
+	}
+	return nil
+}
+
+// An arrayName is a layer, and where its array is.
+type arrayName struct{ layer, path, key string }
+
+// listArrays lists the arrays of a view, given its path without an extension: those of a file in
+// the order of the file, those of a folder by name, in which digits count as numbers.
+func listArrays(ctx context.Context, base string) ([]arrayName, error) {
+	for _, ext := range extensions[1:] {
+		if _, err := os.Stat(base + ext); err != nil {
+			continue
+		}
+		keys, err := dataset.ArrayKeys(ctx, base+ext)
+		var list []arrayName
+		for _, key := range keys {
+			list = append(list, arrayName{key, base + ext, key})
+		}
+		return list, err
+	}
+	var list []arrayName
+	err := filepath.WalkDir(base, func(path string, d fs.DirEntry, err error) error {
+		if ext := filepath.Ext(path); err == nil && !d.IsDir() && slices.Contains(extensions, ext) {
+			layer, _ := filepath.Rel(base, strings.TrimSuffix(path, ext))
+			list = append(list, arrayName{filepath.ToSlash(layer), path, ""})
+		}
+		return err
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("there is no folder %s, and no file %s%s: record the activations there", base, base, strings.Join(extensions[1:], ", "))
+	}
+	slices.SortFunc(list, func(a, b arrayName) int { return strings.Compare(natural(a.layer), natural(b.layer)) })
+	return list, err
+}
+
+var digits = regexp.MustCompile(`\d+`)
+
+// natural returns a text whose order is that of names in which digits count as numbers.
+func natural(name string) string {
+	return digits.ReplaceAllStringFunc(name, func(d string) string { return strings.Repeat("0", max(0, 20-len(d))) + d })
+}
+
+// view returns the arrays of a view by layer, opened once.
+func (n *Network) view(ctx context.Context, view string) (map[string]*dataset.ArrayFile, error) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	if arrays := n.views[view]; arrays != nil {
+		return arrays, nil
+	}
+	folder := Clean
+	if view != "" {
+		folder = filepath.FromSlash(view)
+	}
+	if !filepath.IsLocal(folder) {
+		return nil, fmt.Errorf("%q names no folder of recorded activations", view)
+	}
+	base := filepath.Join(n.dir, folder)
+	list, err := listArrays(ctx, base)
+	if err == nil && len(list) == 0 {
+		err = fmt.Errorf("%s has no arrays (%s)", base, strings.Join(extensions, ", "))
+	}
+	arrays := map[string]*dataset.ArrayFile{}
+	n.views[view] = arrays // Close closes what has been opened
+	for _, a := range list {
+		var file *dataset.ArrayFile
+		if file, err = dataset.OpenArrayFile(ctx, a.path, a.key); err != nil {
+			break
+		}
+		arrays[a.layer] = file
+	}
+	if err == nil && view != "" {
+		err = n.checkView(arrays, view)
+	}
+	if err != nil {
+		closeArrays(arrays)
+		delete(n.views, view)
+		return nil, err
+	}
+	return arrays, nil
+}
+
+// checkView returns an error if the layers of a view differ in shape from the clean ones.
+func (n *Network) checkView(arrays map[string]*dataset.ArrayFile, view string) error {
+	for _, l := range n.layers {
+		a := arrays[l.Name]
+		if want := append([]int{n.n}, l.Shape...); a != nil && !slices.Equal(a.Shape(), want) {
+			return fmt.Errorf("layer %s has the shape %v in %s, and %v in %s", l.Name, a.Shape(), view, want, Clean)
+		}
+	}
+	return nil
+}
+
+// Samples returns the number of samples.
+func (n *Network) Samples() int { return n.n }
+
+// Metadata implements engine.Network. Every layer is an output.
+func (n *Network) Metadata() *engine.Metadata {
+	m := &engine.Metadata{Name: n.dir}
+	for _, l := range n.layers {
+		p := engine.Port{Name: l.Name, Type: engine.Float, Shape: []engine.Dim{{Size: -1}}}
+		for _, d := range l.Shape {
+			p.Shape = append(p.Shape, engine.Dim{Size: d})
+		}
+		m.Outputs = append(m.Outputs, p)
+	}
+	return m
+}
+
+// Hash returns the SHA-256 of the names and the contents of the files.
+func (n *Network) Hash() (string, error) {
+	sum := sha256.New()
+	err := filepath.WalkDir(n.dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !slices.Contains(extensions, filepath.Ext(path)) {
+			return err
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		info, err := f.Stat()
+		if err != nil {
+			return err
+		}
+		name, _ := filepath.Rel(n.dir, path)
+		fmt.Fprintf(sum, "%q %d ", filepath.ToSlash(name), info.Size())
+		_, err = io.Copy(sum, f)
+		return err
+	})
+	return hex.EncodeToString(sum.Sum(nil)), err
+}
+
+// Limits implements engine.Network.
+func (n *Network) Limits() engine.Limits { return engine.Limits{Workers: runtime.NumCPU()} }
+
+// Layers implements engine.Network. Without Setup.Axes, layers of three axes are taken for NCT,
+// those of four for NCHW.
+func (n *Network) Layers(_ context.Context, s engine.Setup) (*engine.Layers, error) {
+	out := &engine.Layers{All: slices.Clone(n.layers), Outputs: map[string][]int{}, Axes: map[string]tensor.Axes{}}
+	for i := range out.All {
+		l := &out.All[i]
+		if axes, ok := s.Axes[l.Name]; ok {
+			if len(axes) != len(l.Shape)+1 {
+				return nil, &engine.AxesError{Err: fmt.Errorf("axes %s of %s, which has %d", axes, l.Name, len(l.Shape)+1)}
+			}
+			l.Axes = axes
+		}
+		out.Outputs[l.Name], out.Axes[l.Name] = l.Shape, l.Axes
+	}
+	return out, nil
+}
+
+// Open implements engine.Network.
+func (n *Network) Open(_ context.Context, r engine.Request) (engine.Session, error) {
+	if len(r.Reductions) > 0 {
+		return nil, errors.New("recorded activations have no reductions")
+	}
+	return &session{n, r.Outputs}, nil
+}
+
+// Close closes the files.
+func (n *Network) Close() error {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	var err error
+	for _, arrays := range n.views {
+		err = errors.Join(err, closeArrays(arrays))
+	}
+	clear(n.views)
+	return err
+}
+
+func closeArrays(arrays map[string]*dataset.ArrayFile) (err error) {
+	for _, a := range arrays {
+		err = errors.Join(err, a.Close())
+	}
+	return err
+}
+
+// A session looks up the rows of some layers.
+type session struct {
+	network *Network
+	outputs []engine.Output
+}
+
+func (s *session) Inputs() []string { return nil }
+
+func (s *session) Bind(*engine.Array) error { return nil }
+
+func (s *session) Close() error { return nil }
+
+// Run copies the rows of b.Samples.
+func (s *session) Run(ctx context.Context, b engine.Batch) error {
+	arrays, err := s.network.view(ctx, b.Samples.View)
+	if err != nil {
+		return err
+	}
+	for _, i := range b.Samples.Index {
+		if i < 0 || i >= s.network.n {
+			return fmt.Errorf("there are activations of %d samples, and none of sample %d: record a row for each sample of the data, in its order", s.network.n, i)
+		}
+	}
+	if len(b.Samples.Index) == 0 {
+		return errors.New("recorded activations are those of the samples of the data: the network cannot run on other inputs")
+	}
+	for k, o := range s.outputs {
+		a := arrays[o.Name]
+		if a == nil {
+			return fmt.Errorf("there are no activations of layer %s for %s", o.Name, b.Samples.View)
+		}
+		dst := b.Outputs[k].Tensor().Data
+		values := make([]float64, len(b.Samples.Index)*tensor.Size(o.Shape))
+		if err := a.Rows(b.Samples.Index, values); err != nil {
+			return err
+		}
+		for i, v := range values {
+			dst[i] = float32(v)
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
