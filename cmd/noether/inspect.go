@@ -33,7 +33,7 @@ type inspection struct {
 	Outputs    []port         `json:"outputs"`
 	Takes      string         `json:"takes,omitempty"`               // "images 3 x 32 x 32", "audio of 16000 samples", or "arrays" (other tensors)
 	Classes    int            `json:"classes"`                       // 0: the model gives no class scores
-	ClassNames []string       `json:"class_names,omitempty"`         // by output, if a config.json names them
+	ClassNames []string       `json:"class_names,omitempty"`         // by output, if the metadata or a config.json name them
 	Scores     string         `json:"scores,omitempty"`              // "logits" or "probabilities"
 	Basis      string         `json:"scores_basis,omitempty"`        // how Scores is known
 	Output     string         `json:"scores_output,omitempty"`       // name of the output with the class scores
@@ -249,7 +249,7 @@ func inspect(ctx context.Context, engine *engineFlags, address string, patterns 
 		if err := out.preprocessing(path); err != nil {
 			note(err.Error())
 		}
-		if out.ClassNames, err = model.ReadClassNames(path, out.Classes); err != nil {
+		if out.ClassNames, err = m.ClassNames(); err != nil {
 			note(err.Error())
 		}
 	}
