@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/noether-ml/noether/tensor"
@@ -88,6 +90,22 @@ func (a *Array) Close() error {
 	bound := a.Bound
 	a.Bound = nil
 	return bound.Close()
+}
+
+// Compute runs a session that has one input and one output, of float32. The engine allocates the
+// output.
+func Compute(ctx context.Context, s Session, x tensor.Tensor) (tensor.Tensor, error) {
+	in, out := ArrayOf(x), &Array{}
+	if err := s.Bind(in); err != nil {
+		return tensor.Tensor{}, err
+	}
+	defer in.Close()
+	defer out.Close()
+	if err := s.Run(ctx, Batch{Inputs: []*Array{in}, Outputs: []*Array{out}}); err != nil {
+		return tensor.Tensor{}, err
+	}
+	y := out.Tensor()
+	return tensor.Tensor{Shape: slices.Clone(y.Shape), Data: slices.Clone(y.Data)}, nil
 }
 
 // A Port describes an input or an output of a network.

@@ -283,8 +283,7 @@ func printComparisons(cells []scores.Cell, asJSON bool) error {
 }
 
 // printComparison prints a row for each statistic: its value, the ends of its 95 % interval, the
-// null (the value that chance alone gives) and the number n of observations. width is that of the
-// table; 0 is no limit.
+// null and the number n of observations. width is that of the table; 0 is no limit.
 func printComparison(w io.Writer, found []measure.Score, width int) {
 	t := textTable{header: []string{"statistic", "value", "low", "high", "null", "n"}}
 	var warnings []string

@@ -44,7 +44,14 @@ func (s arraySession) Place(arrays ...*engine.Array) error {
 
 // Run implements engine.Session.
 func (s arraySession) Run(ctx context.Context, b engine.Batch) error {
-	return s.Session.Run(ctx, valuesOf(b.Inputs), valuesOf(b.Outputs))
+	outputs := valuesOf(b.Outputs)
+	err := s.Session.Run(ctx, valuesOf(b.Inputs), outputs)
+	for i, a := range b.Outputs {
+		if v := outputs[i]; a.Bound == nil && v != nil {
+			a.Shape, a.Data, a.Bound = v.Shape(), v.Elements(), v
+		}
+	}
+	return err
 }
 
 func valuesOf(arrays []*engine.Array) []*Value {

@@ -10,7 +10,7 @@ import (
 	binding "github.com/yalue/onnxruntime_go"
 )
 
-// A pointer is the address of an object of the engine, ONNX Runtime.
+// A pointer is the address of an object of ONNX Runtime.
 type pointer = unsafe.Pointer
 
 // Indices of functions in OrtApi, the table of the functions of the C API. New versions only add

@@ -23,8 +23,8 @@ const (
 // that is not emulated by software, or else the CPU. Runtime.Resolve replaces it.
 const Auto = "auto"
 
-// A provider is an execution provider of the engine (ONNX Runtime) with the name that
-// Options.Device has for it. use adds the provider to the options of a session.
+// A provider is an execution provider of the engine with the name that Options.Device has for it.
+// use adds the provider to the options of a session.
 type provider struct {
 	device, name string
 	use          func(*binding.SessionOptions) error

@@ -23,8 +23,8 @@ type kind interface {
 	// first returns the first elements of v as a Value of the given shape, which shares the memory
 	// of v.
 	first(v *Value, shape []int) (*Value, error)
-	// adopt returns a Value of type t that uses the memory of a tensor that the engine (ONNX
-	// Runtime) allocated, or nil if the elements of the tensor have another Go type.
+	// adopt returns a Value of type t that uses the memory of a tensor that the engine allocated,
+	// or nil if the elements of the tensor have another Go type.
 	adopt(t onnx.Type, b binding.Value) *Value
 }
 

@@ -64,9 +64,8 @@ func (r *Runtime) noteFallbacks(session *binding.DynamicAdvancedSession, m *onnx
 }
 
 // fallbacks returns the operators of a session's graph that run on the CPU, sorted. It leaves out
-// the nodes that compute shapes, which the engine (ONNX Runtime) runs there on any device. r.capi
-// calls the engine's C API. A provider is the part of the engine that runs nodes on one kind of
-// device.
+// the nodes that compute shapes, which the engine runs there on any device. r.capi calls the
+// engine's C API.
 func (r *Runtime) fallbacks(session pointer, m *onnx.Model) ([]string, error) {
 	shapes := shapeNodes(m)
 	subgraphs, err := r.capi.list(r.capi.graphAssignment, session)

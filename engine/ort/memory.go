@@ -30,10 +30,9 @@ func bytesText(n int64) string {
 
 // LimitMemory bounds the memory of each later session on the CPU: its weights, its activations and
 // what its operators need. A run that needs more ends with a MemoryError, and opening a session
-// whose weights need more with an error that says so. A session is a model that is loaded into the
-// engine, ONNX Runtime. free is called for each session and returns the bound in bytes; 0: none.
-// Smaller bounds than 64 MiB are taken as 64 MiB. A nil function removes the bound. The engine
-// supports such a bound on x86-64 only.
+// whose weights need more with an error that says so. free is called for each session and returns
+// the bound in bytes; 0: none. Smaller bounds than 64 MiB are taken as 64 MiB. A nil function
+// removes the bound. The engine supports such a bound on x86-64 only.
 func (r *Runtime) LimitMemory(free func() int64) {
 	if free == nil {
 		r.free.Store(nil)

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/noether-ml/noether/engine"
+	"github.com/noether-ml/noether/internal/reduction"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/grad"
 	"github.com/noether-ml/noether/onnx/rewrite"
@@ -183,17 +184,29 @@ func (n *Network) compile(b *onnx.Builder, names []string, r engine.Request) (en
 	return n.Compile(graph, o.Threads, n.options.Spin)
 }
 
-// Compile returns a session for another graph, on the network's device. threads is the number of
-// threads of a run; 0: those of the network. spin is Options.Spin.
+// Compile returns a session for another graph, on the network's device: see Compiler.
 func (n *Network) Compile(graph *onnx.Model, threads int, spin bool) (engine.Session, error) {
-	o := n.Options()
+	return Compiler{n.runtime, n.Options()}.Compile(graph, threads, spin)
+}
+
+// A Compiler opens sessions for graphs that other packages build. It is the door through which they
+// run graphs without this package.
+type Compiler struct {
+	Runtime *Runtime
+	Options Options
+}
+
+// Compile returns a session for a graph. threads is the number of threads of a run; 0: that of the
+// options. spin is Options.Spin.
+func (c Compiler) Compile(graph *onnx.Model, threads int, spin bool) (engine.Session, error) {
+	o := c.Options
 	o.Spin = spin
 	if threads > 0 {
 		o.Threads = threads
 	}
-	s, err := n.newSession(graph, o)
+	s, err := c.Runtime.NewSession(graph, o)
 	if err != nil {
-		return nil, err
+		return nil, explainError(err)
 	}
 	return arraySession{s}, nil
 }
@@ -214,36 +227,28 @@ func (n *Network) withRequest(r engine.Request) (*onnx.Builder, []string, error)
 		}
 		names = append(names, name)
 	}
-	reductions, err := addReductions(b, r.Reductions)
-	return b, append(names, reductions...), err
+	return b, append(names, addReductions(b, r.Reductions)...), nil
 }
-
-// A BuildReduction is what Reduction.Compute of a request for a Network holds: it adds a function
-// of the activations of a layer to a graph and returns its result, n x Width. clean and transformed
-// are n x the shape of the layer, partners is engine.PartnersInput.
-type BuildReduction = func(b *onnx.Builder, clean, transformed, partners onnx.Value) onnx.Value
 
 // addReductions adds reductions and their inputs to the graph for transformed samples, and returns
 // the names of their results.
-func addReductions(b *onnx.Builder, reductions []engine.Reduction) ([]string, error) {
+func addReductions(b *onnx.Builder, reductions []engine.Reduction) []string {
 	if len(reductions) == 0 {
-		return nil, nil
+		return nil
 	}
 	var names []string
 	clean := map[string]onnx.Value{}
 	partners := b.Input(engine.PartnersInput, onnx.Int32, -1)
 	for i, r := range reductions {
-		build, ok := r.Compute.(BuildReduction)
-		if !ok {
-			return nil, fmt.Errorf("unknown reduction of layer %q: %v", r.Layer, r.Compute)
-		}
-		if clean[r.Layer] == "" {
-			clean[r.Layer] = b.Input(engine.CleanInput(r.Layer), onnx.Float, append([]int{-1}, r.Shape...)...)
+		l := r.Layer
+		if clean[l.Name] == "" {
+			clean[l.Name] = b.Input(engine.CleanInput(l.Name), onnx.Float, append([]int{-1}, l.Shape...)...)
 		}
 		names = append(names, fmt.Sprintf("reduction %d", i))
-		b.OutputInfo(onnx.ValueInfo{Name: names[i], Type: onnx.Float}, build(b, clean[r.Layer], onnx.Value(r.Layer), partners))
+		out := reduction.Build(b, r.Values, l, clean[l.Name], onnx.Value(l.Name), partners)
+		b.OutputInfo(onnx.ValueInfo{Name: names[i], Type: onnx.Float}, out)
 	}
-	return names, nil
+	return names
 }
 
 // OpenVJP implements engine.Differentiable.

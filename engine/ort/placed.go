@@ -12,9 +12,9 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// A placed is the copy of a Value (a tensor in Go's memory) in the memory of a device. It
-// implements the interface Value of onnxruntime_go, here named binding, the Go bindings of ONNX
-// Runtime. A run of the engine (ONNX Runtime) calls no method of that interface but GetInternals.
+// A placed is the copy of a Value in the memory of a device. It implements the interface Value of
+// onnxruntime_go, here named binding, the Go bindings of ONNX Runtime. A run of the engine calls no
+// method of that interface but GetInternals.
 type placed struct {
 	binding.Value // nil
 	session       *Session

@@ -24,16 +24,16 @@ func (e *TimeoutError) Error() string {
 	return fmt.Sprintf("running a graph: it did not end within the time limit of %v", e.Limit)
 }
 
-// abandonAfter is the time that the engine, ONNX Runtime, gets to end a run after its context or
-// the time limit has ended. The engine ends runs between operators. A run that is still within an
-// operator after that time is abandoned: it continues in the background, and its session and values
-// stay allocated.
+// abandonAfter is the time that ONNX Runtime gets to end a run after its context or the time limit
+// has ended. The engine ends runs between operators. A run that is still within an operator after
+// that time is abandoned: it continues in the background, and its session and values stay
+// allocated.
 const abandonAfter = time.Second
 
 // Run executes the graph once. It reads inputs and writes outputs in place. For a nil output it
-// stores a new Value (a tensor), which the caller closes. When ctx ends, the run ends with the
-// context's error, and the content of the outputs is undefined: the engine may write to them until
-// the end of an operator that it is in. Another run with these values waits for that.
+// stores a new Value, which the caller closes. When ctx ends, the run ends with the context's
+// error, and the content of the outputs is undefined: the engine may write to them until the end of
+// an operator that it is in. Another run with these values waits for that.
 func (s *Session) Run(ctx context.Context, inputs, outputs []*Value) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -6,9 +6,9 @@ import (
 	binding "github.com/yalue/onnxruntime_go"
 )
 
-// A scalarCopy copies the element of a scalar to the engine (ONNX Runtime) and back. The package
-// onnxruntime_go, here named binding, copies a scalar into its own memory, which cannot be written
-// later, so each run creates a new one.
+// A scalarCopy copies the element of a scalar to the engine and back. The package onnxruntime_go,
+// here named binding, copies a scalar into its own memory, which cannot be written later, so each
+// run creates a new one.
 type scalarCopy interface {
 	enter() (binding.Value, error)
 	leave(binding.Value)

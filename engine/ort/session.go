@@ -24,9 +24,9 @@ type Options struct {
 	Device string
 	// ExternalDir is the folder of the external weights of a graph in memory.
 	ExternalDir string
-	// Verbatim executes every node of the graph. Without it, the engine (ONNX Runtime) evaluates
-	// constant nodes in advance and fuses and removes nodes if the outputs stay the same. Verbatim
-	// is slower, but reports every node that cannot be computed.
+	// Verbatim executes every node of the graph. Without it, the engine evaluates constant nodes in
+	// advance and fuses and removes nodes if the outputs stay the same. Verbatim is slower, but
+	// reports every node that cannot be computed.
 	Verbatim bool
 	// NoAcceleration disables the operators of package accel, written in C, which replace slower
 	// standard ones. They are used on the CPU, for graphs of NewSession, and not with Verbatim.

@@ -12,9 +12,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Value is a tensor that a session (a model loaded into the engine, ONNX Runtime) reads or writes
-// in place: a type, a shape, and elements in Go's memory, the last axis varying fastest. Close it
-// when it is no longer needed.
+// A Value is a tensor that a session reads or writes in place: a type, a shape, and elements in
+// Go's memory, the last axis varying fastest. Close it when it is no longer needed.
 type Value struct {
 	typ    onnx.Type
 	shape  []int

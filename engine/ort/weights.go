@@ -12,11 +12,11 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// minUnpacked is a size in bytes. A session (a model loaded into the engine, ONNX Runtime) whose
-// graph has a Gemm with a weight of at least this size does not pack its weights: to pack is to
-// copy them in an order that suits matrix products. That saves time if each element serves many
-// rows, but a fully connected layer has one row for each sample. Without packing, the VGG-11 takes
-// 0.4 GiB less memory and some 4 % more processor time.
+// minUnpacked is a size in bytes. A session whose graph has a Gemm with a weight of at least this
+// size does not pack its weights: to pack is to copy them in an order that suits matrix products.
+// That saves time if each element serves many rows, but a fully connected layer has one row for
+// each sample. Without packing, the VGG-11 takes 0.4 GiB less memory and some 4 % more processor
+// time.
 const minUnpacked = 64 << 20
 
 // hasLargeGemm reports whether one of the weights is that of a Gemm and has at least minUnpacked

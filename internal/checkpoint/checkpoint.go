@@ -1,4 +1,4 @@
-// Package checkpoint implements the interface train.Checkpoint: it stores the state of unfinished
+// Package checkpoint implements the interface state.Checkpoint: it stores the state of unfinished
 // work, such as a training, in a file or in memory.
 package checkpoint
 

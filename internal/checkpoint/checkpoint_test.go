@@ -7,14 +7,14 @@ import (
 	"testing"
 
 	"github.com/noether-ml/noether/internal/checkpoint"
-	"github.com/noether-ml/noether/internal/train"
+	"github.com/noether-ml/noether/internal/state"
 )
 
 // TestSaveAndLoad checks that Load returns nil before the first Save and the last saved state (that
 // of unfinished work, such as a training) afterwards, and that a failed Save leaves it as it was.
 func TestSaveAndLoad(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]train.Checkpoint{
+	for name, c := range map[string]state.Checkpoint{
 		"file":   checkpoint.File(filepath.Join(t.TempDir(), "state")),
 		"memory": &checkpoint.Memory{},
 	} {

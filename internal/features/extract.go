@@ -24,8 +24,8 @@ type Request struct {
 
 	Data string // fingerprint (hash) of the samples
 	N    int    // number of samples
-	// Read reads the samples at the given positions of the source (the data set), in order. f says
-	// how an image is resized and cropped. Samples that cannot be read may be left out.
+	// Read reads the samples at the given positions of the source, in order. f says how an image is
+	// resized and cropped. Samples that cannot be read may be left out.
 	Read func(ctx context.Context, positions []int, f dataset.Frame) ([]dataset.Sample, error)
 
 	// View is a text that identifies the transformations that Transform returns; "": the samples are
@@ -39,7 +39,7 @@ type Request struct {
 	Progress  func(n int64) // called after each forward pass with its number of samples; may be nil
 }
 
-// key returns the key of a layer's representation in the store (a folder of representations).
+// key returns the key of a layer's representation in the store.
 func (r *Request) key(l tensor.Layer, positions []int) (string, error) {
 	identity := r.Identity
 	if identity == "" {
@@ -49,10 +49,9 @@ func (r *Request) key(l tensor.Layer, positions []int) (string, error) {
 	return keyOf([]any{"layer", version, identity, r.Engine, r.Data, r.N, fmt.Sprint(r.Model.Frame()), l.Name, l.Axes, r.Pool, r.View, positions})
 }
 
-// Layers returns a table (a vector for each sample) for each layer of the request, in order. It
-// runs the model once for all tables that the store does not have. If the request has Positions and
-// the store has all samples, the table has all samples: see Table.Positions. The caller closes the
-// tables.
+// Layers returns a table for each layer of the request, in order. It runs the model once for all
+// tables that the store does not have. If the request has Positions and the store has all samples,
+// the table has all samples: see Table.Positions. The caller closes the tables.
 func (s *Store) Layers(ctx context.Context, r Request) ([]*Table, error) {
 	tables := make([]*Table, len(r.Layers))
 	missing, err := s.openTables(&r, tables)

@@ -19,9 +19,9 @@ import (
 	"github.com/noether-ml/noether/internal/atomicfile"
 )
 
-// A Store is a folder on disk of representations (the vectors of a layer for all samples) and of
-// what was computed from them, such as trained probes (small networks that predict a property of a
-// sample from its vector). Several processes may use it at the same time.
+// A Store is a folder on disk of representations and of what was computed from them, such as
+// trained probes (small networks that predict a property of a sample from its vector). Several
+// processes may use it at the same time.
 type Store struct {
 	Dir  string
 	Size int64 // largest total size in bytes; 0: 20 GB

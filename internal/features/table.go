@@ -13,8 +13,7 @@ import (
 	"unsafe"
 )
 
-// A Table holds one vector (the activations of a layer) for each of n samples: n x d. It is safe
-// for concurrent reading.
+// A Table holds one vector for each of n samples: n x d. It is safe for concurrent reading.
 type Table struct {
 	Positions []int // position of each row's sample in the data set
 	Dim       int   // d

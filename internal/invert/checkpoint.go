@@ -13,18 +13,15 @@ import (
 )
 
 // The name in the header of a checkpoint that tells what kind of file it is, and the version of its
-// format. A checkpoint is the saved state of an unfinished search.
+// format.
 const (
 	stateKind    = "invert"
 	stateVersion = 2
 )
 
 // save saves the results of the finished batches, and the state of the current batch before step
-// r.iteration, if the problem has a checkpoint. A run is a search in progress: it takes one batch
-// of images after the other, each through all steps of gradient descent. The problem holds the
-// images to invert and those to start from. The state is what a step reads and updates: the current
-// images, the best ones so far and the variables of the optimiser. Of its two copies a step reads
-// one and writes the other.
+// r.iteration, if the problem has a checkpoint. The problem holds the images to invert and those to
+// start from. Of the two copies of the state a step reads one and writes the other.
 func (r *run) save() error {
 	r.saved = time.Now()
 	if r.problem.Checkpoint == nil {
@@ -106,10 +103,7 @@ func (r *run) fingerprint() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// describe returns a text that differs for different objectives of the same models. An objective is
-// what the search minimises: weighted distances of layers from their values on the given images
-// (Relative: divided by the norm of these), or the log-probability of the correct class (Outputs:
-// the outputs of the model that are classes; nil: all).
+// describe returns a text that differs for different objectives of the same models.
 func describe(objective Objective) string {
 	switch o := objective.(type) {
 	case Distances:

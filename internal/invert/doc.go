@@ -8,7 +8,7 @@
 // P projects onto the Ball around the given image x, if there is one, and clips to [0, 1]. alpha is
 // the step size. u divides the gradient of each sample (one image) by its norm. Alternatives are
 // the sign of the gradient in an linf ball, and Adam. These functions return objectives with a loss
-// L, where m(x) is the representation of x by model m (the values of one layer), and y its class:
+// L, where m(x) is the representation of x by model m, and y its class:
 //
 //	Match         |m(x') - m(x)|_2
 //	Contrast      |m1(x') - m1(x)|_2 - |m2(x') - m2(x)|_2
@@ -31,6 +31,5 @@
 //
 // The optimiser Paper, of Nanda et al., takes steps of fixed length along the gradient. Adam, on
 // the same normalised gradient, reaches the same distance in a tenth of the steps. An interrupted
-// search with a Checkpoint (a place where its progress is saved) can be resumed with identical
-// results.
+// search with a Checkpoint can be resumed with identical results.
 package invert

@@ -24,8 +24,7 @@ type Misclassification struct {
 }
 
 // Misclassify returns the objective of an attack on a classifier. outputs selects the classes; see
-// Misclassification. The field Labels of a Problem (the input of a search) holds the correct
-// classes.
+// Misclassification. The field Labels of a Problem holds the correct classes.
 func Misclassify(m *model.Model, outputs []int) Misclassification {
 	return Misclassification{m, outputs}
 }

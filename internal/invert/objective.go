@@ -12,8 +12,8 @@ import (
 )
 
 // An Objective is a loss that a search minimises by gradient descent on an image x', one for each
-// given image x. m(x) is the representation (the activations at a layer) of x by a model m. Match,
-// Contrast, NormalisedContrast and Misclassify return one.
+// given image x. m(x) is the representation of x by a model m. Match, Contrast, NormalisedContrast
+// and Misclassify return one.
 type Objective interface {
 	// models returns the models whose gradients are computed. The size of the images is that of the
 	// first model's input.

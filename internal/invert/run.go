@@ -27,9 +27,7 @@ type run struct {
 	batch, iteration int       // indices of the current batch and step
 	saved            time.Time // when the last checkpoint was written
 
-	// The tensors of the current batch. The state is what steps change: the current and the best
-	// images, the criterion of these, and the optimiser's state. A step reads one copy of it and
-	// writes the other.
+	// The tensors of the current batch. A step reads one copy of the state and writes the other.
 	state          [2][][]float32 // the two copies, each in the order of stepBuilder.state
 	scheduleValues [][]float32    // such as the step length, in the order of stepBuilder.schedule
 	constantRows   [][]float32    // in the order of stepBuilder.constants
@@ -37,8 +35,8 @@ type run struct {
 	shards         []shard
 }
 
-// A shard holds the inputs and outputs of one of the calls of the engine, ONNX Runtime, that run
-// concurrently: its rows of the tensors of a batch.
+// A shard holds the inputs and outputs of one of the calls of ONNX Runtime that run concurrently:
+// its rows of the tensors of a batch.
 type shard struct {
 	// in[0] and out[0] are for even steps, which read the first copy of the state and write the
 	// second one; in[1] and out[1] are for odd steps. The index is called the parity of a step.

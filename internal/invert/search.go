@@ -8,21 +8,20 @@ import (
 
 	"github.com/noether-ml/noether/engine"
 	"github.com/noether-ml/noether/internal/model"
-	"github.com/noether-ml/noether/internal/train"
+	"github.com/noether-ml/noether/internal/state"
 	"github.com/noether-ml/noether/internal/unsaved"
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Search minimises an objective by gradient descent on images. An objective is a function of an
-// image x' and a given image x, such as the distance of their representations in a layer. A Search
-// must not be used by several goroutines at a time.
+// A Search minimises an objective by gradient descent on images. A Search must not be used by
+// several goroutines at a time.
 type Search struct {
 	objective Objective
 	options   Options
 	model     *model.Model // the first model of the objective
 
-	// n is the number of samples in a run of the engine, ONNX Runtime. Before open it is the fixed
-	// batch size of the models, or 0 if they have none.
+	// n is the number of samples in a run of ONNX Runtime. Before open it is the fixed batch size
+	// of the models, or 0 if they have none.
 	n       int
 	shards  int          // concurrent runs
 	step    *stepBuilder // writes the graph of one gradient step
@@ -39,7 +38,7 @@ type Problem struct {
 	Labels []int         // correct classes, for the objective Misclassify
 	Names  []string      // of samples, for error messages; optional
 
-	Checkpoint train.Checkpoint // optional; the state of another search is ignored
+	Checkpoint state.Checkpoint // optional; the state of another search is ignored
 	Progress   func(Progress)   // optional
 }
 

@@ -8,9 +8,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A StartKind names a way to make the images that a search starts from. A search is gradient
-// descent on an image x' with a loss that compares representations of x' with those of a given
-// image x.
+// A StartKind names a way to make the images that a search starts from.
 type StartKind string
 
 const (

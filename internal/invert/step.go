@@ -12,8 +12,7 @@ import (
 	"github.com/noether-ml/noether/onnx/rewrite"
 )
 
-// A stepBuilder builds the graph of one step of a search, for n samples. A search is gradient
-// descent on images x that minimises an objective, such as the distance of f(x) from a target.
+// A stepBuilder builds the graph of one step of a search, for n samples.
 //
 // The graph reads and writes the state of the search: state tensor t is the input "search t" and
 // the output "search next t". The state consists of x, the current images; best, the best images so

@@ -158,7 +158,7 @@ func (p input) typeAndShape(name string, n int) (engine.Type, []int, bool) {
 }
 
 // fillArrays writes the arrays of one sample at index i of the batch. dst has the value of each
-// input, nil where the session (a loaded graph of the model) does not read it.
+// input, nil where the session does not read it.
 func (p input) fillArrays(sample []float32, dst []*engine.Array, i int) {
 	for k, a := range p.arrays {
 		if dst[k] == nil {

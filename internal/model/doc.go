@@ -14,11 +14,10 @@
 //		Preprocess: preprocess,
 //	})
 //
-// A Preprocess is a dataset.Frame (the size and channels of images, or the rate and length of
-// waveforms) and the normalisation that converts values in [0, 1] to those that the model was
-// trained on. It is a preset ("imagenet" or another name), the preprocessor_config.json of
-// a Hugging Face model, or explicit values. A dataset brings samples to the frame, and a Session
-// normalises them.
+// A Preprocess is a dataset.Frame and the normalisation that converts values in [0, 1] to those
+// that the model was trained on. It is a preset ("imagenet" or another name), the
+// preprocessor_config.json of a Hugging Face model, or explicit values. A dataset brings samples to
+// the frame, and a Session normalises them.
 //
 // A Session computes some of the layers. Buffers hold the outputs for
 // one batch. Create them once: the engine writes into their memory, and Layer returns it:

@@ -16,9 +16,9 @@ import (
 
 // Include adds the part of the model that computes the given tensors to a graph under construction,
 // which has the model's operator set. images are n x c x h x w with values in [0, 1], in the frame
-// (the size and channels) that Frame returns. The normalisation (mean, deviation, order and layout
-// of the channels) becomes part of the graph, so gradients with respect to the images include it. n
-// must equal Batch if that is not 0. Include returns the tensors in order.
+// that Frame returns. The normalisation (mean, deviation, order and layout of the channels) becomes
+// part of the graph, so gradients with respect to the images include it. n must equal Batch if that
+// is not 0. Include returns the tensors in order.
 func (m *Model) Include(b *onnx.Builder, images onnx.Value, n int, tensors ...string) ([]onnx.Value, error) {
 	values, err := m.include(b, images, n, tensors)
 	if err != nil {
@@ -50,8 +50,8 @@ func (m *Model) include(b *onnx.Builder, images onnx.Value, n int, tensors []str
 
 // IncludeAfter adds to a graph under construction the part of the model that computes the class
 // scores from a layer. The graph has the model's operator set. z replaces the activations of the
-// layer for n images. A layer is a tensor of the graph. The error is a *Bypassed if the scores also
-// depend on the image in other ways than through the layer.
+// layer for n images. The error is a *Bypassed if the scores also depend on the image in other ways
+// than through the layer.
 func (m *Model) IncludeAfter(b *onnx.Builder, layer tensor.Layer, z onnx.Value, n int) (onnx.Value, error) {
 	scores, err := m.includeAfter(b, layer, z, n)
 	if err != nil {

@@ -170,9 +170,8 @@ func (w *affineWalk) changes() bool {
 // Normalisation returns the normalisation by the first nodes of the model, or nil if there is none.
 func (m *Model) Normalisation() *Normalisation { return m.normalisation }
 
-// PreprocessConflict describes how the preprocessing of images (the settings mean, std and range
-// under preprocess in a study file) contradicts the normalisation by the model's first nodes, or
-// returns "" if it does not.
+// PreprocessConflict describes how the preprocessing of images contradicts the normalisation by the
+// model's first nodes, or returns "" if it does not.
 func (m *Model) PreprocessConflict() string {
 	n, p := m.normalisation, m.input.preprocess
 	if n == nil {

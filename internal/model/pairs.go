@@ -26,8 +26,8 @@ func (p *pair) transforms() bool { return p != nil && p.transformed }
 func (m *Model) NewPairSessions(layers []tensor.Layer, reductions []engine.Reduction, withScores bool) (clean, transformed *Session, err error) {
 	p := pair{reductions: reductions}
 	for _, r := range reductions {
-		if !slices.ContainsFunc(p.layers, func(l tensor.Layer) bool { return l.Name == r.Layer }) {
-			p.layers = append(p.layers, tensor.Layer{Name: r.Layer, Shape: r.Shape})
+		if !slices.ContainsFunc(p.layers, func(l tensor.Layer) bool { return l.Name == r.Layer.Name }) {
+			p.layers = append(p.layers, r.Layer)
 		}
 	}
 	if clean, err = m.newSession(layers, withScores, 1, &p); err != nil {

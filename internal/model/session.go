@@ -69,7 +69,7 @@ func (m *Model) newSession(layers []tensor.Layer, withScores bool, parallel int,
 	if p.transforms() {
 		request.Reductions = p.reductions
 		for i, r := range p.reductions {
-			s.outputs = append(s.outputs, engine.Output{Name: fmt.Sprintf("reduction %d", i), Shape: []int{r.Width}})
+			s.outputs = append(s.outputs, engine.Output{Name: fmt.Sprintf("reduction %d", i), Shape: []int{r.Values.Width}})
 		}
 	}
 	var err error

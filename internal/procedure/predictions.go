@@ -10,8 +10,8 @@ import (
 
 // CorrectPredictions reports for each sample whether the model of s predicts its label. The samples
 // must have been read in the frame of the model (Model.Frame), the part and size of an image that
-// it gets. Labels are indices into Subject.Outputs (the class outputs that are used) or, if that is
-// nil, into the model's outputs. NaN or infinity in the class scores is an error.
+// it gets. Labels are indices into Subject.Outputs or, if that is nil, into the model's outputs.
+// NaN or infinity in the class scores is an error.
 func CorrectPredictions(ctx context.Context, s Subject, samples []dataset.Sample) ([]bool, error) {
 	session, err := s.Model.NewSession(nil, true) // no layers, only class scores
 	if err != nil {

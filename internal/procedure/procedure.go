@@ -1,14 +1,13 @@
 // Package procedure defines measures that do not accumulate statistics in one reading of the
 // samples: they work in steps on samples in memory. Examples are the inversion of a representation
 // (gradient descent on an input until its representation is close to a given one) and the training
-// of a probe (a small network on the vectors of a layer).
+// of a probe.
 //
 // A Procedure runs a Job: one or two models with their layers, a source of samples, and a
-// checkpoint, in one trial (one of several repetitions of all random draws of a study; a study is
-// what a user asks to be measured). If it needs a transformation, the job has all its values or its
-// range, so that the procedure can follow a sample along a trajectory (its transformed versions, or
-// the frames before and after it, in order) or draw a value for each sample. A procedure runs until
-// its scores are computed or its context ends. A later run restores the checkpoint and continues.
+// checkpoint, in one trial. If it needs a transformation, the job has all its values or its range,
+// so that the procedure can follow a sample along a trajectory (its transformed versions, or the
+// frames before and after it, in order) or draw a value for each sample. A procedure runs until its
+// scores are computed or its context ends. A later run restores the checkpoint and continues.
 // Procedures are seeded and reproducible on one machine: a resumed run gives exactly the scores of
 // an uninterrupted one.
 //
@@ -24,11 +23,12 @@ import (
 	"context"
 
 	"github.com/noether-ml/noether/dataset"
-	"github.com/noether-ml/noether/engine/ort"
+	"github.com/noether-ml/noether/engine"
 	"github.com/noether-ml/noether/internal/features"
 	"github.com/noether-ml/noether/internal/model"
-	"github.com/noether-ml/noether/internal/train"
+	"github.com/noether-ml/noether/internal/state"
 	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -81,8 +81,7 @@ type Job struct {
 	Pairs [][2]int
 	Key   measure.Key // seeds all random draws; Trial distinguishes repetitions
 	// Transform is the transformation of the job; nil unless Needs.Transform. The samples of Data
-	// are not transformed: the procedure must apply the Op (a transformation with fixed parameters)
-	// that Draw returns.
+	// are not transformed: the procedure must apply the Op that Draw returns.
 	Transform *Transform
 	// Data holds the samples in the study's random order, at most Needs.Samples. Labels are indices
 	// of outputs of model A, or of model B with Needs.Pair and Needs.Labels. Without Needs.Labels,
@@ -96,12 +95,12 @@ type Job struct {
 	// more than 1 % of the samples cannot be read, it returns an error.
 	Read func(ctx context.Context, positions []int, f dataset.Frame) ([]dataset.Sample, error)
 
-	Checkpoint train.Checkpoint // of this job; may be nil
+	Checkpoint state.Checkpoint // of this job; may be nil
 	// Shared returns a checkpoint for a result that jobs with different B have in common, such as
 	// the inversion of a layer of A: the first job saves it and the others load it. Checkpoints are
 	// separate for each model A, data and trial; key must describe all else that the result depends
 	// on. Shared may be nil.
-	Shared func(key string) train.Checkpoint
+	Shared func(key string) state.Checkpoint
 	// Units and Curves store the results of single units, the values of a layer. Each may be called
 	// several times, and may be nil.
 	Units  func([]measure.UnitScore) error
@@ -112,10 +111,17 @@ type Job struct {
 	// Progress is called with the work that is done, in the units of Work, and a note for display,
 	// such as the current distance. It is not nil.
 	Progress func(done int64, note string)
-	Runtime  *ort.Runtime // ONNX Runtime, which runs models
-	Threads  int          // of the runtime; 0: all cores
-	Device   string       // of the runtime; "": cpu
-	Memory   int64        // memory that may be used, in bytes; results do not depend on it
+	// Graphs runs and, in package train, trains graphs that the procedure builds.
+	Graphs  Compiler
+	Threads int    // of Graphs; 0: all cores
+	Engine  string // version and device of the engine, on which results depend by rounding
+	Memory  int64  // memory that may be used, in bytes; results do not depend on it
+}
+
+// A Compiler opens sessions for ONNX graphs. threads is the number of threads of a run; 0: as the
+// compiler was set up. With spin, threads wait for the next run in a busy loop.
+type Compiler interface {
+	Compile(graph *onnx.Model, threads int, spin bool) (engine.Session, error)
 }
 
 // A Subject is a model with the layers to measure.

@@ -20,10 +20,7 @@ const (
 // save saves the state of a training after an epoch: weights, optimiser and results so far, if a
 // checkpoint is due.
 func (r *fitter) save() error {
-	if r.Checkpoint == nil {
-		return nil
-	}
-	if c, ok := r.Checkpoint.(interface{ Due() bool }); ok && !c.Due() {
+	if !state.Due(r.Checkpoint) {
 		return nil
 	}
 	if err := r.Checkpoint.Save(r.write); err != nil {

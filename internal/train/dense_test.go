@@ -12,6 +12,7 @@ import (
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/checkpoint"
 	"github.com/noether-ml/noether/internal/orttest"
+	"github.com/noether-ml/noether/internal/state"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 	"github.com/noether-ml/noether/transform"
@@ -242,7 +243,7 @@ func TestSegmenter(t *testing.T) {
 			return &Stream{Data: src, Factor: MaskTarget, Tasks: []string{PresenceTarget}, MaskClasses: 3}
 		}
 		// fit trains for six epochs, or is interrupted after fewer.
-		fit := func(epochs int, store Checkpoint) ([]Epoch, map[string]tensor.Tensor) {
+		fit := func(epochs int, store state.Checkpoint) ([]Epoch, map[string]tensor.Tensor) {
 			tr, err := New(orttest.Load(t), spec)
 			if err != nil {
 				t.Fatal(err)

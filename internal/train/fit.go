@@ -5,13 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"math"
 	"time"
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/seed"
+	"github.com/noether-ml/noether/internal/state"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -70,7 +70,7 @@ type FitOptions struct {
 	// Checkpoint stores the state after each epoch, so that an interrupted training resumes with
 	// the same results. If it has a method Due() bool, the state is saved only when that returns
 	// true. Optional.
-	Checkpoint Checkpoint
+	Checkpoint state.Checkpoint
 	// Identity identifies the training besides network, data and batches. A checkpoint with another
 	// identity is an error. Optional.
 	Identity string
@@ -90,17 +90,6 @@ type StepProgress struct {
 	Samples int // samples of the epoch used so far
 	Total   int // samples of the epoch
 	Metrics     // means over the samples used so far
-}
-
-// A Checkpoint stores the state of work that can be interrupted: a training, a search for an input
-// or a procedure.
-type Checkpoint interface {
-	// Load opens the state that was saved last. It returns nil, nil if there is none.
-	Load() (io.ReadCloser, error)
-	// Save replaces the saved state by what write writes, completely or not at all. It may call
-	// write more than once; write must write the same bytes each time. The state is streamed, not
-	// buffered, unless the checkpoint is in memory.
-	Save(write func(io.Writer) error) error
 }
 
 // An Epoch holds the results of one pass over the training samples.

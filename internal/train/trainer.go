@@ -46,6 +46,20 @@ func New(rt *ort.Runtime, spec Spec) (*Trainer, error) {
 	return t, nil
 }
 
+// On is New for graphs that a procedure.Compiler runs, with a number of threads; 0: that of the
+// compiler. Only ONNX Runtime trains graphs.
+func On(graphs any, threads int, spec Spec) (*Trainer, error) {
+	c, ok := graphs.(ort.Compiler)
+	if !ok {
+		return nil, fmt.Errorf("preparing to train: %T cannot train graphs, only ONNX Runtime can", graphs)
+	}
+	spec.Engine = c.Options
+	if threads > 0 {
+		spec.Engine.Threads = threads
+	}
+	return New(c.Runtime, spec)
+}
+
 func newTrainer(rt *ort.Runtime, spec Spec) (*Trainer, error) {
 	switch {
 	case spec.Model == nil:

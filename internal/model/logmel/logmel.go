@@ -1,11 +1,10 @@
 // Package logmel builds logarithmic mel spectrograms as ONNX graphs. A network whose input is a
-// spectrogram can then take waveforms: the engine (ONNX Runtime) that runs the network also
-// computes the spectrogram, and gradients flow through it.
+// spectrogram can then take waveforms: the engine that runs the network also computes the
+// spectrogram, and gradients flow through it.
 //
 // A waveform x of n samples is divided into frames of FFT samples, Hop samples apart, each
-// multiplied by a Hann window w. A sample is one value of the waveform. With X the discrete Fourier
-// transform of frame t, M the mel filter bank of package audio, j the imaginary unit, and
-// capitalised names the fields of Settings,
+// multiplied by a Hann window w. With X the discrete Fourier transform of frame t, M the mel filter
+// bank of package audio, j the imaginary unit, and capitalised names the fields of Settings,
 //
 //	X[k, t] = sum over i of w[i] x[t Hop + i] exp(-2 pi j k i / FFT)
 //	S[m, t] = sum over k of M[m, k] |X[k, t]|^Power

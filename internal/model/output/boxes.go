@@ -355,8 +355,8 @@ func (q *query) perCell(n int) int {
 	return 0
 }
 
-// findYOLOv8 finds columns of centre, size and class scores for each anchor (a position at which
-// the network may see an object), possibly with keypoints or mask coefficients.
+// findYOLOv8 finds columns of centre, size and class scores for each anchor, possibly with
+// keypoints or mask coefficients.
 func findYOLOv8(q *query, guess bool) *Decoder {
 	p, n, columns, first := q.anchors(guess)
 	if p == nil || guess && !first {

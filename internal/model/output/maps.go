@@ -8,8 +8,8 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// A mapPort is an output of a model (a Port) that is a map, with values for each position of an
-// image: one sample has the shape c x h x w, h x w x c, or h x w.
+// A mapPort is an output of a model that is a map, with values for each position of an image: one
+// sample has the shape c x h x w, h x w x c, or h x w.
 type mapPort struct {
 	*Port
 	channels, height, width int

@@ -11,8 +11,7 @@ import (
 
 // A checkpoint holds the state of a run, the work on one model and data set. The run divides the
 // units of all layers into groups that fit into memory. For each group it goes through stages, each
-// a pass over images. A chunk is the part of a group that is in one layer. An image is any input on
-// a trajectory: an input and its transformed versions.
+// a pass over images. An image is any input on a trajectory: an input and its transformed versions.
 
 const (
 	stateKind    = "firing"

@@ -32,10 +32,9 @@ func Information(fires, all []int) float64 {
 	return max(sum, 0)
 }
 
-// classCounts counts the inputs of each class at which units of a chunk (a range of units of one
-// layer) fire, with the labels and with shuffled labels. A unit of activation h and sign s fires
-// where s h reaches its threshold: at high h for s = 1, at low h for s = -1. A side is an index in
-// signs, which holds both s.
+// classCounts counts the inputs of each class at which units of a chunk fire, with the labels and
+// with shuffled labels. A unit of activation h and sign s fires where s h reaches its threshold: at
+// high h for s = 1, at low h for s = -1. A side is an index in signs, which holds both s.
 type classCounts struct {
 	n           int        // classes
 	fires, null [2][]int32 // by side: units x classes

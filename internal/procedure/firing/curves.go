@@ -9,9 +9,7 @@ import (
 
 // reportUnits passes the scores of single units and the tuning curves to the job, the run of the
 // measure on a model and its data. Its functions Units and Curves store them, and are nil if they
-// are not wanted. Settings.Curves is the number of curves of a layer. A unit is one value of a
-// layer. A trajectory is an input and its transformed versions, in steps; kind is the index of a
-// kind of trajectory, such as rotation, or the phase of gratings (images of stripes).
+// are not wanted. Settings.Curves is the number of curves of a layer.
 func (r *run) reportUnits(ctx context.Context) error {
 	if r.job.Units != nil {
 		for layer := range r.results {

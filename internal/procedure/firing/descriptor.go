@@ -7,9 +7,8 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// Descriptor describes the measure with its default settings. A unit is one value of a layer. A
-// trajectory is an input and its transformed versions. Resampled is what the confidence intervals
-// take as random. PerUnit: the statistic has a value for each unit. Constants such as
+// Descriptor describes the measure with its default settings. Resampled is what the confidence
+// intervals take as random. PerUnit: the statistic has a value for each unit. Constants such as
 // statInvariance are the names of statistics.
 func Descriptor() measure.Descriptor { return descriptor(Defaults().Rate) }
 

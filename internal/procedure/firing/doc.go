@@ -16,15 +16,15 @@
 // Z is the set of reference stimuli, the inputs that activate the unit most; the code calls them
 // references. T(z) is the trajectory of z: z itself and its transformed versions. In this package,
 // an image is any input on a trajectory, even if it is audio. The sign s_i is -1 or 1, whichever
-// gives the higher score, or 1 for layers that the study (the file that says what to measure)
-// declares sparse, such as the output of a ReLU. The score of a layer is the mean over the fraction
-// p of its units that have the highest scores (Inv_p in the paper). The data or the transformation
-// have one or two kinds of trajectory, such as the phase and the orientation of gratings; each kind
-// is scored separately. The place of a sample is its position in the random order in which the
-// study reads the samples (measure.Layout). A job is one run of the measure on a model and its data
-// (procedure.Job). It does its work in stages, each of which is a pass over the inputs or over
-// images on trajectories. Units are divided into groups, so that the values that a stage holds for
-// one group fit into memory. The part of a group that is in one layer is a chunk.
+// gives the higher score, or 1 for layers that the study declares sparse, such as the output of a
+// ReLU. The score of a layer is the mean over the fraction p of its units that have the highest
+// scores (Inv_p in the paper). The data or the transformation have one or two kinds of trajectory,
+// such as the phase and the orientation of gratings; each kind is scored separately. The place of a
+// sample is its position in the random order in which the study reads the samples (measure.Layout).
+// A job is one run of the measure on a model and its data (procedure.Job). It does its work in
+// stages, each of which is a pass over the inputs or over images on trajectories. Units are divided
+// into groups, so that the values that a stage holds for one group fit into memory. The part of a
+// group that is in one layer is a chunk.
 //
 // Inputs that tie with the threshold fire, so q_i is the largest threshold with a global rate of at
 // least 1 %. (The paper's sentence on ties has the opposite inequality.) S is at most N / k, and 1

@@ -10,8 +10,7 @@ import (
 )
 
 // A ThresholdEstimator finds the thresholds of many units (values of a layer), their global firing
-// rates (the fractions of inputs at which they reach the threshold) and their reference stimuli
-// (the inputs that activate them most). It reads the inputs once, batch by batch. By default it is
+// rates and their reference stimuli. It reads the inputs once, batch by batch. By default it is
 // exact: for each sign s of an activation h it stores the k largest s h, of which the least is the
 // threshold, and counts the values that equal it. If ThresholdOptions.Error allows it, it stores a
 // quantile sketch, whose size grows with log k only. It then finds thresholds but no firing rates.

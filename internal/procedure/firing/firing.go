@@ -19,8 +19,7 @@ func New(s Settings) (procedure.Procedure, error) {
 	return &firing{s}, nil
 }
 
-// firing implements procedure.Procedure, a measure that reads the samples several times. A job is
-// one run of it on a model and its data.
+// firing implements procedure.Procedure, a measure that reads the samples several times.
 type firing struct{ settings Settings }
 
 func (*firing) Name() string { return "firing" }
@@ -32,8 +31,8 @@ func (*firing) Version() int { return 2 }
 
 func (m *firing) Settings() any { return m.settings }
 
-// Needs asks for a transformation, or for data whose samples form trajectories (an input and its
-// changed versions), such as gratings. Same pairs each layer with itself.
+// Needs asks for a transformation, or for data whose samples form trajectories, such as gratings.
+// Same pairs each layer with itself.
 func (*firing) Needs() procedure.Needs {
 	return procedure.Needs{Transform: true, OwnTrajectories: true, Layers: measure.PairSame}
 }

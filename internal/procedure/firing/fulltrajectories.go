@@ -9,8 +9,7 @@ import (
 )
 
 // fullStats accumulates the statistics of the Python library tmeasures (see variances) for a chunk,
-// which is a range of units of one layer. They are over the trajectories of all samples. The
-// trajectory of a sample is the sample and its transformed versions, each at one step. A variance
+// which is a range of units of one layer. They are over the trajectories of all samples. A variance
 // here is a standard deviation: the transformational one over steps, the sample one over samples.
 // Of a trajectory, amounts has the parameter of each step, centre is the step of the sample itself,
 // and inverse returns the inverse of an image's transformation (nil for the sample itself).
@@ -137,8 +136,8 @@ func (r *run) inverseValues(g group, s *activations, p trajectory) map[int]unitV
 // axes are batch (N), channels (C), rows (H) and columns (W).
 func hasFeatureMaps[S ~string](axes S) bool { return axes == "NCHW" || axes == "NHWC" }
 
-// transformMaps applies an Op (a transformation with drawn parameters) to one sample's feature
-// maps: h x w x c if channelsLast, else c x h x w. A nil Op copies them.
+// transformMaps applies an Op to one sample's feature maps: h x w x c if channelsLast, else c x h x
+// w. A nil Op copies them.
 func transformMaps(op transform.Op, dst, src tensor.Tensor, channelsLast bool) {
 	if op == nil {
 		copy(dst.Data, src.Data)

@@ -9,10 +9,10 @@ import (
 )
 
 // A trackIndex states which samples lie on one track. A track is a group of samples whose
-// trajectories (a sample and its transformed versions) have images in common, such as the frames
-// that a video shows at one position of a scene. (dataset.Places calls this group a place; here a
-// place is a sample's position in the random order.) A unit often fires (exceeds its threshold) on
-// the trajectories of all samples of a track, or of none.
+// trajectories have images in common, such as the frames that a video shows at one position of a
+// scene. (dataset.Places calls this group a place; here a place is a sample's position in the
+// random order.) A unit often fires (exceeds its threshold) on the trajectories of all samples of a
+// track, or of none.
 type trackIndex struct {
 	of []int32 // number of the track of the sample at each place; nil: every sample has its own track
 }

@@ -156,7 +156,7 @@ func (m *firing) forwardPasses(j *procedure.Job) int64 {
 	for _, p := range l.trajectories {
 		once += int64(p.total)
 		// The pass for thresholds has run the references themselves. Those that are random inputs
-		// of the null (the score that chance alone gives) run again.
+		// of the null run again.
 		if p.exclusive { // no image is on two trajectories
 			once -= max(0, n-maxNulls)
 		}

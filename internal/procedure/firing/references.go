@@ -25,11 +25,9 @@ func (p placeIndex) place(index int32) int {
 	return int(p.byIndex[at])
 }
 
-// referenceUnits maps reference stimuli (the inputs that activate a unit most) to units. For the
-// null, the score that chance gives, each unit also has as many random inputs as references. A
-// chunk is a range of units of one layer; a group is a list of chunks that fit into memory
-// together. For each chunk of a group and each place, referenceUnits lists the units for which the
-// sample is a reference or a random input.
+// referenceUnits maps reference stimuli to units. For the null, the score that chance gives, each
+// unit also has as many random inputs as references. For each chunk of a group and each place,
+// referenceUnits lists the units for which the sample is a reference or a random input.
 type referenceUnits struct {
 	places []int              // places of the references and random inputs, ascending
 	chunks []unitsByReference // for each chunk of the group

@@ -9,7 +9,7 @@ import (
 )
 
 // Responses holds the activations of some units, computed by Noether or by another program. P(x) is
-// the distribution of the inputs. A trajectory is an input and its transformed versions.
+// the distribution of the inputs.
 type Responses struct {
 	Inputs tensor.Tensor // n x units: responses to the inputs from P(x)
 	Images tensor.Tensor // m x units: responses to the images on trajectories

@@ -7,8 +7,8 @@ import (
 
 // A layerResult holds the results for the units of a layer. Slices are indexed by unit. Arrays of
 // two are indexed by side: 0 for the sign s = 1, and 1 for s = -1. h is the activation of a unit.
-// The trajectory of an input is the input and its transformed versions. Its kind is what varies
-// along it, such as the angle of a rotation or the phase of gratings.
+// The kind of a trajectory is what varies along it, such as the angle of a rotation or the phase of
+// gratings.
 type layerResult struct {
 	units           *unitSet
 	q               [2][]float32         // thresholds: a unit fires where s h is at least q
@@ -21,8 +21,8 @@ type layerResult struct {
 	informationNull [2][]float64         // the same for shuffled labels
 }
 
-// trajectoryCounts are firing counts on one kind of trajectory, of the references of a unit (the
-// inputs that activate it most) and of random inputs.
+// trajectoryCounts are firing counts on one kind of trajectory, of the references of a unit and of
+// random inputs.
 type trajectoryCounts struct {
 	fires [2][]int32 // number of images on the references' trajectories at which a unit fires
 	null  [2][]int32 // the same for trajectories of random inputs
@@ -42,8 +42,7 @@ func newLayerResult(u *unitSet, sides, kinds int) *layerResult {
 	return f
 }
 
-// count adds 1 for each unit of a chunk (a range of units of the layer) that fires at one input.
-// row holds the units' activations.
+// count adds 1 for each unit of a chunk that fires at one input. row holds the units' activations.
 func (f *layerResult) count(row []float32, c chunk) {
 	for side := range f.sides() {
 		fires, q, sign := f.fires[side][c.lo:c.hi], f.q[side][c.lo:c.hi], signs[side]

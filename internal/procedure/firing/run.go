@@ -12,10 +12,8 @@ import (
 
 // A run is one job in progress: the measure of one model on its data, under one transformation.
 // Units are divided into groups that fit into memory. Each group goes through the same stages, and
-// a stage is one pass over images. A chunk is the part of a group that is in one layer. The place
-// of a sample is its position in the random order in which the study reads the data. A trajectory
-// is an input and its transformed versions. The references of a unit are the inputs that activate
-// it most. The null is the score with random inputs in place of the references.
+// a stage is one pass over images. The place of a sample is its position in the random order in
+// which the study reads the data. The references of a unit are the inputs that activate it most.
 type run struct {
 	*firing // the measure with its settings
 	layout  // how the work is divided, with rank (k) and the number of references

@@ -12,8 +12,7 @@ import (
 )
 
 // Names of statistics. A unit fires at an input if its activation, times its sign, reaches its
-// threshold. Its references are the inputs that activate it most. The trajectory of an input is the
-// input and its transformed versions.
+// threshold.
 const (
 	statInvariance = "invariance"  // L / G
 	statLocal      = "local-rate"  // L: how often a unit fires on the trajectories of its references

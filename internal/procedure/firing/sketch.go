@@ -8,10 +8,10 @@ import (
 	"github.com/noether-ml/noether/internal/state"
 )
 
-// A sketch stores, for each unit (a channel at a position of a layer), a sample of its largest
-// values over the inputs, from which the k-th largest can be found with a given error. That value
-// is the threshold at which the unit counts as firing. The sketch is the quantile sketch of Karnin,
-// Lang and Liberty, "Optimal quantile approximation in streams" (2016), for the upper tail only.
+// A sketch stores, for each unit, a sample of its largest values over the inputs, from which the
+// k-th largest can be found with a given error. That value is the threshold at which the unit
+// counts as firing. The sketch is the quantile sketch of Karnin, Lang and Liberty, "Optimal
+// quantile approximation in streams" (2016), for the upper tail only.
 //
 // The sample is divided into levels, whose values each represent a number of values, their weight.
 // Values at or below a bound are dropped. The others are added to level 0, with weight 1. When

@@ -15,9 +15,8 @@ import (
 )
 
 // A trajectory describes one kind of trajectory that the samples of a job have, such as rotation,
-// or the phase of gratings (images of sinusoidal stripes). A job is one run of the measure on a
-// model and its data. The trajectory of a sample is the sample itself, called the reference, and
-// its changed versions. The place of a sample is its position in the random order of the study.
+// or the phase of gratings (images of sinusoidal stripes). The place of a sample is its position in
+// the random order of the study.
 type trajectory struct {
 	factor  string    // Factor of the scores, such as phase; "" if there is only one kind of trajectory
 	amounts []float64 // parameter of each step (gamma in Goodfellow et al. 2009); 0 for the reference itself

@@ -9,8 +9,7 @@ import (
 // The statistics below are those of the library tmeasures (Quiroga et al., "Measuring (in)variances
 // in convolutional networks", 2019, and "Invariance and same-equivariance measures for
 // convolutional neural networks", 2020). a(x, t) is a unit's value on t(x), for all samples x and
-// all steps t of their trajectories (a sample and its transformed versions), including the
-// identity:
+// all steps t of their trajectories, including the identity:
 //
 //	transformational variance  TV = mean over x of the standard deviation over t of a(x, t)
 //	sample variance            SV = mean over t of the standard deviation over x of a(x, t)

@@ -3,9 +3,8 @@ package lie
 import "github.com/noether-ml/noether/measure"
 
 // Descriptor describes the measure: its questions, and the range and better direction of each of
-// its statistics. Scores on shuffled pairs (the input of one sample with the transformed input of
-// another) are their null, the value that chance alone gives. Their intervals account for the
-// choice of samples (Resampled).
+// its statistics. Scores on shuffled pairs are their null, the value that chance alone gives. Their
+// intervals account for the choice of samples (Resampled).
 func Descriptor() measure.Descriptor {
 	const null = "shuffled pairs"
 	return measure.Descriptor{

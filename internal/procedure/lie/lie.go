@@ -27,7 +27,7 @@
 // positions only: see Settings.Slopes.
 //
 // The measure is a procedure: it reads samples in several steps, and so cannot be computed from
-// running sums. A job is one run of it on a model and its data (procedure.Job). For example:
+// running sums. For example:
 //
 //	m, err := lie.New(lie.Defaults())
 package lie
@@ -45,8 +45,7 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// Settings configure the measure. The null is the value that chance alone gives, from maps of one
-// image and the movement of those of another.
+// Settings configure the measure.
 type Settings struct {
 	Generators    []string `key:"generators" json:"generators" default:"[translate-x, translate-y, rotate, scale, shear-x]" doc:"families of transformations: translate-x, translate-y, rotate, scale, stretch-x, stretch-y, shear-x, shear-y, brightness, contrast, saturation"`
 	Images        int      `key:"images" json:"images" default:"100" min:"1" doc:"largest number of images, taken in random order"`

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 
 	"github.com/noether-ml/noether/dataset"
@@ -18,7 +17,6 @@ import (
 
 // A run is a job in progress: one model on one data set. The job measures Lie derivatives of
 // layers: how much a layer's values depart from equivariance under an infinitesimal transformation.
-// A generator is such a transformation, for instance rotate.
 type run struct {
 	*method
 	job     *procedure.Job
@@ -210,20 +208,16 @@ const (
 
 // save saves the sums, if enough time has passed since the checkpoint was saved.
 func (r *run) save() error {
-	if r.job.Checkpoint == nil {
+	if !state.Due(r.job.Checkpoint) {
 		return nil
 	}
-	if c, ok := r.job.Checkpoint.(interface{ Due() bool }); ok && !c.Due() {
-		return nil
-	}
-	return r.job.Checkpoint.Save(func(to io.Writer) error {
-		w := state.Stream(to, stateKind, stateVersion)
+	return state.Save(r.job.Checkpoint, stateKind, stateVersion, func(w *state.Writer) error {
 		w.Int(len(r.samples))
 		w.Int(r.width())
 		for _, sums := range r.sums {
 			w.Floats(sums)
 		}
-		return w.Close()
+		return nil
 	})
 }
 

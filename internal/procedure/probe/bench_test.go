@@ -77,7 +77,7 @@ func trainAlone(ctx context.Context, r *run, p *probeSpec) (map[string]tensor.Te
 		return nil, err
 	}
 	t := r.training
-	tr, err := train.New(r.job.Runtime, train.Spec{Model: net, Loss: p.loss(), Optimiser: train.Adam{Rate: t.Rate, WeightDecay: t.Decay}})
+	tr, err := train.On(r.job.Graphs, 0, train.Spec{Model: net, Loss: p.loss(), Optimiser: train.Adam{Rate: t.Rate, WeightDecay: t.Decay}})
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/noether-ml/noether/internal/state"
-	"github.com/noether-ml/noether/internal/train"
 )
 
 // A jobCheckpoint is the checkpoint of a job: the training and testing of all probes (small
@@ -18,7 +17,7 @@ import (
 // finished probes, and the training states of the others.
 type jobCheckpoint struct {
 	mutex sync.Mutex
-	store train.Checkpoint // where the checkpoint is saved; may be nil
+	store state.Checkpoint // where the checkpoint is saved; may be nil
 	// job states the numbers of samples and layers. A stored checkpoint with other numbers is
 	// ignored.
 	job      string
@@ -38,7 +37,7 @@ const (
 
 // loadCheckpoint returns the checkpoint of a job, with the outcomes and states that an earlier run
 // of the same job has saved.
-func loadCheckpoint(from train.Checkpoint, job string) (*jobCheckpoint, error) {
+func loadCheckpoint(from state.Checkpoint, job string) (*jobCheckpoint, error) {
 	k := &jobCheckpoint{store: from, job: job, done: map[string]outcome{}, training: map[string][]byte{}, saved: time.Now()}
 	if from == nil {
 		return k, nil
@@ -133,7 +132,7 @@ func (k *jobCheckpoint) probe(ctx context.Context, name string) *probeCheckpoint
 	return &probeCheckpoint{k, ctx, name, time.Now()}
 }
 
-// A probeCheckpoint is the train.Checkpoint of one probe. Saving a state takes much longer than a
+// A probeCheckpoint is the state.Checkpoint of one probe. Saving a state takes much longer than a
 // short epoch, so a save is due after stateInterval, or when the context has ended.
 type probeCheckpoint struct {
 	*jobCheckpoint
@@ -147,7 +146,7 @@ func (k *probeCheckpoint) Due() bool {
 	return k.ctx.Err() != nil || time.Since(k.last) >= stateInterval
 }
 
-// Load implements train.Checkpoint.
+// Load implements state.Checkpoint.
 func (k *probeCheckpoint) Load() (io.ReadCloser, error) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
@@ -158,7 +157,7 @@ func (k *probeCheckpoint) Load() (io.ReadCloser, error) {
 	return io.NopCloser(bytes.NewReader(saved)), nil
 }
 
-// Save implements train.Checkpoint.
+// Save implements state.Checkpoint.
 func (k *probeCheckpoint) Save(write func(io.Writer) error) error {
 	var buffer bytes.Buffer
 	if err := write(&buffer); err != nil {

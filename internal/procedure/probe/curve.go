@@ -13,7 +13,7 @@ import (
 // pooled otherwise) that needs no training, such as invariance, as a function of the
 // transformation's parameter. Clean vectors are of samples that are not transformed. It scores each
 // value of the transformation if there are several, or each part of its range, and all of them
-// together. A score is a mean over samples. Its null is the value expected by chance.
+// together. A score is a mean over samples.
 type curve struct {
 	parts      int        // number of parts into which a range is divided
 	statistics []estimate // names and ranges of the statistics, from which scores are computed
@@ -22,8 +22,7 @@ type curve struct {
 	compare func(r *run, ctx context.Context, clean, transformed *features.Table) (sampleColumns, error)
 }
 
-// scoreCurves returns the scores of every layer. A job is what is measured: a model and its layers,
-// the data and the transformation. A run is a job in progress.
+// scoreCurves returns the scores of every layer.
 func scoreCurves(ctx context.Context, j *procedure.Job, rep *Representation, c curve) ([]measure.PairScore, error) {
 	return scoreLayers(ctx, j, rep, nil, func(r *run) (layerScorer, error) {
 		transforms := r.curveTransforms()

@@ -8,9 +8,8 @@ const (
 	shuffledTargets = "a probe trained on shuffled targets"
 )
 
-// InformativenessDescriptor describes the measure informativeness. A probe is a small network, or a
-// linear map, trained on the vectors of a layer. Its target is what it learns to predict, such as a
-// factor: a known property of a sample, such as hue. Clean samples are not transformed.
+// InformativenessDescriptor describes the measure informativeness. Clean samples are not
+// transformed.
 func InformativenessDescriptor() measure.Descriptor {
 	return measure.Descriptor{
 		Name: "informativeness", Title: "Informativeness", Level: measure.LayerLevel, Resampled: samplesAndRuns, Chart: "bars", Probes: true,

@@ -16,12 +16,11 @@ import (
 const quarters = 4
 
 // Disentanglement returns the measure disentanglement. A probe, a small network or a linear map,
-// learns to predict a factor (a known property of a sample, such as hue) from a layer's vectors.
-// rmse-change is the increase of its RMSE when the test samples are transformed while the target
-// stays the factor of the clean (untransformed) sample. For factors that are classes,
-// accuracy-change is the decrease of the accuracy. There is a score for each quarter of the
-// parameter's range, with its midpoint as parameter, or for each value of a list, and one over all
-// test samples.
+// learns to predict a factor from a layer's vectors. rmse-change is the increase of its RMSE when
+// the test samples are transformed while the target stays the factor of the clean (untransformed)
+// sample. For factors that are classes, accuracy-change is the decrease of the accuracy. There is a
+// score for each quarter of the parameter's range, with its midpoint as parameter, or for each
+// value of a list, and one over all test samples.
 func Disentanglement(s InformativenessSettings) (procedure.Procedure, error) {
 	inner, err := Informativeness(s)
 	if err != nil {
@@ -30,8 +29,7 @@ func Disentanglement(s InformativenessSettings) (procedure.Procedure, error) {
 	return &disentanglement{inner.(*informativeness).settings}, nil
 }
 
-// disentanglement is a procedure: a measure that works in steps on samples. A job is one run of it
-// on a model, its layers and the data.
+// disentanglement is a procedure: a measure that works in steps on samples.
 type disentanglement struct{ settings InformativenessSettings }
 
 func (*disentanglement) Name() string                   { return "disentanglement" }

@@ -8,8 +8,7 @@ import (
 )
 
 // factorNames returns the names of the factors of a job's data (known properties of the samples,
-// such as hue), with Label if the samples have classes. A job is one run of a procedure, a measure
-// that works in steps.
+// such as hue), with Label if the samples have classes.
 func factorNames(j *procedure.Job) []string {
 	names := slices.Clone(j.Data.Factors())
 	if j.Data.Classes() != nil && !slices.Contains(names, Label) {
@@ -31,8 +30,7 @@ func checkFactors(j *procedure.Job, selected []string, allData bool, key ...stri
 	return nil
 }
 
-// checkNames checks the factors that the settings of targets name. A target is what a probe, a
-// small network on the vectors of a layer, learns to predict.
+// checkNames checks the factors that the settings of targets name.
 func (t *Targets) checkNames(j *procedure.Job) error {
 	const thisData, allData = false, true // classes and scale may name factors of any data of the study
 	if err := checkFactors(j, t.Factors, thisData, "factors"); err != nil {

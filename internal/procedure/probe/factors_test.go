@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/engine/ort"
 	"github.com/noether-ml/noether/internal/features"
 	"github.com/noether-ml/noether/internal/model"
 	"github.com/noether-ml/noether/internal/model/modeltest"
@@ -109,7 +110,7 @@ func factorJob(t testing.TB, n int, m *model.Model, tr *procedure.Transform) *pr
 		t.Fatal(err)
 	}
 	j := proceduretest.Job(procedure.Subject{Name: "linear", Model: m, Layers: m.Layers()}, factorImages{shapes})
-	j.Pairs, j.Transform, j.Key.Data, j.Runtime, j.Store = [][2]int{{0, 0}}, tr, "factors", orttest.Load(t), &features.Store{Dir: t.TempDir()}
+	j.Pairs, j.Transform, j.Key.Data, j.Graphs, j.Store = [][2]int{{0, 0}}, tr, "factors", ort.Compiler{Runtime: orttest.Load(t)}, &features.Store{Dir: t.TempDir()}
 	if tr != nil {
 		j.Key.Transform = tr.Name
 	}

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/noether-ml/noether/engine/ort"
+	"github.com/noether-ml/noether/engine"
 	"github.com/noether-ml/noether/internal/state"
 	"github.com/noether-ml/noether/internal/train"
 	"github.com/noether-ml/noether/onnx"
@@ -18,9 +18,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// workers returns the number of probes that are trained in parallel. A probe is a small network, or
-// a linear map, trained on the vectors of a layer of the measured model. A run computes one job,
-// the scores of one measure of one model.
+// workers returns the number of probes that are trained in parallel.
 func (r *run) workers() int {
 	if r.job.Threads > 0 {
 		return r.job.Threads
@@ -31,9 +29,8 @@ func (r *run) workers() int {
 // stepsPerRun is the number of training steps that one call of ONNX Runtime computes.
 const stepsPerRun = 8
 
-// engine returns the options of a probe's ONNX Runtime session: one core, since probes run in
-// parallel.
-func (r *run) engine() ort.Options { return ort.Options{Threads: 1, Device: r.job.Device} }
+// probeThreads is the number of threads of a probe's session, since probes run in parallel.
+const probeThreads = 1
 
 // An outcome is the result of testing a probe: lists of numbers from which scores are computed.
 type outcome [][]float64
@@ -118,8 +115,8 @@ func (r *run) trainProbe(ctx context.Context, p *probeSpec, pool *trainerPool) (
 func (r *run) trainNetwork(ctx context.Context, p *probeSpec, net *onnx.Model, pool *trainerPool) (map[string]tensor.Tensor, error) {
 	t := r.training
 	tr, err := pool.get(p.architecture(), net, func() (*train.Trainer, error) {
-		return train.New(r.job.Runtime, train.Spec{Model: net, Loss: p.loss(), Optimiser: train.Adam{Rate: t.Rate, WeightDecay: t.Decay},
-			StepsPerRun: stepsPerRun, Engine: r.engine()})
+		return train.On(r.job.Graphs, probeThreads, train.Spec{Model: net, Loss: p.loss(), Optimiser: train.Adam{Rate: t.Rate, WeightDecay: t.Decay},
+			StepsPerRun: stepsPerRun})
 	})
 	if err != nil {
 		return nil, err
@@ -178,7 +175,7 @@ func decodeWeights(raw []byte, net *onnx.Model) (map[string]tensor.Tensor, error
 // the call only. A value of y that is not finite is an error.
 func (r *run) predict(ctx context.Context, net *onnx.Model, in *probeInput, samples []int, each func(k int, y []float32) error) error {
 	const batch = 256
-	session, err := r.job.Runtime.NewSession(net, r.engine())
+	session, err := r.job.Graphs.Compile(net, probeThreads, false)
 	if err != nil {
 		return err
 	}
@@ -194,24 +191,17 @@ func (r *run) predict(ctx context.Context, net *onnx.Model, in *probeInput, samp
 
 // predictBatch calls each with the prediction for every sample of a batch; k is an index into
 // samples.
-func (r *run) predictBatch(ctx context.Context, session *ort.Session, in *probeInput, samples []int, each func(k int, y []float32) error) error {
-	x, err := r.job.Runtime.NewValue(onnx.Float, len(samples), in.width())
-	if err != nil {
-		return err
-	}
-	defer x.Close()
-	rows := x.Tensor()
+func (r *run) predictBatch(ctx context.Context, session engine.Session, in *probeInput, samples []int, each func(k int, y []float32) error) error {
+	rows := tensor.New(len(samples), in.width())
 	for k, i := range samples {
 		if err := in.row(rows.At(k).Data, i); err != nil {
 			return err
 		}
 	}
-	out := []*ort.Value{nil}
-	if err := session.Run(ctx, []*ort.Value{x}, out); err != nil {
+	y, err := engine.Compute(ctx, session, rows)
+	if err != nil {
 		return err
 	}
-	defer out[0].Close()
-	y := out[0].Tensor()
 	for k := range samples {
 		if y.At(k).FirstNonFinite() >= 0 {
 			return fmt.Errorf("the probe predicts NaN or infinity: lower the setting rate")

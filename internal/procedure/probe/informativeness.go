@@ -21,11 +21,10 @@ type InformativenessSettings struct {
 	Representation
 }
 
-// Informativeness returns the measure informativeness: how well a probe (a small network, or a
-// linear map) predicts a factor (a known property of a sample, such as hue) from a layer's vectors.
-// It has rmse, r2 and baseline-rmse for factors that are quantities; accuracy, f1 and
-// baseline-accuracy for factors that are classes. A baseline predicts always the mean or the most
-// frequent class. Invalid settings are an error.
+// Informativeness returns the measure informativeness: how well a probe predicts a factor from a
+// layer's vectors. It has rmse, r2 and baseline-rmse for factors that are quantities; accuracy, f1
+// and baseline-accuracy for factors that are classes. A baseline predicts always the mean or the
+// most frequent class. Invalid settings are an error.
 func Informativeness(s InformativenessSettings) (procedure.Procedure, error) {
 	if len(s.Hidden) == 0 {
 		s.Hidden = []int{512, 256}
@@ -39,8 +38,7 @@ func Informativeness(s InformativenessSettings) (procedure.Procedure, error) {
 	return &informativeness{s}, nil
 }
 
-// informativeness is a procedure: a measure that works in steps on samples. A job is one run of it
-// on a model, its layers and the data.
+// informativeness is a procedure: a measure that works in steps on samples.
 type informativeness struct{ settings InformativenessSettings }
 
 func (*informativeness) Name() string                   { return "informativeness" }
@@ -124,8 +122,7 @@ func (r *run) targets(t *Targets) ([]factorTarget, error) {
 }
 
 // informativenessScores trains probes for every factor on a layer's clean representation (its
-// vectors on untransformed samples) and returns their scores and those of the baselines. A probe
-// set has the probes of one kind for one target.
+// vectors on untransformed samples) and returns their scores and those of the baselines.
 func (r *run) informativenessScores(ctx context.Context, layer tensor.Layer, targets []factorTarget) ([]measure.Score, error) {
 	table, err := r.open(ctx, layer, sampleTransform{}, nil) // clean; nil: all samples
 	if err != nil {

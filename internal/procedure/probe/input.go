@@ -8,9 +8,8 @@ import (
 	"github.com/noether-ml/noether/internal/features"
 )
 
-// A probeInput holds the input vectors of a probe (a small network, or a linear map, trained on the
-// vectors of a layer), or its target vectors (what it learns to predict). The vector of a sample is
-// the concatenation of its rows in one or two tables (a layer's vector for each sample), and
+// A probeInput holds the input vectors of a probe, or its target vectors (what it learns to
+// predict). The vector of a sample is the concatenation of its rows in one or two tables, and
 // optionally the parameter of the transformation, such as an angle. Its methods except standardise
 // may be called concurrently.
 type probeInput struct {

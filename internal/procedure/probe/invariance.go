@@ -18,10 +18,9 @@ type InvarianceSettings struct {
 	Representation
 }
 
-// Invariance returns the measure invariance, a procedure (a measure that running sums cannot
-// compute): the cosine and the Euclidean distance (l2) between z and z', the vectors of a layer for
-// a sample and for the transformed sample, for each value of the transformation or part of its
-// range, and over all of them.
+// Invariance returns the measure invariance, a procedure: the cosine and the Euclidean distance
+// (l2) between z and z', the vectors of a layer for a sample and for the transformed sample, for
+// each value of the transformation or part of its range, and over all of them.
 func Invariance(s InvarianceSettings) (procedure.Procedure, error) {
 	if s.Parts < 1 {
 		return nil, fmt.Errorf("parts is %d: it must be at least 1", s.Parts)
@@ -52,9 +51,9 @@ func (m *invariance) Run(ctx context.Context, j *procedure.Job) ([]measure.PairS
 	})
 }
 
-// pairDistances compares every sample's z (in clean) with its z' (in transformed) and, for the null
-// (the value by chance), with another sample's z'. The columns are cosine and l2, then both for
-// these shuffled pairs.
+// pairDistances compares every sample's z (in clean) with its z' (in transformed) and, for the
+// null, with another sample's z'. The columns are cosine and l2, then both for these shuffled
+// pairs.
 func (r *run) pairDistances(_ context.Context, clean, transformed *features.Table) (sampleColumns, error) {
 	a, b := newProbeInput("", r.samples.Positions, clean), newProbeInput("", r.samples.Positions, transformed)
 	const columns = 4 // two statistics, and the null of each

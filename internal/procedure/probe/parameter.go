@@ -17,11 +17,11 @@ type EquivarianceSettings struct {
 }
 
 // ParameterEquivariance returns the measure parameter-equivariance: rmse, r2 and baseline-rmse of
-// the transformation's parameter, such as an angle, scaled to [0, 1] over its range. A probe (a
-// small network) predicts it from the concatenation of z and z', a layer's vectors for x and T(x).
-// The baseline is a constant prediction, the mean of the training samples or their most frequent
-// class. If the transformation has a list of values and no single number describes a draw, as with
-// words and translations, the statistics are accuracy, f1 and baseline-accuracy.
+// the transformation's parameter, such as an angle, scaled to [0, 1] over its range. A probe
+// predicts it from the concatenation of z and z', a layer's vectors for x and T(x). The baseline is
+// a constant prediction, the mean of the training samples or their most frequent class. If the
+// transformation has a list of values and no single number describes a draw, as with words and
+// translations, the statistics are accuracy, f1 and baseline-accuracy.
 func ParameterEquivariance(s EquivarianceSettings) (procedure.Procedure, error) {
 	if len(s.Hidden) == 0 {
 		s.Hidden = []int{512, 256}
@@ -43,7 +43,7 @@ func (m *parameterEquivariance) Settings() any          { return m.settings }
 func (m *parameterEquivariance) Needs() procedure.Needs { return m.settings.needs(true) }
 
 // Skip returns why the measure does not apply to a job, or "". The parameter must be drawn for each
-// sample, from a range or a list of values. A trial is one of several repetitions of all draws.
+// sample, from a range or a list of values.
 func (m *parameterEquivariance) Skip(j *procedure.Job) string {
 	switch t := j.Transform; {
 	case t.PerTrial && !listed(t):

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/engine/ort"
 	"github.com/noether-ml/noether/internal/checkpoint"
 	"github.com/noether-ml/noether/internal/features"
 	"github.com/noether-ml/noether/internal/orttest"
@@ -68,7 +69,7 @@ func runOf(t testing.TB, training *Training, d int, data []float32) (*run, *prob
 		t.Fatal(err)
 	}
 	r := &run{training: training, checkpoint: k, store: &features.Store{Dir: t.TempDir()}, samples: &features.Samples{Positions: make([]int, n)},
-		job: &procedure.Job{Runtime: orttest.Load(t), Progress: func(int64, string) {}, A: procedure.Subject{Model: linearModel(t, identity())}}}
+		job: &procedure.Job{Graphs: ort.Compiler{Runtime: orttest.Load(t)}, Progress: func(int64, string) {}, A: procedure.Subject{Model: linearModel(t, identity())}}}
 	for i := range n {
 		r.samples.Positions[i] = i
 		switch {

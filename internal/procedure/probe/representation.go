@@ -14,13 +14,10 @@ import (
 
 // RepresentationEquivariance returns the measure representation-equivariance: how well a probe
 // predicts z', the vector of T(x), from the vector z of x and the transformation's parameter, with
-// z and z' of unit length. A probe is a small network or a linear map that is trained on vectors,
-// and the vector of a sample is the activation of a layer, pooled over positions. T is a
-// transformation of the input. A procedure is a measure that works in steps, here on one job: a
-// model, its data and T. The statistics are mse (the mean over components), cosine, identity-mse
-// and identity-cosine (those of predicting z itself), and gain = 1 - mse / identity-mse.
-// Training.Standardise has no effect, since the length of the vectors is 1. Invalid settings of
-// Training are an error.
+// z and z' of unit length. T is a transformation of the input. The statistics are mse (the mean
+// over components), cosine, identity-mse and identity-cosine (those of predicting z itself), and
+// gain = 1 - mse / identity-mse. Training.Standardise has no effect, since the length of the
+// vectors is 1. Invalid settings of Training are an error.
 func RepresentationEquivariance(s EquivarianceSettings) (procedure.Procedure, error) {
 	if len(s.Hidden) == 0 {
 		s.Hidden = []int{512, 512}

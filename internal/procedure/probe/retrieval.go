@@ -30,8 +30,7 @@ func Retrieval(s RetrievalSettings) (procedure.Procedure, error) {
 	return &retrieval{s}, nil
 }
 
-// retrieval is a procedure: a measure that works in steps on samples. A job is one run of it on a
-// model, its layers and the data.
+// retrieval is a procedure: a measure that works in steps on samples.
 type retrieval struct{ settings RetrievalSettings }
 
 func (*retrieval) Name() string                   { return "retrieval" }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/noether-ml/noether/dataset"
@@ -33,9 +32,9 @@ type run struct {
 	text  string // status, shown with the progress
 }
 
-// newRun starts a run: it extracts the clean representations of all layers (the vectors of samples
-// that are not transformed), unless the store has them, and reads labels and factors of the
-// samples. Unless there is an error, the caller must call end at the end of the run.
+// newRun starts a run: it extracts the clean representations of all layers, unless the store has
+// them, and reads labels and factors of the samples. Unless there is an error, the caller must call
+// end at the end of the run.
 func newRun(ctx context.Context, j *procedure.Job, rep *Representation, t *Training) (r *run, end func(), err error) {
 	r, end = &run{representation: rep, training: t, job: j, store: j.Store}, func() {}
 	if r.store == nil {
@@ -65,7 +64,7 @@ func newRun(ctx context.Context, j *procedure.Job, rep *Representation, t *Train
 // layers that can be pooled. Its View identifies the transformation; j.A is the model.
 func (r *run) request(v sampleTransform) features.Request {
 	j := r.job
-	out := features.Request{Model: j.A.Model, Identity: j.A.Identity, Engine: strings.TrimSpace(j.Runtime.Version() + " " + j.Device),
+	out := features.Request{Model: j.A.Model, Identity: j.A.Identity, Engine: j.Engine,
 		Pool: pooling.Kind(r.representation.Pool), Data: j.Data.Fingerprint(), N: j.Data.Len(), Read: j.Read, View: v.id, Transform: v.op, Pairs: v.pairs,
 		Progress: r.addWork}
 	for _, i := range r.representation.layers(j) {
@@ -107,8 +106,7 @@ func (r *run) newInput(layer tensor.Layer, id string, tables ...*features.Table)
 }
 
 // seed returns the seed of the s-th network of a kind of probe for a target (what it predicts). It
-// depends on the job's key (the study's seed, the data and the trial, which numbers the repetitions
-// of all random draws), but not on the transformation.
+// depends on the job's key, but not on the transformation.
 func (r *run) seed(target, kind string, s int) uint64 {
 	k := r.job.Key
 	return seed.Rand(k.Seed, "probe: start", k.Data, k.Trial, target, kind, s).Uint64()

@@ -38,8 +38,7 @@ func (r *run) valueTransform(value int) sampleTransform {
 }
 
 // transformID returns the id of a sampleTransform. choice states how it chooses among the values.
-// PerTrial: the transformation is drawn once for a trial (a repetition of all draws), not for each
-// sample.
+// PerTrial: the transformation is drawn once for a trial, not for each sample.
 func (r *run) transformID(choice string) string {
 	t, k := r.job.Transform, r.job.Key
 	return fmt.Sprintf("%s %v %d %q %q %d %s", t.Identity, t.PerTrial, k.Seed, k.Data, k.Transform, k.Trial, choice)

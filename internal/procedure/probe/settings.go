@@ -13,8 +13,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Kinds of probes, values of Training.Probe. A probe is a small network, or a linear map, trained
-// on the vectors of a layer.
+// Kinds of probes, values of Training.Probe.
 const (
 	SLP   = "slp"   // one linear layer
 	MLP   = "mlp"   // hidden layers with ReLU

@@ -14,8 +14,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A probeSpec describes one probe (a small network, or a linear map) to train on the vectors of a
-// layer. A probe with shuffled targets (targetSample) shows what chance alone gives.
+// A probeSpec describes one probe to train on the vectors of a layer. A probe with shuffled targets
+// (targetSample) shows what chance alone gives.
 type probeSpec struct {
 	name          string      // unique in a job, one run of a measure on a model and its data
 	kind          string      // SLP (one linear layer), MLP or Ridge (least squares with an L2 penalty)

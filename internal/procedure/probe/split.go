@@ -16,10 +16,9 @@ import (
 // vectors of a layer) are trained, validated and tested.
 type split struct{ train, validation, test []int }
 
-// split divides the samples in a random order that depends on the key (the study's seed, the data's
-// name and the trial, a repetition of all random draws). The settings Validation and Test may
-// instead select their samples by a factor (a known property, such as hue). The order does not
-// depend on the transformation, so that a trained probe is valid for all transformations.
+// split divides the samples in a random order that depends on the key. The settings Validation and
+// Test may instead select their samples by a factor. The order does not depend on the
+// transformation, so that a trained probe is valid for all transformations.
 func (t *Training) split(s *features.Samples, src dataset.Source, k measure.Key) (split, error) {
 	var out split
 	fractions := slices.Clone(t.Split)

@@ -15,9 +15,8 @@
 // restarts) is lower, so the result is an upper bound of it. The defaults are those of Table 2 of
 // Nanda et al. 2022: l2, radius 1.
 //
-// The measure is a procedure, which works in steps on samples in memory. A job is one run of it on
-// a model and its data (procedure.Job). Models are run by ONNX Runtime, the engine. For example, as
-// a measure of a study:
+// The measure is a procedure, which works in steps on samples in memory. Models are run by ONNX
+// Runtime, the engine. For example, as a measure of a study:
 //
 //	m, err := robust.New(robust.Defaults())
 package robust
@@ -236,8 +235,7 @@ func (r *run) problem(rows []int) invert.Problem {
 	return p
 }
 
-// draw returns the random numbers of the starting point of the sample with the given index. A trial
-// is one of several repetitions of all random draws.
+// draw returns the random numbers of the starting point of the sample with the given index.
 func (r *run) draw(k measure.Key, index int) *rand.Rand {
 	return seed.Rand(k.Seed, "robust: start", k.Data, k.Trial, r.round, index)
 }
@@ -291,18 +289,14 @@ func (c attackCheckpoint) Save(write func(io.Writer) error) error {
 	if c.r.job.Checkpoint == nil {
 		return nil
 	}
-	return c.r.job.Checkpoint.Save(func(to io.Writer) error {
-		w := state.Stream(to, stateKind, stateVersion)
+	return state.Save(c.r.job.Checkpoint, stateKind, stateVersion, func(w *state.Writer) error {
 		w.Int(len(c.r.withstood))
 		for i, holds := range c.r.withstood {
 			w.Bool(holds)
 			w.Bool(c.r.dropped[i])
 		}
 		w.Int(c.r.round)
-		if err := w.Nested(write); err != nil {
-			return err
-		}
-		return w.Close()
+		return w.Nested(write)
 	})
 }
 

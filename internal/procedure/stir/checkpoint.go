@@ -9,16 +9,14 @@ import (
 
 	"github.com/noether-ml/noether/internal/invert"
 	"github.com/noether-ml/noether/internal/state"
-	"github.com/noether-ml/noether/internal/train"
 	"github.com/noether-ml/noether/tensor"
 )
 
 // A jobCheckpoint is the checkpoint of a job, one run of the measure on two models. It holds the
-// finished inversions, and the state of the current one. An inversion is a search by gradient
-// descent for images that have the representation of given images in a model. A jobCheckpoint
-// implements train.Checkpoint for the search of the current inversion.
+// finished inversions, and the state of the current one. A jobCheckpoint implements
+// state.Checkpoint for the search of the current inversion.
 type jobCheckpoint struct {
-	store   train.Checkpoint
+	store   state.Checkpoint
 	shape   []int                     // of the images: n x c x h x w
 	done    map[string]*invert.Result // by name of the inversion
 	current []byte                    // loaded state of the current search
@@ -32,7 +30,7 @@ const (
 
 // loadCheckpoint returns the checkpoint of a job, with what an earlier run of the same job has
 // saved for images of the given shape. from may be nil; then nothing is loaded or saved.
-func loadCheckpoint(from train.Checkpoint, shape []int) (*jobCheckpoint, error) {
+func loadCheckpoint(from state.Checkpoint, shape []int) (*jobCheckpoint, error) {
 	k := &jobCheckpoint{store: from, shape: shape, done: map[string]*invert.Result{}}
 	if from == nil {
 		return k, nil
@@ -70,18 +68,14 @@ func (k *jobCheckpoint) Save(write func(io.Writer) error) error {
 	if k.store == nil {
 		return nil
 	}
-	return k.store.Save(func(to io.Writer) error {
-		w := state.Stream(to, stateKind, stateVersion)
+	return state.Save(k.store, stateKind, stateVersion, func(w *state.Writer) error {
 		w.Ints(k.shape)
 		w.Int(len(k.done))
 		for _, name := range slices.Sorted(maps.Keys(k.done)) {
 			w.String(name)
 			writeResult(w, k.done[name])
 		}
-		if err := w.Nested(write); err != nil {
-			return err
-		}
-		return w.Close()
+		return w.Nested(write)
 	})
 }
 
@@ -118,7 +112,7 @@ const (
 // loadShared reads an inversion that another job with the same reference model, the one whose
 // representation the images shall have, has saved. It returns nil if there is none for images of
 // the given shape.
-func loadShared(from train.Checkpoint, shape []int) (found *invert.Result, err error) {
+func loadShared(from state.Checkpoint, shape []int) (found *invert.Result, err error) {
 	err = state.Load(from, sharedKind, sharedVersion, func(r *state.Reader) bool {
 		if !slices.Equal(r.Ints(), shape) {
 			return false
@@ -133,11 +127,10 @@ func loadShared(from train.Checkpoint, shape []int) (found *invert.Result, err e
 }
 
 // saveShared saves an inversion for other jobs with the same reference model.
-func saveShared(to train.Checkpoint, f *invert.Result) error {
-	return to.Save(func(to io.Writer) error {
-		w := state.Stream(to, sharedKind, sharedVersion)
+func saveShared(to state.Checkpoint, f *invert.Result) error {
+	return state.Save(to, sharedKind, sharedVersion, func(w *state.Writer) error {
 		w.Ints(f.Images.Shape)
 		writeResult(w, f)
-		return w.Close()
+		return nil
 	})
 }

@@ -63,8 +63,8 @@ func (p memorySource) Classes() []string   { return nil }
 func (p memorySource) Factors() []string   { return nil }
 func (p memorySource) Fingerprint() string { return "" }
 
-// At returns image i as it is, whatever the frame (the size that a model takes): x has the size of
-// a's input, and the measure resizes images for b.
+// At returns image i as it is, whatever the frame: x has the size of a's input, and the measure
+// resizes images for b.
 func (p memorySource) At(_ context.Context, i int, _ dataset.Frame) (dataset.Sample, error) {
 	return dataset.Sample{Index: i, Name: fmt.Sprintf("image %d", i), Input: p.x.At(i), Label: dataset.NoLabel}, nil
 }

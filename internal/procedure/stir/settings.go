@@ -24,7 +24,7 @@ const (
 )
 
 // Settings are the settings of the measure. X and X' are all images and those found for them.
-// Equation 2 is that of Nanda et al. 2022. A trial is a repetition of all random draws of a study.
+// Equation 2 is that of Nanda et al. 2022.
 type Settings struct {
 	Images     int      `key:"images" json:"images" default:"1000" min:"2" doc:"largest number of images, taken in random order; each trial takes the next ones"`
 	Inversions []string `key:"inversions" json:"inversions" default:"[arbitrary]" doc:"how x' is found: arbitrary, adversarial, controversial"`

@@ -11,9 +11,8 @@ import (
 // startImages returns the images from which an inversion starts: those that the settings ask for
 // or, if the kind of inversion is Controversial, images near x. An inversion searches for images
 // with the representation of the images x by a model: m1 for STIR(m2 | m1), m2 for STIR(m1 | m2).
-// The noise of an image depends only on the seed, the data, the trial (the repetition of all random
-// draws), the start and the image, so both scores and all layers of a study start from the same
-// noise.
+// The noise of an image depends only on the seed, the data, the trial, the start and the image, so
+// both scores and all layers of a study start from the same noise.
 func (r *run) startImages(kind string) (tensor.Tensor, error) {
 	start := invert.StartKind(r.settings.Start)
 	if kind == Controversial {

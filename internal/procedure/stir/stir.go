@@ -8,7 +8,7 @@ import (
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/invert"
 	"github.com/noether-ml/noether/internal/procedure"
-	"github.com/noether-ml/noether/internal/train"
+	"github.com/noether-ml/noether/internal/state"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -276,7 +276,7 @@ func (r *run) invert(ctx context.Context, v inversion) (*invert.Result, error) {
 
 // shared returns the checkpoint that jobs with the same reference model share for an inversion, or
 // nil if the inversion depends on the second model.
-func (r *run) shared(v inversion, o invert.Options) train.Checkpoint {
+func (r *run) shared(v inversion, o invert.Options) state.Checkpoint {
 	if v.kind != Arbitrary || r.job.Shared == nil {
 		return nil
 	}

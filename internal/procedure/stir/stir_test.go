@@ -13,8 +13,8 @@ import (
 	"github.com/noether-ml/noether/internal/procedure/proceduretest"
 	"github.com/noether-ml/noether/internal/procedure/stir"
 	"github.com/noether-ml/noether/internal/seed"
+	"github.com/noether-ml/noether/internal/state"
 	"github.com/noether-ml/noether/internal/testmodel"
-	"github.com/noether-ml/noether/internal/train"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -337,7 +337,7 @@ func TestSharedInversion(t *testing.T) {
 	}
 	x := random(20)
 	files := map[string]*checkpoint.Memory{}
-	shared := func(key string) train.Checkpoint {
+	shared := func(key string) state.Checkpoint {
 		if files[key] == nil {
 			files[key] = &checkpoint.Memory{}
 		}

@@ -12,10 +12,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// fit sets the weights of the stitch to those of least squares. The stitch is a linear map from a
-// layer of model A to the layer to of model B; in net it joins the first part of A to the last part
-// of B. With the activations a of the first layer and b of the second one on the training images,
-// at all positions, W and c minimise
+// fit sets the weights of the stitch to those of least squares. With the activations a of the first
+// layer and b of the second one on the training images, at all positions, W and c minimise
 //
 //	sum |W a + c - b|^2 + ridge |W|^2,
 //

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/noether-ml/noether/dataset"
-	"github.com/noether-ml/noether/engine/ort"
+	"github.com/noether-ml/noether/engine"
 	"github.com/noether-ml/noether/internal/model"
 	"github.com/noether-ml/noether/internal/procedure"
 	"github.com/noether-ml/noether/internal/seed"
@@ -16,9 +16,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A run is one job in progress: the measure on two models. A stitch is a linear map from the
-// activations of a layer of the first model to those of a layer of the second, from which the rest
-// of the second model computes the class.
+// A run is one job in progress: the measure on two models.
 type run struct {
 	*stitching
 	job         *procedure.Job
@@ -137,11 +135,6 @@ func (r *run) stitch(ctx context.Context, from, to tensor.Layer) ([]measure.Scor
 	return r.scores(untrained, trained), nil
 }
 
-// engine returns the options of the sessions.
-func (r *run) engine() ort.Options {
-	return ort.Options{Threads: r.job.Threads, Device: r.job.Device}
-}
-
 // test returns for each test image whether the network classifies it correctly: 1 or 0.
 func (r *run) test(ctx context.Context, net *onnx.Model) ([]float64, error) {
 	var out []float64
@@ -161,34 +154,21 @@ func (r *run) test(ctx context.Context, net *onnx.Model) ([]float64, error) {
 const batch = 32 // images in one run of a network, except in training
 
 // outputs runs a network on the images low to high - 1, in batches, and calls each with the index
-// of the first image of a batch and the output for the batch. The output is valid during the call
-// only.
+// of the first image of a batch and the output for the batch.
 func (r *run) outputs(ctx context.Context, net *onnx.Model, low, high int, each func(at int, output tensor.Tensor) error) error {
-	session, err := r.job.Runtime.NewSession(net, r.engine())
+	session, err := r.job.Graphs.Compile(net, 0, false)
 	if err != nil {
 		return err
 	}
 	defer session.Close()
 	for at := low; at < high; at += batch {
-		if err := r.output(ctx, session, r.x.Slice(at, min(at+batch, high)), func(output tensor.Tensor) error { return each(at, output) }); err != nil {
+		output, err := engine.Compute(ctx, session, r.x.Slice(at, min(at+batch, high)))
+		if err != nil {
+			return err
+		}
+		if err := each(at, output); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// output runs a network on a batch and calls use with its output.
-func (r *run) output(ctx context.Context, session *ort.Session, images tensor.Tensor, use func(tensor.Tensor) error) error {
-	x, err := r.job.Runtime.NewValue(onnx.Float, images.Shape...)
-	if err != nil {
-		return err
-	}
-	defer x.Close()
-	copy(x.Tensor().Data, images.Data)
-	out := []*ort.Value{nil}
-	if err := session.Run(ctx, []*ort.Value{x}, out); err != nil {
-		return err
-	}
-	defer out[0].Close()
-	return use(out[0].Tensor())
 }

@@ -8,9 +8,8 @@ import (
 )
 
 // scores returns the accuracy with the trained stitch, the gain over the untrained stitch, and the
-// penalty, the accuracy of b alone less that with the trained stitch. A stitch is a linear map from
-// a layer of the first model, a, to a layer of the second, b, which continues from it. untrained
-// and trained have 1 for each test image that is classified correctly with that stitch, else 0.
+// penalty, the accuracy of b alone less that with the trained stitch. untrained and trained have 1
+// for each test image that is classified correctly with that stitch, else 0.
 func (r *run) scores(untrained, trained []float64) []measure.Score {
 	accuracy := meanOf("accuracy", trained, nil, 0)
 	accuracy.Low, accuracy.High = resample.Wilson(accuracy.Value, len(trained))

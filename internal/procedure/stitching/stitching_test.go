@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/engine/ort"
 	"github.com/noether-ml/noether/internal/checkpoint"
 	"github.com/noether-ml/noether/internal/features"
 	"github.com/noether-ml/noether/internal/model"
@@ -129,7 +130,7 @@ func open(t testing.TB, name string, s architecture, layers ...string) procedure
 // rest of b computes the classes. A job is one run of the measure on two models.
 func jobOf(t testing.TB, a, b procedure.Subject, data dataset.Source) *procedure.Job {
 	j := proceduretest.Job(a, data)
-	j.B, j.Runtime, j.Threads = b, orttest.Load(t), 1
+	j.B, j.Graphs, j.Threads = b, ort.Compiler{Runtime: orttest.Load(t), Options: ort.Options{Threads: 1}}, 1
 	for i := range min(len(a.Layers), len(b.Layers)) {
 		j.Pairs = append(j.Pairs, [2]int{i, i})
 	}

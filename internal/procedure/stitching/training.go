@@ -16,9 +16,8 @@ import (
 )
 
 // train trains the stitch of net, or loads its weights from the job's store if they are there, and
-// returns net with these weights. net is one model up to the layer from, the stitch (a linear map),
-// and another model after the layer to. A job is one run of the measure on two models; its store
-// keeps results that jobs share.
+// returns net with these weights. net is one model up to the layer from, the stitch, and another
+// model after the layer to.
 func (r *run) train(ctx context.Context, net *onnx.Model, from, to tensor.Layer, seed uint64) (*onnx.Model, error) {
 	name := r.name(from, to)
 	if r.job.Store != nil {
@@ -29,8 +28,8 @@ func (r *run) train(ctx context.Context, net *onnx.Model, from, to tensor.Layer,
 		}
 	}
 	const warmup = 0 // steps
-	t, err := train.New(r.job.Runtime, train.Spec{Model: net, Parameters: []string{weightName, biasName}, Loss: train.CrossEntropy,
-		Optimiser: train.Adam{Rate: r.settings.Rate}, Schedule: train.Cosine(warmup), Engine: r.engine()})
+	t, err := train.On(r.job.Graphs, 0, train.Spec{Model: net, Parameters: []string{weightName, biasName}, Loss: train.CrossEntropy,
+		Optimiser: train.Adam{Rate: r.settings.Rate}, Schedule: train.Cosine(warmup)})
 	if err != nil {
 		return nil, err
 	}
@@ -55,13 +54,12 @@ func (r *run) train(ctx context.Context, net *onnx.Model, from, to tensor.Layer,
 	return rewrite.WithWeights(net, weights)
 }
 
-// name returns a name for a trained stitch: a hash of everything that its weights depend on. A
-// trial is one of several repetitions with other random draws.
+// name returns a name for a trained stitch: a hash of everything that its weights depend on.
 func (r *run) name(from, to tensor.Layer) string {
 	j := r.job
 	model := func(s procedure.Subject) string { return s.Identity + " " + s.Model.SHA256() }
 	all := []any{"stitching", r.Version(), model(j.A), from.Name, model(j.B), to.Name, j.B.Outputs, j.Data.Fingerprint(), r.indices[:r.trainImages], r.labels[:r.trainImages],
-		fmt.Sprintf("%+v", r.settings), j.Key.Seed, j.Key.Data, j.Key.Trial, j.Device}
+		fmt.Sprintf("%+v", r.settings), j.Key.Seed, j.Key.Data, j.Key.Trial, j.Engine}
 	return fmt.Sprintf("stitch %x", sha256.Sum256([]byte(strings.Trim(fmt.Sprintf("%q", all), "[]"))))
 }
 
@@ -99,7 +97,7 @@ func decode(raw []byte, net *onnx.Model) (map[string]tensor.Tensor, error) {
 // A stitchCheckpoint stores the state (saved progress) of the training of the current stitch. Load
 // ignores a state of another stitch.
 type stitchCheckpoint struct {
-	store train.Checkpoint // may be nil
+	store state.Checkpoint // may be nil
 	name  string           // of the current stitch: see run.name
 }
 
@@ -125,12 +123,8 @@ func (c *stitchCheckpoint) Save(write func(io.Writer) error) error {
 	if c.store == nil {
 		return nil
 	}
-	return c.store.Save(func(to io.Writer) error {
-		w := state.Stream(to, stateKind, stateVersion)
+	return state.Save(c.store, stateKind, stateVersion, func(w *state.Writer) error {
 		w.String(c.name)
-		if err := w.Nested(write); err != nil {
-			return err
-		}
-		return w.Close()
+		return w.Nested(write)
 	})
 }

@@ -7,9 +7,9 @@ import (
 	"io"
 	"io/fs"
 
+	"github.com/noether-ml/noether/internal/state"
 	"github.com/noether-ml/noether/internal/study/plan"
 	"github.com/noether-ml/noether/internal/study/store"
-	"github.com/noether-ml/noether/internal/train"
 )
 
 // A checkpoint is a state in which a procedure saves its progress. It belongs to one cell or is
@@ -20,7 +20,7 @@ type checkpoint struct {
 	key    string
 }
 
-// Load implements train.Checkpoint. It returns nil, nil if there is no usable checkpoint.
+// Load implements state.Checkpoint. It returns nil, nil if there is no usable checkpoint.
 func (k *checkpoint) Load() (io.ReadCloser, error) {
 	if err := k.writer.refresh(); err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func (k *checkpoint) Load() (io.ReadCloser, error) {
 	return io.NopCloser(it.Part(statePart)), nil
 }
 
-// Save implements train.Checkpoint.
+// Save implements state.Checkpoint.
 func (k *checkpoint) Save(state func(io.Writer) error) error {
 	body, err := json.Marshal(taskState{Unreadable: k.cell.Data.Unreadable.Names()})
 	if err != nil {
@@ -53,13 +53,13 @@ func (k *checkpoint) Save(state func(io.Writer) error) error {
 }
 
 // Checkpoint returns the checkpoint of a procedure's cell.
-func (r *Writer) Checkpoint(c *plan.Cell) train.Checkpoint {
+func (r *Writer) Checkpoint(c *plan.Cell) state.Checkpoint {
 	return &checkpoint{r, c, taskKey(c, plan.Shard{}, "")}
 }
 
 // SharedCheckpoint returns the checkpoint shared by all cells whose plan.SharedName for the key is
 // equal: cells that differ only in the second of two compared models. The procedure chooses the
 // key, which says what the checkpoint holds.
-func (r *Writer) SharedCheckpoint(c *plan.Cell, key string) train.Checkpoint {
+func (r *Writer) SharedCheckpoint(c *plan.Cell, key string) state.Checkpoint {
 	return &checkpoint{r, c, sharedPrefix + r.Plan.SharedName(c, key)}
 }

@@ -4,16 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/engine/ort"
 	"github.com/noether-ml/noether/internal/features"
+	"github.com/noether-ml/noether/internal/state"
 	"github.com/noether-ml/noether/internal/study/internal/guard"
 	"github.com/noether-ml/noether/internal/study/internal/telemetry"
 	"github.com/noether-ml/noether/internal/study/plan"
 	"github.com/noether-ml/noether/internal/study/results"
-	"github.com/noether-ml/noether/internal/train"
 	"github.com/noether-ml/noether/internal/unsaved"
 )
 
@@ -29,11 +31,13 @@ func (r *runner) runProcedure(ctx context.Context, c *plan.Cell) error {
 	job.Checkpoint, job.Read = r.Checkpoint(c), readSamplesOf(c)
 	// The checkpoint of a result that cells with other second models need too, such as an
 	// inversion.
-	job.Shared = func(key string) train.Checkpoint {
+	job.Shared = func(key string) state.Checkpoint {
 		return r.SharedCheckpoint(c, key)
 	}
 	job.Store = r.representations()
-	job.Runtime, job.Threads, job.Device = r.Options.Runtime, r.Options.Threads, r.Options.Device
+	o := r.Options
+	job.Graphs, job.Threads = ort.Compiler{Runtime: o.Runtime, Options: ort.Options{Threads: o.Threads, Device: o.Device}}, o.Threads
+	job.Engine = strings.TrimSpace(o.Runtime.Version() + " " + o.Device)
 	before := r.progress.Done
 	r.progress.Model, r.progress.Data = c.ModelNames(), c.Data.Entry.Name
 	r.progress.Samples, r.progress.AllSamples, r.progress.Scored, r.progress.ToScore = 0, 0, 0, 0

@@ -14,12 +14,12 @@ import (
 
 	"github.com/noether-ml/noether/internal/catalog"
 	"github.com/noether-ml/noether/internal/procedure"
+	"github.com/noether-ml/noether/internal/state"
 	"github.com/noether-ml/noether/internal/study"
 	"github.com/noether-ml/noether/internal/study/results"
 	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/internal/study/studytest"
 	"github.com/noether-ml/noether/internal/testmodel"
-	"github.com/noether-ml/noether/internal/train"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
 )
@@ -50,7 +50,7 @@ func (b *brightness) saveShared(j *procedure.Job) error {
 }
 
 // read returns the content of a checkpoint, or nil if there is none.
-func read(c train.Checkpoint) ([]byte, error) {
+func read(c state.Checkpoint) ([]byte, error) {
 	f, err := c.Load()
 	if err != nil || f == nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/noether-ml/noether/engine/ort"
 	"github.com/noether-ml/noether/internal/seed"
+	"github.com/noether-ml/noether/internal/state"
 	"github.com/noether-ml/noether/internal/train"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
@@ -38,7 +39,7 @@ type Settings struct {
 	RollbackByLoss bool
 	// Epochs without a better reconstruction, after which training ends; 0: no limit.
 	Patience   int
-	Checkpoint train.Checkpoint // optional
+	Checkpoint state.Checkpoint // optional
 	Identity   string           // a checkpoint with another identity is an error
 	// AfterEpoch is called after each epoch. An error ends the training. Optional.
 	AfterEpoch func(train.Epoch) error
