@@ -54,8 +54,7 @@ func (m *Model) ClassNames() ([]string, error) {
 	return names, nil
 }
 
-// readLabels returns the names in id2label of the config.json that describes a model, in the order
-// of their numbers from 0, or nil if there are none or they only number the classes.
+// readLabels returns id2label in the order of the numbers, or nil.
 func readLabels(modelPath string) ([]string, error) {
 	file := ConfigBeside(modelPath, "config.json")
 	if file == "" {
