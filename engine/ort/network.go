@@ -54,7 +54,6 @@ func (r *Runtime) NewNetwork(file *onnx.Model, o NetworkOptions) (*Network, erro
 	return &Network{runtime: r, path: file.Path(), options: o, graph: file, hash: sync.OnceValues(file.SHA256)}, nil
 }
 
-// readGraph calls rewrite.ReadFloat32 and removes the path from its errors.
 func readGraph(path string) (*onnx.Model, error) {
 	graph, err := rewrite.ReadFloat32(path)
 	if inner := errors.Unwrap(err); inner != nil {
@@ -168,7 +167,6 @@ func (n *Network) Open(_ context.Context, r engine.Request) (engine.Session, err
 	return n.compile(graph, names, r)
 }
 
-// compile loads the graph with the named outputs.
 func (n *Network) compile(b *onnx.Builder, names []string, r engine.Request) (engine.Session, error) {
 	graph, err := b.Model()
 	if err != nil {
@@ -211,7 +209,6 @@ func (c Compiler) Compile(graph *onnx.Model, threads int, spin bool) (engine.Ses
 	return arraySession{s}, nil
 }
 
-// withRequest returns the graph with the outputs of a request, and their names.
 func (n *Network) withRequest(r engine.Request) (*onnx.Builder, []string, error) {
 	full, err := n.FullGraph()
 	if err != nil {

@@ -8,16 +8,14 @@ import (
 	"github.com/noether-ml/noether/engine"
 )
 
-// A constantInput is an additional input with the same values in every forward pass.
 type constantInput struct {
 	info   engine.Port // with the known sizes of free axes, those whose size the model leaves open
 	values []float64   // repeated if they are fewer than the input has
 }
 
-// constantInputs returns all inputs that samples are not written to, with their values. samples
-// names the inputs that they are written to. sizes holds the known sizes of free axes other than
-// the batch, by the name of the axis. It is an error if an input has no values or a wrong number of
-// values, or if there are values for a name that no such input has.
+// constantInputs returns the inputs other than samples, with their values. sizes holds the known
+// sizes of free axes other than the batch, by the name of the axis. Inputs without values or with a
+// wrong number, and unknown names, are errors.
 func constantInputs(inputs []engine.Port, samples []string, values map[string][]float64, sizes map[string]int) ([]constantInput, error) {
 	var fixed []constantInput
 	known := map[string]bool{}
@@ -84,7 +82,6 @@ func (f constantInput) shape(n int) ([]int, error) {
 	return shape, nil
 }
 
-// value returns the array of the input for n samples.
 func (f constantInput) value(n int) (*engine.Array, error) {
 	shape, err := f.shape(n)
 	if err != nil {

@@ -27,9 +27,8 @@ func ConfigBeside(modelPath, name string) string {
 	return ""
 }
 
-// ReadClassNames returns the names of a model's n classes in the order of its outputs, from
-// id2label of the config.json that describes it (see ConfigBeside). It returns nil if there are
-// none, if the names only number the classes (LABEL_0, LABEL_1), or if n is 0. Names of a number of
+// ReadClassNames returns the names of a model's n classes from id2label of its config.json, or nil
+// if there are none or they only number the classes (LABEL_0, LABEL_1). Names of a number of
 // classes other than n, or not numbered from 0, are an error.
 func ReadClassNames(modelPath string, n int) ([]string, error) {
 	if n == 0 {
@@ -45,8 +44,7 @@ func ReadClassNames(modelPath string, n int) ([]string, error) {
 	return names, nil
 }
 
-// readLabels returns the names in id2label of the config.json that describes a model, in the order
-// of their numbers from 0, or nil if there are none or they only number the classes.
+// readLabels returns id2label in the order of the numbers, or nil.
 func readLabels(modelPath string) ([]string, error) {
 	file := ConfigBeside(modelPath, "config.json")
 	if file == "" {
