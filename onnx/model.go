@@ -153,6 +153,7 @@ func newModel(p *pb.ModelProto, dir string) (*Model, error) {
 		return nil, err
 	}
 	removeDefaults(p)
+	moveWeights(p.Graph)
 	return m, nil
 }
 
@@ -208,6 +209,25 @@ func removeDefaults(p *pb.ModelProto) {
 	}
 	g.Input = inputs
 	p.IrVersion = new(max(p.GetIrVersion(), 4))
+}
+
+// moveWeights makes initializers of the floating-point tensors with axes that Constant nodes hold, as
+// some exporters write weights.
+func moveWeights(g *pb.GraphProto) {
+	outputs := map[string]bool{}
+	for _, out := range g.Output {
+		outputs[out.GetName()] = true
+	}
+	g.Node = slices.DeleteFunc(g.Node, func(n *pb.NodeProto) bool {
+		t := AttrTensor(n, "value")
+		if !IsStandard(n) || n.GetOpType() != "Constant" || len(n.Output) != 1 || outputs[n.Output[0]] ||
+			t == nil || len(t.Dims) == 0 || !Type(t.GetDataType()).IsFloat() {
+			return false
+		}
+		t.Name = &n.Output[0]
+		g.Initializer = append(g.Initializer, t)
+		return true
+	})
 }
 
 // Path returns the file that the model was read from, or "".
