@@ -65,8 +65,8 @@ func Distinct(all []Difference, untransformed func(measure, statistic string) bo
 type Comparison struct {
 	// Models maps models of the first run to the second; others are matched by name.
 	Models map[string]string
-	// SameSamples: a data set has the same samples in order in both runs, so replicates can be
-	// paired; nil: none has.
+	// SameSamples reports whether a data set has the same samples in order in both runs, so
+	// replicates can be paired; nil: none has.
 	SameSamples func(data string) bool
 }
 
