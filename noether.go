@@ -18,7 +18,6 @@ package noether
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"sync"
 
 	"github.com/noether-ml/noether/dataset"
@@ -26,8 +25,8 @@ import (
 	"github.com/noether-ml/noether/internal/blas"
 	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/internal/model"
-	"github.com/noether-ml/noether/internal/model/preprocessing"
 	"github.com/noether-ml/noether/internal/study"
+	"github.com/noether-ml/noether/internal/study/open"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
 	"github.com/noether-ml/noether/tensor"
@@ -41,8 +40,9 @@ type Model struct{ net *model.Model }
 type ModelOptions struct {
 	// Layers are names of tensors, glob patterns, "op:Relu", "penultimate", "output" or "all".
 	Layers []string
-	// Preprocess is "imagenet", "cifar10", "clip" or "none", or the path of a
-	// preprocessor_config.json; "": none, images enter with values in [0, 1].
+	// Preprocess is "imagenet", "cifar10", "clip" or "none", the path of a preprocessor_config.json,
+	// or keys as in a study file, in braces. If it is "", preprocessor_config.json beside the model
+	// or the model's metadata are read; without either, images enter with values in [0, 1].
 	Preprocess string
 	Scores     string // content of the output: "logits", "probabilities" or "none"; "": inferred
 	Device     string // "cpu", "cuda", "webgpu" ...; "": cpu
@@ -56,13 +56,7 @@ func Open(path string, o ModelOptions) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	var preprocess model.Preprocess
-	switch {
-	case filepath.Ext(o.Preprocess) == ".json":
-		preprocess, err = preprocessing.ReadConfig(o.Preprocess)
-	case o.Preprocess != "":
-		preprocess, err = preprocessing.Preset(o.Preprocess)
-	}
+	preprocess, _, err := open.PreprocessFor(o.Preprocess, path)
 	if err != nil {
 		return nil, err
 	}

@@ -40,7 +40,6 @@ type Audio struct {
 	info    []audio.Info // of each file: rate and length
 	damaged []error      // of each file: why its header cannot be read; nil: it can
 	items   []audioItem
-	notes   []string // on the files left out
 }
 
 // An audioItem is one sample of the source: a part of a file. file is an index into files. Only Fit
@@ -215,10 +214,6 @@ func resampledLength(n, from, to int) int {
 }
 
 func (s *Audio) Len() int { return len(s.items) }
-
-// Notes returns sentences on the files left out: the number, some of the names, and the reason.
-// Links to files that do not exist (danglingNotes) are left out, too.
-func (s *Audio) Notes() []string { return append(s.fileList.Notes(), s.notes...) }
 
 // Describe returns item i without its values: Waveform has no Data. The name is the path of the
 // file within the folder, followed by the number of the item if files are split.

@@ -24,6 +24,7 @@ type fileList struct {
 	categories map[string][]string // by factor that is text: names of its categories, by value
 	// Symbolic links with a matching extension whose target is missing.
 	dangling []string
+	notes    []string // on what else is left out
 }
 
 type fileEntry struct {
@@ -109,12 +110,13 @@ func (l *fileList) Describe(i int) Sample {
 	return Sample{Index: i, Name: f.name, Label: f.label, Factors: maps.Clone(f.factors)}
 }
 
-// Notes returns a note on the dangling links that were left out, if there are any.
+// Notes returns sentences on what was left out: the number, some of the names, and the reason.
 func (l *fileList) Notes() []string {
-	if len(l.dangling) == 0 {
-		return nil
+	notes := slices.Clone(l.notes)
+	if len(l.dangling) > 0 {
+		notes = append([]string{"left out links to files that do not exist: " + firstNames(l.dangling, 20)}, notes...)
 	}
-	return []string{"left out links to files that do not exist: " + firstNames(l.dangling, 20)}
+	return notes
 }
 
 // firstNames joins the first names, and says how many more there are.

@@ -54,8 +54,7 @@ func (l *fileList) fromChallenge(ctx context.Context, r io.Reader) error {
 		}
 		texts[i] = synsets[n-1]
 	}
-	l.label(texts)
-	return nil
+	return l.label(texts)
 }
 
 // challengeSynsets reads the number of a class from each line and returns their synsets.

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -165,8 +166,9 @@ func columnsOf(record []string, label string, isFile func(string) bool) (c colum
 			err = assign(&c.label, i, "label")
 		case lower == "file" || lower == "filename" || lower == "path" || lower == "image" || lower == "sound":
 			err = assign(&c.file, i, "file")
-		case name == "" || slices.Contains(c.names, name):
-			err = fmt.Errorf("line 1: column %d: the name %q is empty or used twice", i+1, name)
+		case name == "": // the index of a table, which pandas writes
+		case slices.Contains(c.names, name):
+			err = fmt.Errorf("line 1: column %d: the name %q is used twice", i+1, name)
 		default:
 			c.factors = append(c.factors, i)
 			c.names = append(c.names, name)
@@ -230,10 +232,11 @@ func (c columns) row(record []string) (labelRow, error) {
 }
 
 // labelsOf converts labels to indices into classes, and empty labels to NoLabel. If all labels are
-// whole numbers, they are the indices. Otherwise classes are the sorted labels.
-func labelsOf(texts []string) (labels []int, classes []string) {
-	if labels, highest, ok := wholeNumbers(texts); ok {
-		return labels, numberNames(highest)
+// whole numbers, perhaps written as floats, they are the indices. If all are numbers, but some are
+// not whole, it returns an error. Otherwise classes are the sorted labels.
+func labelsOf(texts []string) (labels []int, classes []string, err error) {
+	if labels, highest, ok, err := wholeNumbers(texts); ok || err != nil {
+		return labels, numberNames(highest), err
 	}
 	for _, text := range texts {
 		if text != "" {
@@ -248,7 +251,7 @@ func labelsOf(texts []string) (labels []int, classes []string) {
 		}
 		labels = append(labels, i)
 	}
-	return labels, classes
+	return labels, classes, nil
 }
 
 // distinct returns the sorted texts, each once.
@@ -256,22 +259,43 @@ func distinct(texts []string) []string {
 	return slices.Compact(slices.Sorted(slices.Values(texts)))
 }
 
-// wholeNumbers parses labels, each of which must be empty or a whole number from NoLabel to
-// maxLabel; otherwise ok is false. highest is the largest of them, or NoLabel if all are empty.
-func wholeNumbers(texts []string) (labels []int, highest int, ok bool) {
-	highest = NoLabel
+// decimal matches numbers as programs write labels: 3, 3.0, 3.000e+00. Texts such as 1e5, which
+// may be part of a hexadecimal name, are none.
+var decimal = regexp.MustCompile(`^[+-]?\d+(?:\.\d*(?:[eE][+-]?\d+)?)?$`)
+
+// wholeNumbers parses labels, each of which must be empty, NaN or a whole number from NoLabel to
+// maxLabel; otherwise ok is false. highest is the largest of them, or NoLabel if none is a number.
+// It is an error if all are numbers, but one is not whole.
+func wholeNumbers(texts []string) (labels []int, highest int, ok bool, err error) {
+	highest, ok = NoLabel, true
+	numbers, fraction := 0, ""
 	for _, text := range texts {
 		n := NoLabel
-		if text != "" {
-			var err error
-			if n, err = strconv.Atoi(text); err != nil || n < NoLabel || n > maxLabel {
-				return nil, 0, false
+		switch {
+		case text == "" || strings.EqualFold(text, "nan"):
+		case !decimal.MatchString(text):
+			return nil, 0, false, nil
+		default:
+			numbers++
+			v, _ := strconv.ParseFloat(text, 64) // infinity beyond its range
+			if v != math.Trunc(v) {
+				fraction = cmp.Or(fraction, text)
 			}
+			if n = NoLabel - 1; v >= NoLabel && v <= maxLabel {
+				n = int(v)
+			}
+			ok = ok && n >= NoLabel
 		}
 		labels = append(labels, n)
 		highest = max(highest, n)
 	}
-	return labels, highest, true
+	if fraction != "" {
+		return nil, 0, false, fmt.Errorf("label %q is not a whole number: labels are whole numbers from 0 or names", fraction)
+	}
+	if numbers == 0 && slices.ContainsFunc(texts, func(text string) bool { return text != "" }) {
+		return nil, 0, false, nil // a class named nan
+	}
+	return labels, highest, ok, nil
 }
 
 // fromCSV makes a sample of each row of a CSV file. If the file has a number in each line instead,
@@ -305,28 +329,38 @@ func (l *fileList) fromCSV(ctx context.Context, file, label string) error {
 		l.files = append(l.files, fileEntry{name: row.file, size: info.Size()})
 		texts[i], factors[i] = row.label, row.factors
 	}
-	l.label(texts)
+	if err := l.label(texts); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
 	return l.setFactors(t.factors, factors, func(i int) string { return fmt.Sprintf("%s: line %d", file, t.rows[i].line) })
 }
 
 // label sets the labels of the files.
-func (l *fileList) label(texts []string) {
-	var labels []int
-	labels, l.classes = labelsOf(texts)
+func (l *fileList) label(texts []string) error {
+	labels, classes, err := labelsOf(texts)
+	if err != nil {
+		return err
+	}
+	l.classes = classes
 	for i := range l.files {
 		l.files[i].label = labels[i]
 	}
+	return nil
 }
 
 // setFactors sets the factors of the files. texts has a row for each file and a column for each
 // name. If all texts of a factor are numbers, they are its values. If none is, the texts are
 // categories, and a value is an index into their sorted names. If only some are, setFactors returns
-// an error. position says where texts[i] was read, for errors.
+// an error. A factor that some files lack is left out, with a note. position says where texts[i] was read, for errors.
 func (l *fileList) setFactors(names []string, texts [][]string, position func(i int) string) error {
 	for c, name := range names {
 		column := make([]string, len(texts))
 		for i, row := range texts {
 			column[i] = row[c]
+		}
+		if i := slices.IndexFunc(column, isMissing); i >= 0 {
+			l.notes = append(l.notes, fmt.Sprintf("left out the factor %s: %s has no value", name, position(i)))
+			continue
 		}
 		values, categories, bad := factorValues(column)
 		if bad >= 0 {
@@ -356,9 +390,11 @@ func (l *fileList) setFactor(i int, name string, v float64) {
 	}
 }
 
+// isMissing reports whether the value of a factor is missing.
+func isMissing(text string) bool { return text == "" || strings.EqualFold(text, "nan") }
+
 // factorValues parses a factor as numbers or as categories. If only some texts are numbers, bad is
-// the index of the first that is not a number. If none is a number and some are empty, bad is the
-// index of the first empty one. Otherwise bad is -1.
+// the index of the first that is not a number. Otherwise bad is -1.
 func factorValues(texts []string) (values []float64, categories []string, bad int) {
 	bad = -1
 	for i, text := range texts {
@@ -373,9 +409,6 @@ func factorValues(texts []string) (values []float64, categories []string, bad in
 	}
 	if bad < 0 || len(values) > 0 {
 		return values, nil, bad
-	}
-	if i := slices.Index(texts, ""); i >= 0 {
-		return nil, nil, i
 	}
 	categories = distinct(texts)
 	for _, text := range texts {

@@ -94,7 +94,9 @@ func (l *fileList) labelByPattern(text, label string) error {
 			}
 		}
 	}
-	l.label(labels)
+	if err := l.label(labels); err != nil {
+		return err
+	}
 	return l.setFactors(names, factors, func(i int) string { return l.files[i].name })
 }
 

@@ -6,13 +6,11 @@ import (
 	"context"
 	"fmt"
 	"image"
-	_ "image/gif" // the formats that image.Decode recognises
-	_ "image/jpeg"
+	_ "image/jpeg" // the formats that image.Decode recognises
 	_ "image/png"
 	"io"
 
 	_ "golang.org/x/image/bmp"
-	_ "golang.org/x/image/tiff"
 	_ "golang.org/x/image/webp"
 	"golang.org/x/sync/semaphore"
 
@@ -135,7 +133,7 @@ func readImage(r io.Reader) (image.Image, error) {
 	return decodeImage(data)
 }
 
-// decodeImage decodes JPEG, PNG, GIF (the first frame), BMP, TIFF or WebP. An image outside the
+// decodeImage decodes JPEG, PNG, BMP, TIFF, and the first frame of GIF and WebP. An image outside the
 // bounds on pixels is an error.
 func decodeImage(data []byte) (image.Image, error) {
 	c, format, err := image.DecodeConfig(bytes.NewReader(data))
@@ -145,6 +143,15 @@ func decodeImage(data []byte) (image.Image, error) {
 	if bound := min(maxPixels, max(anyPixels, perByte*len(data))); c.Width <= 0 || c.Height <= 0 || c.Width > bound/c.Height {
 		return nil, fmt.Errorf("the image has %d x %d pixels in %d bytes: the limit is %d pixels", c.Width, c.Height, len(data), bound)
 	}
+	img, err := decodePixels(data, format, c)
+	if err != nil {
+		return nil, fmt.Errorf("damaged %s: %w", format, err)
+	}
+	return img, nil
+}
+
+// decodePixels decodes an image of a format and header that image.DecodeConfig returns.
+func decodePixels(data []byte, format string, c image.Config) (image.Image, error) {
 	switch format {
 	case "jpeg":
 		if img, ok := turbojpeg.Decode(data, c.Width, c.Height); ok {
@@ -154,22 +161,34 @@ func decodeImage(data []byte) (image.Image, error) {
 		if img, ok := decodePNG(data); ok {
 			return img, nil
 		}
+	case "gif":
+		return decodeGIF(data)
+	case "tiff":
+		return decodeTIFF(data)
 	case "webp":
+		frame, animated, err := firstWebPFrame(data)
+		if err != nil {
+			return nil, err
+		}
+		if animated {
+			img, err := decodeImage(frame.still)
+			if err != nil {
+				return nil, err
+			}
+			return frame.onCanvas(img, c.Width, c.Height)
+		}
 		if pixels, ok := webp.Decode(data, c.Width, c.Height); ok {
 			return &turbojpeg.RGB{Pix: pixels, Rect: image.Rect(0, 0, c.Width, c.Height)}, nil
 		}
 	}
 	img, _, err := image.Decode(bytes.NewReader(data))
-	if err != nil {
-		return nil, fmt.Errorf("damaged %s: %w", format, err)
-	}
-	if format == "webp" {
+	if err == nil && format == "webp" {
 		img = fromWebP(img)
 	}
-	return img, nil
+	return img, err
 }
 
-// webpVersion is increased when fromWebP is changed to return other pixels. It is part of the
+// webpVersion is increased when decoding is changed to return other pixels. It is part of the
 // fingerprint of folders with WebP files.
 const webpVersion = 2
 

@@ -1,11 +1,14 @@
 package dataset
 
 import (
+	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"image"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -163,16 +166,63 @@ func TestDecodeEqualsPIL(t *testing.T) {
 	}
 }
 
+// TestTIFFRefused checks that forms of TIFF that the decoder would get wrong are errors that name
+// them.
+func TestTIFFRefused(t *testing.T) {
+	t.Parallel()
+	for want, tags := range map[string][][2]uint16{
+		"bits in reverse order (fill order 2)":                {{258, 1}, {259, 1}, {262, 1}, {266, 2}},
+		"channels in separate planes (planar configuration 2": {{258, 8}, {259, 1}, {262, 1}, {284, 2}},
+		"the options 1 of its fax compression (group 3)":      {{258, 1}, {259, 3}, {262, 0}, {292, 1}},
+		"compression value 7":                                 {{258, 8}, {259, 7}, {262, 1}},
+	} {
+		tags = append([][2]uint16{{256, 8}, {257, 1}}, append(tags, [][2]uint16{{273, 0}, {277, 1}, {279, 8}}...)...)
+		slices.SortFunc(tags, func(a, b [2]uint16) int { return int(a[0]) - int(b[0]) })
+		le := binary.LittleEndian
+		data := le.AppendUint16([]byte("II*\x00\x08\x00\x00\x00"), uint16(len(tags)))
+		for _, tag := range tags {
+			data = le.AppendUint32(le.AppendUint16(le.AppendUint16(data, tag[0]), 3), 1)
+			data = le.AppendUint32(data, uint32(tag[1]))
+		}
+		data = append(data, make([]byte, 16)...)
+		if _, err := decodeImage(data); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+}
+
+// TestFirstFrameDamaged checks that a cut animation, or one whose frame is outside its canvas, is
+// an error.
+func TestFirstFrameDamaged(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile("testdata/images/animated.webp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := decodeImage(data[:60]); err == nil || !strings.Contains(err.Error(), "no whole frame") {
+		t.Errorf("a cut animation: %v", err)
+	}
+	at := bytes.Index(data, []byte("ANMF"))
+	data[at+8] = 5 // ten pixels to the right
+	if _, err := decodeImage(data); err == nil || !strings.Contains(err.Error(), "does not fit the canvas") {
+		t.Errorf("a frame outside its canvas: %v", err)
+	}
+}
+
 // decodeWithGo decodes a file of testdata/images as readImage does where neither libjpeg-turbo nor
 // libwebp is installed.
 func decodeWithGo(t *testing.T, name string) image.Image {
 	t.Helper()
-	f, err := os.Open(filepath.Join("testdata", "images", name))
+	data, err := os.ReadFile(filepath.Join("testdata", "images", name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
-	img, format, err := image.Decode(f)
+	if frame, animated, err := firstWebPFrame(data); err != nil {
+		t.Fatal(err)
+	} else if animated {
+		data = frame.still
+	}
+	img, format, err := image.Decode(bytes.NewReader(data))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,8 +43,8 @@ type Folder struct {
 //
 // The fingerprint hashes the names, sizes, labels and factors of all files, and the first and last
 // 64 KiB of up to 10,000 of them, evenly spaced: reading every byte of ImageNet would take longer
-// than many studies take. If there are WebP files, it also hashes webpVersion, which changes when
-// decoding changes.
+// than many studies take. If there are WebP, GIF or TIFF files, it also hashes webpVersion,
+// gifVersion or tiffVersion, which change when decoding changes.
 func OpenFolder(ctx context.Context, o FolderOptions) (*Folder, error) {
 	f := &Folder{fileList: fileList{dir: o.Dir, what: "images", extensions: imageExtensions}}
 	err := f.findAndLabel(ctx, labelSource{table: o.Labels, column: o.Label, pattern: o.Pattern, layout: o.Layout})
@@ -52,8 +52,13 @@ func OpenFolder(ctx context.Context, o FolderOptions) (*Folder, error) {
 	if err == nil {
 		err = f.hash(ctx, d)
 	}
-	if slices.ContainsFunc(f.files, func(f fileEntry) bool { return strings.EqualFold(path.Ext(f.name), ".webp") }) {
-		d.add("webp", webpVersion)
+	for _, decoder := range []struct {
+		name, extension string
+		version         int
+	}{{"webp", ".webp", webpVersion}, {"gif", ".gif", gifVersion}, {"tiff", ".tif", tiffVersion}, {"tiff", ".tiff", tiffVersion}} {
+		if slices.ContainsFunc(f.files, func(f fileEntry) bool { return strings.EqualFold(path.Ext(f.name), decoder.extension) }) {
+			d.add(decoder.name, decoder.version)
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("opening folder %s: %w", o.Dir, explainHDF5(o.Dir, err))

@@ -6,6 +6,7 @@ import (
 	"image"
 	"image/color"
 	"image/png"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -163,6 +164,36 @@ func TestFolderWithCSV(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestTablesOfPandas checks labels that pandas wrote as floats, its column without a name, and
+// factors that some rows lack.
+func TestTablesOfPandas(t *testing.T) {
+	t.Parallel()
+	dir := dots(t, "a.png", "b.png", "c.png", "d.png")
+	open := func(text string) (*Folder, error) {
+		return OpenFolder(t.Context(), FolderOptions{Dir: dir, Labels: writeText(t, filepath.Join(t.TempDir(), "labels.csv"), text)})
+	}
+	src, err := open(",file,label,hue,remark,depth\n0,a.png,3.0,1.5,,1\n1,b.png,,2,blurred,nan\n2,c.png,1.000000000000000000e+00,3,,2\n3,d.png,NaN,4,,3\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []int{3, NoLabel, 1, NoLabel} {
+		if got := src.Describe(i); got.Label != want || len(got.Factors) != 1 {
+			t.Errorf("sample %d has the label %d and factors %v, want the label %d and hue alone", i, got.Label, got.Factors, want)
+		}
+	}
+	if len(src.Classes()) != 4 || !slices.Equal(src.Factors(), []string{"hue"}) {
+		t.Errorf("classes %q and factors %q", src.Classes(), src.Factors())
+	}
+	if notes := strings.Join(src.Notes(), "\n"); !strings.Contains(notes, "left out the factor remark") || !strings.Contains(notes, "line 3 has no value") {
+		t.Errorf("notes %q", notes)
+	}
+	_, err = open("file,label\na.png,3.0\nb.png,3.5\n")
+	wantErrorContaining(t, err, `label "3.5" is not a whole number`)
+	if src, err = open("file,label\na.png,3.0\nb.png,cat\n"); err != nil || !slices.Equal(src.Classes(), []string{"3.0", "cat"}) {
+		t.Errorf("%v: names and numbers together are names", err)
 	}
 }
 
@@ -328,14 +359,17 @@ func FuzzLabelTable(f *testing.F) {
 		for _, row := range table.rows {
 			texts = append(texts, row.label)
 		}
-		labels, classes := labelsOf(texts)
+		labels, classes, err := labelsOf(texts)
+		if err != nil {
+			return
+		}
 		if len(labels) != len(table.rows) || len(labels) == 0 {
 			t.Fatalf("%d labels for %d rows", len(labels), len(table.rows))
 		}
 		for i, l := range labels {
 			text := table.rows[i].label
-			number, err := strconv.Atoi(text)
-			none := text == "" || (err == nil && number == NoLabel)
+			number, err := strconv.ParseFloat(text, 64)
+			none := text == "" || (err == nil && (number == NoLabel || math.IsNaN(number)))
 			if l < NoLabel || l >= len(classes) || (l == NoLabel && !none) || (l != NoLabel && text == "") {
 				t.Fatalf("label %q is %d of %d classes", text, l, len(classes))
 			}

@@ -100,7 +100,10 @@ func (p *Parquet) open(ctx context.Context, o ParquetOptions) error {
 	if len(texts) == 0 {
 		return fmt.Errorf("opening %s: no rows", strings.Join(o.Paths, ", "))
 	}
-	p.labels, p.classes = labelsOf(texts)
+	var err error
+	if p.labels, p.classes, err = labelsOf(texts); err != nil {
+		return fmt.Errorf("opening %s: column %s: %w", strings.Join(o.Paths, ", "), columns.label.name, err)
+	}
 	if columns.label.name == "" {
 		p.classes = nil
 	} else if names := columns.label.classes; names != nil {

@@ -116,7 +116,7 @@ func findLabels(f *parquet.File, name string, leaves []string) (labelColumn, err
 		return labelColumn{}, fmt.Errorf("no column %q of labels: the columns are %s", name, strings.Join(leaves, ", "))
 	}
 	kind := leaf.Node.Type().Kind()
-	if leaf.MaxRepetitionLevel > 0 || kind != parquet.Int32 && kind != parquet.Int64 && kind != parquet.ByteArray {
+	if leaf.MaxRepetitionLevel > 0 || !slices.Contains([]parquet.Kind{parquet.Int32, parquet.Int64, parquet.Float, parquet.Double, parquet.ByteArray}, kind) {
 		return labelColumn{}, fmt.Errorf("column %s holds %v: labels are whole numbers or text", name, leaf.Node.Type())
 	}
 	return labelColumn{name: name, index: leaf.ColumnIndex, classes: named[name]}, nil
@@ -172,6 +172,10 @@ func labelText(v parquet.Value) string {
 	switch v.Kind() {
 	case parquet.Int32, parquet.Int64:
 		return strconv.FormatInt(v.Int64(), 10)
+	case parquet.Float:
+		return strconv.FormatFloat(float64(v.Float()), 'f', -1, 64)
+	case parquet.Double:
+		return strconv.FormatFloat(v.Double(), 'f', -1, 64)
 	case parquet.ByteArray:
 		return strings.Clone(string(v.ByteArray()))
 	}

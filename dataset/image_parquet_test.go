@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -135,6 +136,18 @@ func TestParquetLabels(t *testing.T) {
 	if got, want := listing(t, p), []string{"test.parquet#0 pug", "test.parquet#1 akita", "test.parquet#2 pug"}; !slices.Equal(got, want) {
 		t.Errorf("labels as text: %q, want %q", got, want)
 	}
+	type floatRow struct {
+		Img   []byte  `parquet:"img"`
+		Label float64 `parquet:"label"`
+	}
+	floats := []floatRow{{dot(t, 1), 2}, {dot(t, 2), math.NaN()}, {dot(t, 3), 0}}
+	p = openParquet(t, ParquetOptions{Paths: []string{parquetOf(t, floats, 3)}})
+	if a, b, c := p.Describe(0).Label, p.Describe(1).Label, p.Describe(2).Label; a != 2 || b != NoLabel || c != 0 {
+		t.Errorf("labels 2.0, NaN and 0.0 are %d, %d and %d", a, b, c)
+	}
+	floats[1].Label = 3.5
+	_, err := OpenParquet(t.Context(), ParquetOptions{Paths: []string{parquetOf(t, floats, 3)}})
+	wantErrorContaining(t, err, `column label: label "3.5" is not a whole number`)
 }
 
 func TestParquetErrors(t *testing.T) {
@@ -144,9 +157,9 @@ func TestParquetErrors(t *testing.T) {
 		Label int64 `parquet:"label"`
 	}
 	type imagePairRow struct {
-		Left  []byte  `parquet:"left"`
-		Right []byte  `parquet:"right"`
-		Label float64 `parquet:"label"`
+		Left  []byte `parquet:"left"`
+		Right []byte `parquet:"right"`
+		Label bool   `parquet:"label"`
 	}
 	whole, err := os.ReadFile(parquetOf(t, rowsOf(t, 0, 9), 3))
 	if err != nil {
@@ -156,7 +169,7 @@ func TestParquetErrors(t *testing.T) {
 	if err := os.WriteFile(cut, whole[:len(whole)/2], 0o666); err != nil {
 		t.Fatal(err)
 	}
-	pair := []imagePairRow{{dot(t, 1), dot(t, 2), 1}}
+	pair := []imagePairRow{{dot(t, 1), dot(t, 2), true}}
 	cases := []struct {
 		name string
 		o    ParquetOptions
@@ -166,7 +179,7 @@ func TestParquetErrors(t *testing.T) {
 		{"the image column has numbers", ParquetOptions{Paths: []string{parquetOf(t, []numberRow{{1, 2}}, 1)}, Image: "image"}, "not encoded images"},
 		{"no such image column", ParquetOptions{Paths: []string{parquetOf(t, rowsOf(t, 0, 3), 3)}, Image: "picture"}, `no column "picture"`},
 		{"two image columns", ParquetOptions{Paths: []string{parquetOf(t, pair, 1)}}, "set image to one of them"},
-		{"labels are float64", ParquetOptions{Paths: []string{parquetOf(t, pair, 1)}, Image: "left"}, "labels are whole numbers or text"},
+		{"labels are booleans", ParquetOptions{Paths: []string{parquetOf(t, pair, 1)}, Image: "left"}, "labels are whole numbers or text"},
 		{"no such label column", ParquetOptions{Paths: []string{parquetOf(t, rowsOf(t, 0, 3), 3)}, Label: "kind"}, `no column "kind" of labels`},
 		{"files with different columns", ParquetOptions{Paths: []string{parquetOf(t, rowsOf(t, 0, 3), 3), parquetOf(t, pair, 1)}, Image: "image"}, "no column"},
 		{"no rows", ParquetOptions{Paths: []string{parquetOf(t, rowsOf(t, 0, 0), 3)}}, "no rows"},

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -91,7 +92,10 @@ func OpenShards(ctx context.Context, o ShardsOptions) (*Shards, error) {
 // labels; "": no label, NoLabel.
 func (s *Shards) setLabels(texts []string, o ShardsOptions) error {
 	missing := 0
-	labels, classes := labelsOf(texts)
+	labels, classes, err := labelsOf(texts)
+	if err != nil {
+		return fmt.Errorf("opening shards: %w", err)
+	}
 	for i, text := range texts {
 		s.samples[i].label = labels[i]
 		if text == "" {
@@ -260,7 +264,7 @@ func (r *shardReader) readLabel(t io.Reader, h *tar.Header) (string, error) {
 		return strings.TrimSpace(string(text)), nil
 	}
 	fields := map[string]any{}
-	d := json.NewDecoder(bytes.NewReader(text))
+	d := json.NewDecoder(bytes.NewReader(withoutNaN(text)))
 	d.UseNumber()
 	if err := d.Decode(&fields); err != nil {
 		return "", fmt.Errorf("%s: %w", h.Name, err)
@@ -274,6 +278,19 @@ func (r *shardReader) readLabel(t io.Reader, h *tar.Header) (string, error) {
 		return v.String(), nil
 	}
 	return "", fmt.Errorf("%s: %q is neither a number nor text", h.Name, r.field)
+}
+
+// outsideJSON matches a text of JSON, or one of the numbers that JSON lacks and Python writes.
+var outsideJSON = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|-?\b(?:NaN|Infinity)\b`)
+
+// withoutNaN returns a text of JSON with null for NaN and infinity.
+func withoutNaN(text []byte) []byte {
+	return outsideJSON.ReplaceAllFunc(text, func(match []byte) []byte {
+		if match[0] == '"' {
+			return match
+		}
+		return []byte("null")
+	})
 }
 
 // finish adds the sample of the group, if it has an image.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -93,6 +94,37 @@ func TestWebDatasetShards(t *testing.T) {
 	named := openShards(t, ShardsOptions{Paths: []string{one, two}, Names: names})
 	if got := named.Classes(); !slices.Equal(got, []string{"tench", "goldfish", "shark"}) {
 		t.Errorf("classes: %q", got)
+	}
+}
+
+// TestShardsWithNumbers checks labels in JSON as Python writes them: whole numbers as floats, and
+// NaN, which is no label and disturbs no other field.
+func TestShardsWithNumbers(t *testing.T) {
+	t.Parallel()
+	labelled := func(texts ...string) (*Shards, error) {
+		var members []member
+		for i, text := range texts {
+			key := strconv.Itoa(i)
+			members = append(members, member{key + ".png", dot(t, 1)}, member{key + ".json", []byte(text)})
+		}
+		return OpenShards(t.Context(), ShardsOptions{Paths: []string{shard(t, "a.tar", members...)}, Label: "json.label"})
+	}
+	s, err := labelled(`{"label": 2.0, "score": NaN}`, `{"label": NaN, "name": "\"NaN"}`, `{"label": 1, "low": [-Infinity]}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []int{2, NoLabel, 1} {
+		if got := s.Describe(i).Label; got != want {
+			t.Errorf("the label of sample %d is %d, want %d", i, got, want)
+		}
+	}
+	if len(s.Classes()) != 3 {
+		t.Errorf("classes %q, want three", s.Classes())
+	}
+	_, err = labelled(`{"label": 2.0}`, `{"label": 3.5}`)
+	wantErrorContaining(t, err, `label "3.5" is not a whole number`)
+	if s, err = labelled(`{"label": "NaN"}`, `{"label": "a \" NaN"}`); err != nil || !slices.Equal(s.Classes(), []string{"NaN", `a " NaN`}) {
+		t.Errorf("%v: texts with NaN are not kept", err)
 	}
 }
 

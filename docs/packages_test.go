@@ -118,6 +118,7 @@ var order = strings.Fields(`
 	onnx/infer onnx/internal/recurrence internal/blocks
 	onnx/rewrite
 	onnx/grad
+	internal/reduction
 
 	internal/accel/internal/kernels/vendored
 	internal/accel/internal/kernels
@@ -131,7 +132,6 @@ var order = strings.Fields(`
 	internal/model/logmel internal/model/output internal/model/preprocessing
 	internal/model internal/model/modeltest
 
-	internal/reduction
 	internal/features
 
 	internal/train internal/train/autoencoder internal/train/cdbn internal/train/filters

@@ -31,6 +31,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -126,16 +127,13 @@ type Output struct {
 	Keep bool
 }
 
-// A Reduction is a function of the activations of a layer for a batch, clean and transformed, that
-// the engine computes where the activations are. A session with Reductions runs the transformed
-// samples, and has the inputs CleanInput(Layer), arrays of a session that keeps the layer for the
-// clean samples, and PartnersInput.
+// A Reduction asks for values of the activations of a layer, clean and transformed, that the engine
+// computes where the activations are. A session with Reductions runs the transformed samples, and
+// has the inputs CleanInput of the layer, an array of a session that keeps it for the clean samples,
+// and PartnersInput.
 type Reduction struct {
-	Layer string
-	Shape []int // of the layer, for one sample
-	Width int   // number of values for each sample
-	// Compute says what is computed, in a form that the engine knows.
-	Compute any
+	Layer  tensor.Layer
+	Values *measure.Reduction
 }
 
 // PartnersInput is the input of a session with Reductions that has, for each sample of the batch,

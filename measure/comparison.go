@@ -9,43 +9,38 @@ import (
 
 // A Comparison computes statistics of two representations of the same inputs: layers of two models,
 // two layers of one model, or one layer on x and on T(x). Layers are compared in grids, so that
-// results for a single layer, such as its Gram matrix, are computed once for all its pairs. It is a
-// Method, that is, a measure with its settings.
+// results for a single layer, such as its Gram matrix, are computed once.
 type Comparison interface {
 	Method
-	// Directional reports whether the scores of (a, b) differ from those of (b, a). If not, each
-	// pair of models or layers is computed once.
+	// Directional reports whether the scores of (a, b) and (b, a) differ. If not, each pair is
+	// computed once.
 	Directional() bool
-	// Skip returns why a pair of layers cannot be compared, or "". The grid given has one pair.
+	// Skip returns why a pair of layers cannot be compared, or "". The grid has one pair.
 	Skip(g Grid) string
-	// Cost returns an upper bound on the memory of an accumulator of the grid, in bytes. Grids that
-	// are too large are divided, so the scores of a pair must not depend on the other pairs of its
-	// grid.
+	// Cost returns an upper bound on the memory of an accumulator of the grid, in bytes. Large
+	// grids are divided, so the scores of a pair must not depend on other pairs.
 	Cost(g Grid) int64
 	// New returns an empty accumulator for the grid.
 	New(g Grid) (GridAccumulator, error)
 }
 
-// A Grid specifies what a GridAccumulator compares: layers of one side with layers of the other.
-// Samples are read in a random order that is divided into blocks of successive samples and, for the
-// jackknife, into groups of blocks.
+// A Grid specifies the layers of one side and the layers of the other that are compared.
 type Grid struct {
 	A, B   []tensor.Layer // name, operator, depth, shape and axes of the activations
 	Pairs  [][2]int       // indices into A and B
 	Layout Layout         // how the samples are ordered, blocked and grouped
-	// Self reports whether both sides are the same model on the same inputs. Layers of equal names
-	// then have the same values, and their tensors in a batch share memory.
+	// Self reports whether both sides are one model on the same inputs; layers of equal names then
+	// share memory in a batch.
 	Self bool
-	// Budget is the memory that the study may use for this comparison, in bytes; 0: no bound. It is
-	// the same for every grid of a study. A statistic that needs more is undefined, and its score
-	// has a warning.
+	// Budget is the memory for this comparison of the study, in bytes; 0: no bound. A statistic
+	// that needs more is undefined, with a warning.
 	Budget int64
 	// Key seeds the random draws of the accumulator.
 	Key Key
 }
 
-// A PairBatch holds the activations of every layer of both sides on b samples. The tensors are
-// valid during Update only, and must not be modified.
+// A PairBatch holds the activations of every layer of both sides on b samples. They are valid
+// during Update only, and must not be modified.
 type PairBatch struct {
 	Place []int           // positions of the samples in the layout's order
 	Index []int           // indices of the samples in the data set
@@ -54,9 +49,9 @@ type PairBatch struct {
 	B     []tensor.Tensor // for each of Grid.B: b x ...
 }
 
-// A GridAccumulator accumulates sufficient statistics for a grid. As for an Accumulator, Update and
-// Merge may be called in any order in which the samples of each block are in order. After an error
-// from either it must not be used.
+// A GridAccumulator accumulates sufficient statistics for a grid. Update and Merge may be called in
+// any order in which each block's samples are in order. After an error from either it must not be
+// used.
 type GridAccumulator interface {
 	// Update adds a batch of samples.
 	Update(b *PairBatch) error
@@ -74,8 +69,7 @@ type PairScore struct {
 	Score
 }
 
-// WholeModel is the layer index in a PairScore of whole models, such as the agreement of two
-// models' predictions.
+// WholeModel is the layer index in a PairScore of whole models.
 const WholeModel = -1
 
 // A Side is one of the two representations that are compared.
@@ -87,8 +81,7 @@ const (
 	SideB
 )
 
-// A NonFiniteIn is the error for NaN or infinity in the activations of a grid. The caller of the
-// accumulator adds the names of model and layer.
+// A NonFiniteIn is the error for NaN or infinity in the activations of a grid.
 type NonFiniteIn struct {
 	Side  Side
 	Layer int    // index into the layers of that side

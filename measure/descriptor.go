@@ -7,23 +7,22 @@ import (
 	"slices"
 )
 
-// A Descriptor describes a measure and its statistics, the numbers that it computes. Reports,
-// documents and schemas take titles, ranges and directions from it. The record of a run contains
-// the descriptors of its measures, so a report does not need the measures themselves.
+// A Descriptor describes a measure and its statistics for reports, documents and schemas. The
+// record of a run contains it, so a report does not need the measure.
 type Descriptor struct {
 	Name     string `json:"name"`     // in scores and study files (what to measure), such as "seis"
 	Title    string `json:"title"`    // a heading
 	Question string `json:"question"` // what the measure asks, one sentence with a question mark
 	Reading  string `json:"reading"`  // how to interpret its scores
 	Level    Level  `json:"level"`    // what one score describes
-	// Resampled is the unit over which the 95 % intervals account for random variation, such as
-	// "sample". Empty: there are no intervals.
+	// Resampled is the unit over which intervals account for variation, such as "sample". Empty: no
+	// intervals.
 	Resampled string `json:"resampled,omitempty"`
-	// Chart names the kind of chart that a report shows first if the scores allow it, such as
-	// "bars" (see package report). Empty: the report chooses.
+	// Chart names the chart that a report shows first, such as "bars" (see package report). Empty:
+	// the report chooses.
 	Chart string `json:"chart,omitempty"`
-	// Probes reports whether the variants of scores (Score.Variant) are kinds of probes, models
-	// trained to predict factors from activations. Factors are then shown side by side.
+	// Probes reports whether variants of scores are kinds of probes, and factors are shown side by
+	// side.
 	Probes     bool                  `json:"probes,omitempty"`
 	Statistics []StatisticDescriptor `json:"statistics"` // in the order in which they are shown
 }
@@ -36,13 +35,12 @@ type StatisticDescriptor struct {
 	Range     Range     `json:"range"`               // of its values
 	Unit      string    `json:"unit,omitempty"`      // such as "nats" or ActivationScale; empty: a pure number
 	Direction Direction `json:"direction,omitempty"` // which end is better
-	// Null describes the null of a score (its value by chance), such as "shuffled pairs", samples
-	// with other transformed samples. Empty: the score has none.
+	// Null describes the null of a score, such as "shuffled pairs". Empty: none.
 	Null string `json:"null,omitempty"`
 	// Directional reports whether the score of layers or models (a, b) differs from that of (b, a).
 	Directional bool `json:"directional,omitempty"`
-	// Untransformed reports whether the score is of the untransformed data, and so the same for
-	// every transformation.
+	// Untransformed reports whether the score is of the untransformed data, the same for every
+	// transformation.
 	Untransformed bool `json:"untransformed,omitempty"`
 	PerSample     bool `json:"per_sample,omitempty"` // a mean over samples, whose terms are stored if the study has "samples: true"
 	PerUnit       bool `json:"per_unit,omitempty"`   // units.parquet has its value for each unit (layer value)
@@ -54,8 +52,7 @@ const (
 	FactorScale     = "scale of the factor"
 )
 
-// HasScale reports whether the values depend on a scale that differs between layers or factors, so
-// that they cannot be compared across these.
+// HasScale reports whether values cannot be compared across layers or factors, whose scales differ.
 func (s StatisticDescriptor) HasScale() bool {
 	return s.Unit == ActivationScale || s.Unit == FactorScale
 }
@@ -70,8 +67,7 @@ const (
 	PairLevel  Level = "pair"  // two layers, of one model or of two
 )
 
-// A Direction is the end of a statistic's range that is better: more invariant, equivariant,
-// similar or accurate.
+// A Direction is the end of a range that is more invariant, equivariant, similar or accurate.
 type Direction string
 
 // The directions.
@@ -81,8 +77,7 @@ const (
 	Lower   Direction = "lower"  // lower is better
 )
 
-// A Range is the interval of values that a statistic can have. A bound may be infinite. In JSON it
-// is an array of two numbers, with null for an infinite bound.
+// A Range is the interval of values of a statistic; a bound may be infinite, null in JSON.
 type Range struct{ Low, High float64 }
 
 // Bounded reports whether both ends of the range are finite.
@@ -137,8 +132,7 @@ func (d Descriptor) Statistic(name string) (StatisticDescriptor, bool) {
 	return StatisticDescriptor{}, false
 }
 
-// Directional reports whether the scores of (a, b) differ from those of (b, a) for any of the named
-// statistics, or for any statistic if none is named.
+// Directional reports whether (a, b) and (b, a) differ in any of the named statistics (none: any).
 func (d Descriptor) Directional(names ...string) bool {
 	if len(names) == 0 {
 		return slices.ContainsFunc(d.Statistics, func(s StatisticDescriptor) bool { return s.Directional })

@@ -42,18 +42,16 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Method is a Measure, a Comparison or a procedure.Procedure with its settings: an entry under
-// measures in a study file. It is immutable.
+// A Method is a Measure, a Comparison or a procedure.Procedure with its settings, immutable.
 type Method interface {
 	// Name returns the name in study files and in scores, for instance "seis".
 	Name() string
-	// Descriptor returns the description of the measure and its statistics. Its name is Name.
+	// Descriptor describes the measure and its statistics.
 	Descriptor() Descriptor
-	// Version returns a number that is increased when a change of the code changes scores. Finished
-	// cells of an older version are computed again.
+	// Version is increased when a change of the code changes scores: finished cells of an older
+	// version are computed again.
 	Version() int
-	// Settings returns the settings that the scores depend on, as a value that encodes to canonical
-	// JSON.
+	// Settings returns what the scores depend on, as a value that encodes to canonical JSON.
 	Settings() any
 }
 
@@ -63,8 +61,7 @@ type Measure interface {
 	Method
 	// Needs returns the input that accumulators need.
 	Needs() Needs
-	// Skip returns why the site cannot be measured (for example, a layer without spatial axes, or a
-	// model without classes), or "".
+	// Skip returns why the site cannot be measured, or "".
 	Skip(s Site) string
 	// Cost returns an upper bound on the memory of an accumulator of the site, in bytes.
 	Cost(s Site) int64
@@ -72,11 +69,9 @@ type Measure interface {
 	New(s Site) (Accumulator, error)
 }
 
-// A Borrower is a Measure whose accumulators use memory from a shared pool during Update. That
-// memory is needed once for each core, not for each accumulator.
+// A Borrower is a Measure whose accumulators share memory during Update, once for each core.
 type Borrower interface {
-	// Borrowed returns an upper bound on the memory that an accumulator of the site uses from the
-	// pool, in bytes. Cost does not include it.
+	// Borrowed returns an upper bound on that memory in bytes, which Cost excludes.
 	Borrowed(s Site) int64
 }
 
@@ -84,60 +79,53 @@ type Borrower interface {
 type Needs struct {
 	// Truth asks for the labelled boxes or masks of the samples (Site.Truth).
 	Truth bool
-	// Decoded asks for the model's decoded output (Site.Output), such as boxes or a class map.
-	// There is then one accumulator for each model.
+	// Decoded asks for the decoded output (Site.Output), with one accumulator for each model.
 	Decoded bool
-	// Prediction asks for the model's class scores; there is then one accumulator for each model.
-	// If neither Decoded nor Prediction is set, there is one accumulator for each chosen layer.
+	// Prediction asks for class scores, with one accumulator for each model. Without it and Decoded
+	// there is one for each layer.
 	Prediction  bool
 	Labels      bool // labels of the samples
 	Transformed bool // the activations on T(x), in addition to those on x
-	// TransformOptional reports whether the measure, for example accuracy, can also be used without
-	// transformations. Then Batch.Transformed is empty, and statistics that need it have no scores.
+	// TransformOptional reports whether the measure also works without transformations. Then
+	// Batch.Transformed is empty, and statistics that need it have no scores.
 	TransformOptional bool
 	// OtherModel reports whether the measure compares the predictions of two models on the same
-	// inputs, clean or both transformed. Batch.Clean is then of the first model and
-	// Batch.Transformed of the second, with the classes in the same order. Needs Prediction.
+	// inputs. Batch.Clean is of the first and Batch.Transformed of the second, with the same order
+	// of classes. Needs Prediction.
 	OtherModel bool
 }
 
 // NoLabel is the label of a sample that has none.
 const NoLabel = -1
 
-// A Site specifies what an accumulator measures: a layer of a model on some data under some
-// transformation.
+// A Site specifies what an accumulator measures.
 type Site struct {
 	Layer  tensor.Layer // name, operator, depth, shape and axes of the activations
 	Layout Layout       // how the samples are ordered, blocked and grouped
-	// Classes holds the names of the model's classes, or their numbers if they have no names. A
-	// prediction has len(Classes) values. Nil: the model has no class scores.
+	// Classes holds the names or numbers of the model's classes, len(Classes) values of a
+	// prediction. Nil: none.
 	Classes []string
 	// Output describes the decoded output, which the activations are for Needs.Decoded; else nil.
 	Output *decoded.Format
 	// Truth describes the labelled boxes or masks, for Needs.Truth.
 	Truth Truth
-	// PerSample reports whether the parameter of the transformation is drawn separately for each
-	// sample.
+	// PerSample reports whether the transformation's parameter is drawn separately for each sample.
 	PerSample bool
-	// Motion draws what the transformation T does to positions; nil: there is no T, or the data are
-	// pairs of x and T(x), so that it is not known.
+	// Motion draws what T does to positions; nil: there is no T, or the data are ready-made pairs.
 	Motion func(r *rand.Rand) Motion
 	// KeepSamples asks for per-sample values (samples: true); see Sampler.
 	KeepSamples bool
-	// KeepBelow limits the per-sample values that are stored to samples whose place (see Layout) is
-	// below it; 0: all samples.
+	// KeepBelow limits them to samples whose place is below it; 0: all.
 	KeepBelow int
-	// Project is a number of samples, those at the first places of the Layout. For these, the
-	// accumulator also stores, as per-sample values, the projection of the activations on x and on
-	// T(x) to the plane of their first two principal components; 0: none.
+	// Project is a number of samples, those at the first places. For these, projections of x and
+	// T(x) to the plane of their first two principal components are stored as per-sample values; 0:
+	// none.
 	Project int
-	// Budget is the memory that the accumulator may use, in bytes; 0: no bound. To stay within it,
-	// the accumulator omits optional parts, such as the groups of a jackknife, and its scores have
-	// a warning.
+	// Budget bounds the accumulator's memory in bytes; 0: no bound. To stay within it, it omits
+	// optional parts, such as jackknife groups, with a warning.
 	Budget int64
-	// Store is storage outside of the budget for data that the accumulator needs only at the end;
-	// nil: none. It is empty when the accumulator is created. Serialised states include the stored
-	// data.
+	// Store is storage, at first empty, for data that are needed only at the end; nil: none.
+	// Serialised states include them.
 	Store Store
 	// Key seeds the random draws of the accumulator.
 	Key Key
@@ -149,8 +137,7 @@ type Truth struct {
 	Classes []int // the model's class of each class of the data, -1: none; nil: they are the same
 }
 
-// A Store is storage outside of memory, usually a file, that several accumulators may use
-// concurrently.
+// A Store is storage outside of memory, usually a file; accumulators may use it concurrently.
 type Store interface {
 	io.ReaderAt
 	io.WriterAt
@@ -167,9 +154,8 @@ type Key struct {
 }
 
 // A Layout describes the order in which a run reads its samples: a random permutation that is
-// divided into blocks. The place of a sample is its position in that order, counted from 0. Block i
-// is in jackknife group i mod Groups. Shards consist of whole blocks, and the pairs of a null are
-// shuffled within blocks. A layout depends on the study only.
+// divided into blocks. Block i is in jackknife group i mod Groups. Shards and the shuffled pairs of
+// a null keep to whole blocks. A layout depends on the study only.
 type Layout struct {
 	N      int // samples
 	Block  int // samples in a block; the last may have fewer
@@ -179,8 +165,7 @@ type Layout struct {
 // MaxGroups is the number of jackknife groups if there are enough samples.
 const MaxGroups = 20
 
-// NewLayout returns the layout of n samples. A block has 32 samples, or fewer if n is small, so
-// that every group has a block.
+// NewLayout returns the layout of n samples, in blocks of 32 or fewer, so that every group has one.
 func NewLayout(n int) Layout {
 	block := min(32, max(2, n/MaxGroups))
 	blocks := (n + block - 1) / block
@@ -190,29 +175,26 @@ func NewLayout(n int) Layout {
 // Blocks returns the number of blocks.
 func (l Layout) Blocks() int { return (l.N + l.Block - 1) / l.Block }
 
-// Group returns the jackknife group of the sample at a place, that is, at a position in the order.
+// Group returns the jackknife group of the sample at a place.
 func (l Layout) Group(place int) int { return place / l.Block % l.Groups }
 
-// A Batch holds one layer's activations on b samples x and on T(x). The tensors are valid during
-// Update only. Places are ascending. The samples of a block are in order, in one batch or in
-// several.
+// A Batch holds one layer's activations on b samples x and on T(x), valid during Update only.
+// Places ascend. A block's samples are in order, in one batch or several.
 type Batch struct {
 	Place []int // positions of the samples in the layout's order
 	Index []int // indices of the samples in the data set
 	Label []int // labels; NoLabel: none
-	// Clean holds the activations on x, b x Layer.Shape. For Needs.Prediction it holds natural
+	// Clean holds activations on x, b x Layer.Shape. For Needs.Prediction it holds natural
 	// logarithms of probabilities, b x classes; for Needs.Decoded, b x Site.Output.Shape().
 	Clean tensor.Tensor
-	// Transformed holds the same on T(x). It is empty unless Needs.Transformed is set; see also
-	// Needs.TransformOptional.
+	// Transformed holds the same on T(x), if Needs.Transformed asks for it.
 	Transformed tensor.Tensor
-	// Reduced holds the values of a Reduction, b x Width, in place of Clean and Transformed, which
-	// are empty then; usually it is empty. The samples of each block are in one batch.
+	// Reduced, if not empty, replaces Clean and Transformed by values of a Reduction, b x Width.
+	// Each block is then in one batch.
 	Reduced tensor.Tensor
 	// Truth holds, for Needs.Truth, the labelled boxes or masks.
 	Truth []*decoded.Truth
-	// Motions holds, for each sample, what T with the parameters drawn for it does to positions. It
-	// is empty if there is no Site.Motion.
+	// Motions holds what each sample's T does to positions. It is empty without Site.Motion.
 	Motions []Motion
 }
 
@@ -236,8 +218,7 @@ type StateWriter interface {
 	WriteState(to io.Writer) error
 }
 
-// A NonFinite is the error for NaN or infinity in activations. The caller of the accumulator adds
-// the name of the layer.
+// A NonFinite is the error for NaN or infinity in activations.
 type NonFinite struct {
 	View  string // "clean" or "transformed"; "first" or "second" of two models, which the caller names
 	Index int    // index in the data set of the first such sample

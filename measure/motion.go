@@ -2,16 +2,14 @@ package measure
 
 import "math"
 
-// A Motion is what a transformation with fixed parameters does to the positions of images and
-// feature maps. A nil Motion moves none, as a change of colours.
+// A Motion is what a transformation with fixed parameters does to positions; nil: none moves.
 type Motion interface {
-	// PointMap returns how the positions of an h x w map move, and whether that is known.
-	// Translations are fractions of the sides.
+	// PointMap returns how positions of an h x w map move, if known. Translations are fractions of
+	// sides.
 	PointMap(h, w int) (PointMap, bool)
 }
 
-// PointMapOf returns how a Motion, perhaps nil, moves the positions of an h x w map, and whether
-// that is known.
+// PointMapOf is PointMap of a Motion that may be nil.
 func PointMapOf(m Motion, h, w int) (PointMap, bool) {
 	if m == nil {
 		return StillPoints(h, w), true
@@ -19,16 +17,14 @@ func PointMapOf(m Motion, h, w int) (PointMap, bool) {
 	return m.PointMap(h, w)
 }
 
-// A PointMap gives, for each position of a transformed image or feature map, the position that it
-// is read from.
+// A PointMap gives the position that each position of a transformed image or map is read from.
 type PointMap struct {
 	Height, Width int // of the image or feature map
-	// Affine maps a position of the result to the one that it is read from, both in pixels to the
-	// right and down from the centre.
+	// Affine maps positions in pixels to the right and down from the centre.
 	Affine  Affine
 	Nearest bool // read from the nearest position; else by bilinear interpolation
-	// Wrap reports whether the image is continued periodically beyond its borders, so that a
-	// translation is a circular shift.
+	// Wrap reports whether the image is continued periodically, so a translation is a circular
+	// shift.
 	Wrap bool
 }
 
@@ -37,8 +33,7 @@ func StillPoints(h, w int) PointMap {
 	return PointMap{Height: h, Width: w, Affine: Affine{A: 1, E: 1}}
 }
 
-// Source returns the row and the column that the position in row i and column j of the result is
-// read from. It may lie between positions, or outside the map.
+// Source returns the row and column that (i, j) is read from, maybe between positions or outside.
 func (p PointMap) Source(i, j int) (row, column float64) {
 	return p.SourceOf(float64(i), float64(j))
 }
@@ -65,9 +60,8 @@ func (p PointMap) Inverse() (PointMap, bool) {
 // Fixed reports whether every position is read from itself.
 func (p PointMap) Fixed() bool { return p.Affine == Affine{A: 1, E: 1} }
 
-// PermutesAxes reports whether the PointMap, apart from a translation, maps each axis to itself or
-// to the other, as flips and quarter turns of a square do. If Wrap is set too, no position is read
-// from outside the image.
+// PermutesAxes reports whether axes map to axes, as in flips and quarter turns of a square,
+// translated or not. With Wrap, nothing is then read from outside.
 func (p PointMap) PermutesAxes() bool {
 	unit := func(v float64) bool { return v == 1 || v == -1 }
 	m := p.Affine
@@ -76,8 +70,8 @@ func (p PointMap) PermutesAxes() bool {
 	return upright || turned && p.Height == p.Width
 }
 
-// Turn returns the angle by which the PointMap rotates the image, in degrees counter-clockwise
-// within [0, 360), and reports whether it is a rotation, perhaps followed by a translation.
+// Turn returns the rotation in degrees counter-clockwise within [0, 360), and whether it is one,
+// perhaps with a translation.
 func (p PointMap) Turn() (degrees float64, ok bool) {
 	const tolerance = 1e-9
 	m := p.Affine

@@ -2,13 +2,11 @@ package measure
 
 import "math"
 
-// A Score is the value of one statistic of a measure with its interval, null and warnings. x is a
-// sample, and T the transformation of the input.
+// A Score is the value of one statistic with its interval, null and warnings.
 type Score struct {
 	Statistic string // its name in scores.csv, for instance "equivariance"
 	Variant   string // version of the statistic, such as a kind of probe; usually empty
-	// Parameter is the value of the transformation's parameter if the measure returns scores for
-	// several values. It is usually empty: the parameter is then that of the study's cell.
+	// Parameter is the transformation's if the measure returns several; else it is empty.
 	Parameter string
 	Factor    string  // known property of the samples, or a subset such as "class=cat"; usually empty
 	Value     float64 // NaN if the statistic is undefined; a warning then says why
@@ -17,14 +15,12 @@ type Score struct {
 	Min, Max  float64 // range of the statistic, infinite if unbounded; both 0 if unknown
 	N         int     // number of observations, in most measures samples
 	Warnings  []string
-	// Replicates are values of the statistic without some of the samples, for a jackknife. The
-	// interval of a value that is derived from several scores on the same samples is computed from
-	// them, since such scores are correlated. Nil if there are none.
+	// Replicates are for a jackknife, nil if there are none. Intervals derived from several scores
+	// of the same samples, which correlate, use them.
 	Replicates []Replicate
 }
 
-// A Replicate is the value of a statistic without one group of the samples, or without several. The
-// groups are up to twenty parts of the samples.
+// A Replicate is the value of a statistic without one or several groups of the samples.
 type Replicate struct {
 	Value float64
 	Left  int // number of observations left out
@@ -43,17 +39,14 @@ func (s Score) Undefined(why string) Score {
 	return out
 }
 
-// A SampleScore is the value of a statistic for one sample. A study stores these values if it has
-// "samples: true".
+// A SampleScore is a statistic of one sample, stored with "samples: true".
 type SampleScore struct {
 	Index     int // of the sample in the data set
 	Statistic string
 	Value     float64
 }
 
-// A Sampler is an accumulator of means over samples. If Site.KeepSamples is set, it also stores the
-// values of the single samples. A Site describes what an accumulator measures, such as one layer of
-// a model.
+// A Sampler is an accumulator that with Site.KeepSamples stores the values of single samples.
 type Sampler interface {
 	// Samples returns these values in the order of the sample indices.
 	Samples() []SampleScore

@@ -1,9 +1,7 @@
 package measure
 
-// A UnitScore holds the results of the measure of package internal/procedure/firing for a single unit of a
-// layer, one channel at one position. It is a row of units.parquet in the run folder, which holds
-// the results of a study. Numbers that do not apply are NaN. A trajectory is an input with its
-// transformed versions, or the frames before and after it, in order; a step is one of these.
+// A UnitScore holds the results of internal/procedure/firing for one unit: a row of units.parquet.
+// Numbers that do not apply are NaN.
 type UnitScore struct {
 	Layer  int    // index into the measured layers
 	Factor string // what varies along the trajectories, as in a Score, such as "phase"; or ""
@@ -20,8 +18,7 @@ type UnitScore struct {
 	Selective bool    // false if the unit is constant on the inputs; it then always fires
 	Strongest int     // index of the unit's strongest input
 
-	// Statistics of the Python library tmeasures; docs/reference/measures/firing.md has the
-	// formulas.
+	// Of the library tmeasures: formulas in docs/reference/measures/firing.md.
 	TransformationalVariance float64 // TV: mean over inputs of the standard deviation over steps
 	SampleVariance           float64 // SV: mean over steps of the standard deviation over inputs
 	NormalisedVariance       float64 // TV / SV
@@ -31,8 +28,8 @@ type UnitScore struct {
 	MutualInformation float64 // between firing and the class of the input, in nats
 }
 
-// A UnitResponse is a point of a unit's tuning curve: its value at one step of the trajectory
-// around its strongest input. It is a row of curves.parquet.
+// A UnitResponse is a unit's value at one step of the trajectory around its strongest input: a row
+// of curves.parquet.
 type UnitResponse struct {
 	Layer, Unit, Sign int     // as in a UnitScore
 	Factor            string  // as in a UnitScore

@@ -44,7 +44,6 @@ func floatAttribute(name string, v float32) *pb.AttributeProto {
 	return &pb.AttributeProto{Name: &name, Type: pb.AttributeProto_FLOAT.Enum(), F: &v}
 }
 
-// attribute returns an attribute with a value of one of the types that Attrs lists.
 func attribute(name string, value any) (*pb.AttributeProto, error) {
 	a := &pb.AttributeProto{Name: &name}
 	switch v := value.(type) {
@@ -116,7 +115,6 @@ func AttrStrings(n *pb.NodeProto, name string) []string {
 	return list
 }
 
-// attr returns what read returns for an attribute of a node, or fallback if it is absent.
 func attr[T any](n *pb.NodeProto, name string, fallback T, read func(*pb.AttributeProto) T) T {
 	if a := find(n, name); a != nil {
 		return read(a)
@@ -130,7 +128,6 @@ func AttrTensor(n *pb.NodeProto, name string) *pb.TensorProto { return find(n, n
 // AttrGraph returns a graph attribute of a node, nil if it is absent.
 func AttrGraph(n *pb.NodeProto, name string) *pb.GraphProto { return find(n, name).GetG() }
 
-// find returns the attribute of a node with the given name, or nil.
 func find(n *pb.NodeProto, name string) *pb.AttributeProto {
 	for _, a := range n.Attribute {
 		if a.GetName() == name {

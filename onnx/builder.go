@@ -13,13 +13,12 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Value is the name of a tensor of a graph that is being built. The empty Value stands for an
-// absent optional input. A tensor of a model that is being extended is the Value of its name:
-// onnx.Value("conv1_out").
+// A Value is the name of a tensor of a graph that is being built; empty: an absent optional input.
+// A tensor of an extended model is the Value of its name.
 type Value string
 
-// A Builder builds a graph node by node, in topological order. After the first error, calls add
-// nothing more, so that the caller need not check each one; Model and Err return the error.
+// A Builder builds a graph node by node, in topological order. After the first error, which Model
+// and Err return, calls add nothing more.
 //
 // Automatic names are "scope/Op", with a number added if that name is in use.
 type Builder struct {
@@ -28,7 +27,7 @@ type Builder struct {
 	share bool   // do not add a node that equals an earlier one; see Sharing
 }
 
-// build is the state that a builder shares with those that its methods Scope and Sharing return.
+// build is what Scope and Sharing share.
 type build struct {
 	model   *Model
 	opset   int             // version of the standard operator set
@@ -74,7 +73,6 @@ func Extend(m *Model) *Builder {
 	return b
 }
 
-// reserveNames marks the names of the graph's tensors and nodes as in use.
 func (b *Builder) reserveNames() {
 	for name := range b.model.ElementTypes() {
 		b.tensors[name] = true
@@ -96,8 +94,7 @@ func newBuilder(m *Model, opset int) *Builder {
 	}}
 }
 
-// irVersion returns the IR version for a graph of an operator set: the one that was released with
-// the set, but at least 8 and at most 11.
+// irVersion returns the IR version released with an operator set, within 8 to 11.
 func irVersion(opset int) int64 {
 	switch {
 	case opset <= 18:
@@ -115,8 +112,7 @@ func (b *Builder) Scope(name string) *Builder {
 	return &Builder{b.build, b.scope + name + "/", b.share}
 }
 
-// Sharing returns a builder of the same graph that adds equal nodes only once: for a node that
-// equals an earlier one of a sharing builder, it returns the outputs of the earlier one.
+// Sharing returns a builder of the same graph that adds equal nodes once.
 func (b *Builder) Sharing() *Builder { return &Builder{b.build, b.scope, true} }
 
 // Opset returns the version of the standard operator set of the graph.
@@ -130,8 +126,7 @@ func (b *Builder) Err() error {
 	return fmt.Errorf("building a graph: %w", b.err)
 }
 
-// Model checks the graph and returns it. The builder can still be used; nodes added later are not
-// in the model.
+// Model checks and returns the graph; later nodes are not in it.
 func (b *Builder) Model() (*Model, error) {
 	if b.err != nil {
 		return nil, b.Err()
@@ -147,8 +142,7 @@ func (b *Builder) Model() (*Model, error) {
 	return m, nil
 }
 
-// typeOutputs declares the element types of outputs without a declared type, if they can be
-// inferred.
+// typeOutputs declares inferred element types of outputs without one.
 func (m *Model) typeOutputs() {
 	types := m.ElementTypes()
 	for i, out := range m.proto.Graph.Output {
@@ -158,8 +152,7 @@ func (m *Model) typeOutputs() {
 	}
 }
 
-// Input declares an input. A negative dimension is free (of any size); a free first dimension is
-// named "batch".
+// Input declares an input. A negative dimension is free, the first one then named "batch".
 func (b *Builder) Input(name string, t Type, shape ...int) Value {
 	dims := make([]Dim, len(shape))
 	for i, d := range shape {
@@ -190,8 +183,8 @@ func (b *Builder) Const(name string, t tensor.Tensor) Value {
 	return b.Initializer(TensorProto(name, t))
 }
 
-// Initializer adds the initializer t, of any type. The caller must not use t afterwards. If it has
-// no name, a name is chosen.
+// Initializer adds t, of any type, which the caller must not use afterwards. If it has no name, a
+// name is chosen.
 func (b *Builder) Initializer(t *pb.TensorProto) Value {
 	if b.err != nil {
 		return ""
@@ -219,8 +212,7 @@ func (b *Builder) Int(v int) Value {
 // maxFull is the largest number of elements of a constant that Full returns.
 const maxFull = 1 << 26
 
-// Full returns a float32 constant whose elements, at most 2^26, are all v. Equal constants are one
-// tensor.
+// Full returns a shared float32 constant of at most 2^26 elements v.
 func (b *Builder) Full(v float32, shape ...int) Value {
 	if n, err := pbutil.Elements(pbutil.Int64s(shape)); err != nil || n > maxFull {
 		b.Fail("a constant of shape %v is too large", shape)
@@ -233,13 +225,11 @@ func (b *Builder) Full(v float32, shape ...int) Value {
 	return b.shared(fmt.Sprintf("full %b %d", v, shape), TensorProto("", t))
 }
 
-// Ints returns an int64 constant of rank 1, such as a shape, axes or indices. Equal constants are
-// one tensor.
+// Ints returns a shared int64 constant of rank 1, such as a shape, axes or indices.
 func (b *Builder) Ints(v ...int) Value {
 	return b.shared(fmt.Sprintf("ints %d", v), intProto("", []int{len(v)}, v))
 }
 
-// shared returns the constant with the given key, which is added if it does not exist yet.
 func (b *Builder) shared(key string, t *pb.TensorProto) Value {
 	if v, ok := b.constants[key]; ok {
 		return v
@@ -263,8 +253,7 @@ func (b *Builder) Ops(op string, outputs int, attrs Attrs, inputs ...Value) []Va
 	return b.Node("", op, outputs, attrs, inputs...)
 }
 
-// Node adds a node of any operator domain. "" is the standard domain; other domains must be
-// declared with NeedDomain. outputs is the number of outputs.
+// Node adds a node of any domain; those other than "" need NeedDomain.
 func (b *Builder) Node(domain, op string, outputs int, attrs Attrs, inputs ...Value) []Value {
 	values := make([]Value, outputs)
 	if b.err != nil {
@@ -312,9 +301,8 @@ func (b *Builder) Node(domain, op string, outputs int, attrs Attrs, inputs ...Va
 	return values
 }
 
-// signature returns a string that is equal for nodes that compute the same from the same inputs. It
-// is empty for a node whose copies may have different results, such as one that draws random
-// numbers.
+// signature is equal for nodes that compute the same from the same inputs, and empty where copies
+// may differ, as with random numbers.
 func signature(n *pb.NodeProto, outputs int) string {
 	if strings.HasPrefix(n.GetOpType(), "Random") || slices.Contains([]string{"Bernoulli", "Multinomial", "Dropout"}, n.GetOpType()) {
 		return ""
@@ -330,8 +318,7 @@ func signature(n *pb.NodeProto, outputs int) string {
 	return string(key)
 }
 
-// NeedDomain declares that nodes of another operator domain, for instance "com.microsoft", are
-// used.
+// NeedDomain declares another operator domain, such as "com.microsoft".
 func (b *Builder) NeedDomain(domain string, version int) {
 	p := b.model.proto
 	for _, o := range p.OpsetImport {
@@ -349,8 +336,7 @@ func (b *Builder) Fail(format string, args ...any) {
 	}
 }
 
-// reserve reserves a name that the caller has chosen for a tensor. It reports whether that
-// succeeded; otherwise the builder has an error.
+// reserve reserves a caller's name, or leaves an error and returns false.
 func (b *Builder) reserve(name string) bool {
 	switch {
 	case b.err != nil:
@@ -366,8 +352,7 @@ func (b *Builder) reserve(name string) bool {
 	return true
 }
 
-// unique adds name to the names that are taken, or name_1, name_2 and so on if it is among them,
-// and returns the name that it has added.
+// unique adds name or, if it is taken, name_1, name_2 and so on, and returns it.
 func (b *Builder) unique(taken map[string]bool, name string) string {
 	free := name
 	for taken[free] {

@@ -8,8 +8,7 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// Snapshot returns the current graph without the checks of Builder.Model. The graph may have no
-// outputs.
+// Snapshot returns the graph without checks; it may have no outputs.
 func (b *Builder) Snapshot() *Model {
 	m := b.model.copy()
 	g := m.proto.Graph
@@ -18,8 +17,8 @@ func (b *Builder) Snapshot() *Model {
 	return m
 }
 
-// Apply replaces the builder's graph by the result of rewrite, which must keep the names of all
-// tensors that the caller still uses. The error of rewrite becomes that of the builder.
+// Apply replaces the graph by rewrite's result, which must keep the names that the caller still
+// uses.
 func (b *Builder) Apply(rewrite func(m *Model) (*Model, error)) {
 	if b.err != nil {
 		return
@@ -48,15 +47,14 @@ func (b *Builder) Outputs() []Value {
 	return list
 }
 
-// Find returns the current name of a tensor, which Output may have renamed. ok is false if there is
-// no such tensor.
+// Find returns the current name of a tensor, if it exists; Output may have renamed it.
 func (b *Builder) Find(v Value) (current Value, ok bool) {
 	v = b.current(v)
 	return v, b.tensors[string(v)]
 }
 
-// AddOutput returns the i-th output (from 0) of the node whose first output is first. It adds an
-// optional output that the node does not have yet. If there is no such node, the builder fails.
+// AddOutput returns output i of the node of first, added if it is optional and missing. Without
+// such a node, the builder fails.
 func (b *Builder) AddOutput(first Value, i int) Value {
 	if b.err != nil {
 		return ""

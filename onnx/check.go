@@ -10,8 +10,7 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// check returns an error if a model is malformed, so that a run would fail or give wrong results.
-// The error names the node or tensor.
+// check returns an error, with node or tensor, for a model that would fail or give wrong results.
 func check(m *Model) error {
 	g := m.proto.Graph
 	switch v := opset(m.proto); {
@@ -37,13 +36,11 @@ func usesStandard(g *pb.GraphProto) bool {
 	return slices.ContainsFunc(g.Node, IsStandard)
 }
 
-// MaxCalled is the largest number of nodes that the function calls of a model may expand to. ONNX
-// Runtime and rewrite.Inline replace the calls by these nodes, and a small file with nested
-// functions can have exponentially many.
+// MaxCalled bounds the nodes that function calls expand to: nesting can make them exponentially
+// many.
 const MaxCalled = 1 << 16
 
-// checkCalls returns an error for functions that call themselves, or that expand to more than
-// MaxCalled nodes.
+// checkCalls refuses recursion and more than MaxCalled nodes.
 func checkCalls(p *pb.ModelProto) error {
 	if len(p.Functions) == 0 {
 		return nil
@@ -88,8 +85,7 @@ func checkCalls(p *pb.ModelProto) error {
 // IsStandard reports whether a node belongs to the standard operator set.
 func IsStandard(n *pb.NodeProto) bool { return n.GetDomain() == "" }
 
-// checkTensors checks the data of every tensor of the model, and lists in m.files the external
-// files.
+// checkTensors checks tensor data, and lists external files in m.files.
 func checkTensors(m *Model) error {
 	files := map[string]int64{}
 	err := eachTensor(m.proto, func(t *pb.TensorProto, where string) error {
@@ -102,8 +98,7 @@ func checkTensors(m *Model) error {
 	return err
 }
 
-// checkTensor compares the declared shape and type of a tensor with its data, before memory of the
-// declared size is allocated.
+// checkTensor compares shape and type with the data before declared sizes are allocated.
 func checkTensor(t *pb.TensorProto, dir string, files map[string]int64) error {
 	n, err := pbutil.Elements(t.Dims)
 	if err != nil {
@@ -125,8 +120,7 @@ func checkTensor(t *pb.TensorProto, dir string, files map[string]int64) error {
 	return nil
 }
 
-// typedLen returns the number of elements of a tensor whose data are not raw bytes but in the field
-// of its type.
+// typedLen counts elements in the field of a tensor's type.
 func typedLen(t *pb.TensorProto) (n int, known bool) {
 	switch Type(t.GetDataType()) {
 	case Float:
@@ -145,8 +139,7 @@ func typedLen(t *pb.TensorProto) (n int, known bool) {
 	return 0, false
 }
 
-// checkOrder checks that every tensor is produced once (by a node, as an input or as an
-// initializer) and that the nodes are in topological order.
+// checkOrder checks that tensors are produced once and nodes are in topological order.
 func checkOrder(g *pb.GraphProto) error {
 	produced := initializers(g)
 	for _, in := range g.Input {
@@ -173,7 +166,6 @@ func checkOrder(g *pb.GraphProto) error {
 	return nil
 }
 
-// missingTensorError returns the error for a tensor that does not exist when node i reads it.
 func missingTensorError(nodes []*pb.NodeProto, i int, name string) error {
 	producers := map[string]int{}
 	for j, n := range nodes {
@@ -191,7 +183,6 @@ func missingTensorError(nodes []*pb.NodeProto, i int, name string) error {
 	return fmt.Errorf("%s reads tensor %q before %s produces it: the nodes are not in topological order", Label(nodes[i]), name, Label(nodes[producer]))
 }
 
-// reaches reports whether node from depends on node to.
 func reaches(nodes []*pb.NodeProto, producers map[string]int, from, to int) bool {
 	seen := map[int]bool{}
 	stack := []int{from}

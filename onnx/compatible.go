@@ -7,11 +7,9 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// CompatibleWith returns nil if every node of the model has the same meaning in a later version
-// opset of the operator set, so that the model can be included in a graph of that version.
-// Otherwise the error names the first node with another meaning. It also returns an error if opset
-// is earlier than the model's version or, where they differ, if one is outside 11 to 18 or the
-// model defines functions.
+// CompatibleWith returns nil if every node means the same in the later opset, else an error with
+// the first that does not. It also refuses an earlier opset and, for another one, versions outside
+// 11 to 18 and functions.
 func (m *Model) CompatibleWith(opset int) error {
 	version := m.Opset()
 	switch {
@@ -30,8 +28,7 @@ func (m *Model) CompatibleWith(opset int) error {
 	return nil
 }
 
-// firstChanged returns the first node of a graph or its subgraphs whose meaning differs between the
-// versions from and to of the operator set, or nil.
+// firstChanged returns the first node, subgraphs included, whose meaning differs, or nil.
 func firstChanged(g *pb.GraphProto, from, to int) *pb.NodeProto {
 	for _, n := range g.Node {
 		for _, c := range changes[n.GetOpType()] {
@@ -48,16 +45,14 @@ func firstChanged(g *pb.GraphProto, from, to int) *pb.NodeProto {
 	return nil
 }
 
-// A change is a version of the operator set in which some nodes of an operator changed their
-// meaning.
+// A change is a version in which some nodes of an operator changed their meaning.
 type change struct {
 	since  int                        // version of the operator set
 	breaks func(n *pb.NodeProto) bool // whether the meaning of node n changes
 }
 
-// changes lists the changes between versions 11 and 18 of the operator set. All other changes add
-// types, or attributes and inputs whose defaults give the earlier behaviour, but for one: Resize 13
-// drops the mode tf_half_pixel_for_nn, which ONNX Runtime still computes, with a warning.
+// changes covers versions 11 to 18. Others add types, or options with the earlier default; but
+// Resize 13 drops tf_half_pixel_for_nn, which ONNX Runtime still computes, with a warning.
 var changes = map[string][]change{
 	"Dropout": {{12, has("ratio")}},
 	"Squeeze": {{13, has("axes")}}, "Unsqueeze": {{13, has("axes")}}, "ReduceSum": {{13, has("axes")}},
@@ -70,13 +65,10 @@ var changes = map[string][]change{
 	"ReduceLogSum": {{18, has("axes")}}, "ReduceLogSumExp": {{18, has("axes")}},
 }
 
-// has returns a function that reports whether a node has an attribute.
 func has(attribute string) func(n *pb.NodeProto) bool {
 	return func(n *pb.NodeProto) bool { return find(n, attribute) != nil }
 }
 
-// coerced reports whether a softmax of a version before 13 may differ from one of a later version.
-// The earlier one reshapes (coerces) its input to a matrix and normalises over all axes from its
-// attribute axis on (1 by default); a later one normalises over that axis alone. The two are known
-// to be equal only for the last axis, -1.
+// coerced: a softmax before 13 may differ from a later one, since it normalises over all axes from
+// axis (default 1) on; only -1 is surely equal.
 func coerced(n *pb.NodeProto) bool { return AttrInt(n, "axis", 1) != -1 }

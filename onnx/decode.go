@@ -14,13 +14,11 @@ const (
 	fieldRawData     = 9 // of TensorProto
 )
 
-// minShared is the smallest size, in bytes, of raw data that share the memory of the file's
-// content.
+// minShared is the least size, in bytes, of raw data that share the file's memory.
 const minShared = 1 << 12
 
-// decode decodes the content of an ONNX file. The raw data of large initializers of the main graph
-// share the memory of data, which the caller must not use afterwards. proto.Unmarshal alone would
-// copy them, so that all weights would be in memory twice.
+// decode decodes an ONNX file; large raw data of the main graph share data, not to be used
+// afterwards. proto.Unmarshal alone would hold all weights twice.
 func decode(data []byte) (*pb.ModelProto, error) {
 	p := new(pb.ModelProto)
 	var s sharedWeights
@@ -37,14 +35,12 @@ func decode(data []byte) (*pb.ModelProto, error) {
 	return p, nil
 }
 
-// sharedWeights are the raw data of initializers that are left out of a message.
 type sharedWeights struct {
 	initializers int            // number of those that were visited
 	raw          map[int][]byte // by the index of the initializer
 }
 
-// withoutWeights returns a serialised model without the raw data of large initializers, and records
-// these. ok is false if the model is not a valid protobuf message.
+// withoutWeights removes and records large raw data; ok is false for an invalid message.
 func (s *sharedWeights) withoutWeights(model []byte) (out []byte, ok bool) {
 	s.raw = map[int][]byte{}
 	return replaceField(model, fieldGraph, func(graph []byte) ([]byte, bool) {
@@ -52,8 +48,7 @@ func (s *sharedWeights) withoutWeights(model []byte) (out []byte, ok bool) {
 	})
 }
 
-// initializer returns a serialised initializer, the next of the graph, without its raw data if
-// these are large.
+// initializer returns the graph's next serialised initializer without large raw data.
 func (s *sharedWeights) initializer(tensor []byte) (out []byte, ok bool) {
 	out, ok = replaceField(tensor, fieldRawData, func(raw []byte) ([]byte, bool) {
 		delete(s.raw, s.initializers) // if the field occurs several times, the last one is valid
@@ -67,8 +62,7 @@ func (s *sharedWeights) initializer(tensor []byte) (out []byte, ok bool) {
 	return out, ok
 }
 
-// replaceField returns a serialised message in which f has replaced every value of a field of type
-// bytes or message. ok is false if message is not a valid protobuf message or f returns false.
+// replaceField replaces a field's values by f; ok is false for an invalid message or f's refusal.
 func replaceField(message []byte, field protowire.Number, f func(value []byte) ([]byte, bool)) (out []byte, ok bool) {
 	for len(message) > 0 {
 		number, kind, head := protowire.ConsumeTag(message)

@@ -9,7 +9,7 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// A Weight is an initializer whose elements are not part of a serialised model.
+// A Weight is an initializer that is not part of a serialised model.
 type Weight struct {
 	Name  string
 	Type  Type
@@ -20,13 +20,10 @@ type Weight struct {
 // detachedFile is the file that external tensors of Detached refer to. It does not exist.
 const detachedFile = "detached"
 
-// Detached returns the serialised model without the elements of large initializers, and these
-// initializers: those of at least minBytes bytes. In the serialised model they are external tensors
-// of a file that does not exist. So a program that takes both holds the weights once, and the 2 GB
-// limit of a protobuf message does not concern them.
+// Detached returns the serialised model without large initializers, of minBytes or more, and these.
+// A program that takes both holds weights once, and protobuf's 2 GB do not bound them.
 //
-// Initializers that are also inputs stay in the model, and so do those inside subgraphs and those
-// whose elements are not stored as raw bytes.
+// Initializers that are inputs, in subgraphs or not raw stay in the model.
 func (m *Model) Detached(minBytes int) (model []byte, weights []Weight, err error) {
 	inputs := map[string]bool{}
 	for _, in := range m.proto.Graph.Input {
@@ -52,7 +49,6 @@ func (m *Model) Detached(minBytes int) (model []byte, weights []Weight, err erro
 	return model, weights, nil
 }
 
-// detachedTensor returns a tensor like t with its elements in detachedFile.
 func detachedTensor(t *pb.TensorProto) *pb.TensorProto {
 	external := pbutil.Shallow(t)
 	external.RawData = nil

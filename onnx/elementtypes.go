@@ -7,8 +7,7 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// ElementTypes returns the element type of each tensor of the main graph, by its name. It is
-// Undefined if it cannot be inferred from the file.
+// ElementTypes returns each tensor's element type, Undefined if it cannot be inferred.
 func (m *Model) ElementTypes() map[string]Type {
 	g := m.proto.Graph
 	types := map[string]Type{}
@@ -33,8 +32,7 @@ func (m *Model) ElementTypes() map[string]Type {
 	return types
 }
 
-// outputType returns the element type of the i-th output of a node: that of the first input unless
-// the definition of the operator says otherwise.
+// outputType returns an output's type: the first input's unless the operator says otherwise.
 func outputType(n *pb.NodeProto, i int, types map[string]Type) Type {
 	input := func(i int) Type {
 		if i < len(n.Input) {
@@ -99,7 +97,6 @@ func outputType(n *pb.NodeProto, i int, types map[string]Type) Type {
 	return input(0)
 }
 
-// constantType returns the element type of a Constant node, by the attribute that holds its value.
 func constantType(n *pb.NodeProto) Type {
 	for _, a := range n.Attribute {
 		switch a.GetName() {
@@ -114,8 +111,7 @@ func constantType(n *pb.NodeProto) Type {
 	return String
 }
 
-// bodyType returns the type that the subgraph of an If, Loop or Scan declares for output i of the
-// node. The first output of a Loop's body is its condition, which the node does not return.
+// bodyType returns what a subgraph declares for output i; a Loop's body has its condition first.
 func bodyType(n *pb.NodeProto, i int) Type {
 	if n.GetOpType() == "Loop" {
 		i++

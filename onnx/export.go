@@ -10,8 +10,7 @@ import (
 	"strings"
 )
 
-// Instructions for exporting a network from other frameworks: the end of the error for a file of
-// such a framework.
+// How to export a network from other frameworks, at the end of an error.
 const (
 	exportPyTorch = `export the network from Python:
   model.eval()
@@ -29,9 +28,8 @@ const (
   onnx.save_model(to_onnx(model, [("B", 224, 224, 3)]), "model.onnx")`
 )
 
-// Foreign returns an error that names the framework that wrote a file or folder and describes how
-// to export the network to ONNX. The message goes on after the name of the file. Foreign returns
-// nil if it does not recognise a framework.
+// Foreign returns an error, to follow the file's name, that says how to export from the framework
+// that wrote it, nil for an unknown one.
 func Foreign(path string) error {
 	head := make([]byte, 4096) // the magic number and, of a zip archive, the first names of files
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
@@ -65,8 +63,8 @@ func Foreign(path string) error {
 	return nil
 }
 
-// notONNX returns the error for a file that is not an ONNX model: that of Foreign if the framework
-// is recognised, else err, with instructions for PyTorch unless the file name ends in .onnx.
+// notONNX returns Foreign's error, else err, with instructions for PyTorch unless the name ends in
+// .onnx.
 func notONNX(path string, err error) error {
 	if foreign := Foreign(path); foreign != nil {
 		return foreign

@@ -24,8 +24,7 @@ type span struct {
 	offset, length int64  // bytes; length is -1 if the tensor does not state it
 }
 
-// spanOf returns the span of an external tensor. Its errors, as those of checkExternal, go on after
-// the name of the tensor.
+// Its errors, as checkExternal's, follow the tensor's name.
 func spanOf(t *pb.TensorProto) (span, error) {
 	s := span{length: -1}
 	for _, e := range t.ExternalData {
@@ -51,8 +50,7 @@ func spanOf(t *pb.TensorProto) (span, error) {
 	return s, nil
 }
 
-// checkExternal checks that the n elements of an external tensor are in its file, in the folder
-// dir. files has the sizes of the files seen so far, in bytes, by their names in the model.
+// checkExternal checks that n elements are in dir; files caches sizes in bytes.
 func checkExternal(t *pb.TensorProto, n int64, dir string, files map[string]int64) error {
 	s, err := spanOf(t)
 	if err != nil {
@@ -79,8 +77,7 @@ func checkExternal(t *pb.TensorProto, n int64, dir string, files map[string]int6
 	return nil
 }
 
-// fileSize returns the size of a regular file in a folder. It follows links, also out of the
-// folder, as in the caches of model hubs.
+// fileSize follows links, also out of the folder, as in model hubs' caches.
 func fileSize(dir, name string) (int64, error) {
 	info, err := os.Stat(filepath.Join(dir, filepath.FromSlash(name)))
 	if err != nil {
@@ -92,8 +89,7 @@ func fileSize(dir, name string) (int64, error) {
 	return info.Size(), nil
 }
 
-// ExternalDir returns the folder to which the names of the model's external files are relative, or
-// "" if it has none.
+// ExternalDir returns the folder of external files, or "".
 func (m *Model) ExternalDir() string {
 	if len(m.files) == 0 {
 		return ""
@@ -101,13 +97,12 @@ func (m *Model) ExternalDir() string {
 	return m.dir
 }
 
-// ExternalFiles returns the names of the model's files with weights, relative to ExternalDir. They
-// are sorted by their names in the model; then the name of a link out of the model's folder is
-// replaced by that of the file that it refers to.
+// ExternalFiles returns the weight files relative to ExternalDir, sorted by their names in the
+// model, with links out of the folder replaced.
 func (m *Model) ExternalFiles() []string { return slices.Clone(m.files) }
 
-// ListExternal returns the sorted names of the external files of the model in a file, relative to
-// its folder. The external files need not exist, so that a caller can download them.
+// ListExternal returns a model's sorted external files, relative to its folder, which need not
+// exist.
 func ListExternal(path string) ([]string, error) {
 	data, err := readFile(path)
 	if err != nil {
@@ -132,10 +127,9 @@ func ListExternal(path string) ([]string, error) {
 	return slices.Sorted(maps.Keys(files)), err
 }
 
-// SHA256 returns the hexadecimal hash of the model's file followed by its external files in the
-// order of ExternalFiles. A model that was rewritten has the hash of the file from which the
-// original model was read. For a model from memory it is the hash of Bytes. The model's file is
-// hashed as it was read and only once, so that a caller can do it beside other work in advance.
+// SHA256 returns the hash, in hexadecimal, of the model's file and its ExternalFiles, for a
+// rewritten model those it was read from, from memory of Bytes. It is computed once, as the file
+// was read.
 func (m *Model) SHA256() (string, error) {
 	if m.path == "" {
 		data, err := m.Bytes()

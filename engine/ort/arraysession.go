@@ -7,10 +7,9 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// An arraySession is a Session of package engine: Values take the place of Arrays.
 type arraySession struct{ *Session }
 
-// Bind implements engine.Session. An array without data gets memory on the device only.
+// An array without data gets memory on the device only.
 func (s arraySession) Bind(a *engine.Array) (err error) {
 	var v *Value
 	switch data := a.Data.(type) {

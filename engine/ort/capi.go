@@ -67,7 +67,7 @@ type capi struct {
 	env pointer // the OrtEnv of the process, which the binding has created
 }
 
-// newCAPI returns the functions of an OrtApi. The environment must exist.
+// The environment must exist.
 func newCAPI(api pointer) (*capi, error) {
 	table := (*[apiUsed]uintptr)(api)
 	c := &capi{}
@@ -87,7 +87,6 @@ func newCAPI(api pointer) (*capi, error) {
 	return c, c.err(c.createEnv(fatal, "noether", &c.env))
 }
 
-// err returns the error of a status as one line, and frees the status.
 func (c *capi) err(status pointer) error {
 	if status == nil {
 		return nil
@@ -96,7 +95,6 @@ func (c *capi) err(status pointer) error {
 	return oneLine(errors.New(c.errorMessage(status)))
 }
 
-// text returns the string that a function of the C API returns in its last argument.
 func (c *capi) text(get func(object pointer, text *pointer) pointer, object pointer) (string, error) {
 	var p pointer
 	if err := c.err(get(object, &p)); err != nil {
@@ -105,7 +103,6 @@ func (c *capi) text(get func(object pointer, text *pointer) pointer, object poin
 	return cString((*byte)(p)), nil
 }
 
-// list returns the objects that a function of the C API returns in its last two arguments.
 func (c *capi) list(get func(object pointer, list **pointer, count *uintptr) pointer, object pointer) ([]pointer, error) {
 	var first *pointer
 	var count uintptr
@@ -130,7 +127,6 @@ func valueHandle(v binding.Value) pointer {
 	return reflect.ValueOf(v.GetInternals()).Elem().FieldByName("ortValue").UnsafePointer()
 }
 
-// cString copies a string that ends with a zero byte.
 func cString(p *byte) string {
 	n := 0
 	for *(*byte)(unsafe.Add(unsafe.Pointer(p), n)) != 0 {
@@ -139,7 +135,6 @@ func cString(p *byte) string {
 	return string(unsafe.Slice(p, n))
 }
 
-// oneLine returns err with its message on one line.
 func oneLine(err error) error {
 	if err == nil || !strings.ContainsAny(err.Error(), "\n\r\t") {
 		return err

@@ -40,7 +40,6 @@ var providers = []provider{
 	{"directml", "DmlExecutionProvider", useDirectML},
 }
 
-// onCPU reports whether sessions with these options run on the CPU.
 func (o Options) onCPU() bool { return OnCPU(o.Device) }
 
 // OnCPU reports whether a value of Options.Device is the CPU.
@@ -52,8 +51,6 @@ func HasMemory(device string) bool {
 	return slices.Contains([]string{cuda, webgpu, "tensorrt", "directml"}, device)
 }
 
-// useDevice makes sessions with these options run on the device. Operators that its provider lacks
-// run on the CPU.
 func (r *Runtime) useDevice(o *binding.SessionOptions, device string) error {
 	if OnCPU(device) {
 		return nil
@@ -95,13 +92,12 @@ func DeviceNames() []string {
 // A Device is a device that sessions can use.
 type Device struct {
 	Name string // value of Options.Device
-	// Adapter is the graphics hardware that the engine chooses. Its name is empty, and its memory
-	// 0, where neither the engine nor a driver tells them.
+	// Adapter is the graphics hardware that the engine chooses. Its name is empty and its memory 0
+	// where they are not known.
 	Adapter gpu.Adapter
 }
 
-// String returns the name with that of the hardware, its kind (such as discrete or integrated) and
-// its memory, as far as known.
+// String returns the name with the hardware's name, kind and memory, as far as known.
 func (d Device) String() string {
 	if d.Adapter.Name == "" {
 		return d.Name
@@ -125,7 +121,6 @@ func (r *Runtime) Devices() []Device {
 	return list
 }
 
-// usable reports whether sessions can use a device.
 func (r *Runtime) usable(device string) bool { return r.CheckDevice(device) == nil }
 
 // CheckDevice returns the error that a session for the device would have: the device is not known,

@@ -16,22 +16,17 @@ type Element interface {
 	float32 | float64 | int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | bool
 }
 
-// A kind has the operations on Values (tensors) with elements of a certain Go type.
 type kind interface {
-	// newValue returns a Value of zeros, or an error if the shape is negative or too large.
 	newValue(t onnx.Type, shape []int) (*Value, error)
-	// first returns the first elements of v as a Value of the given shape, which shares the memory
-	// of v.
+	// first returns the first elements of v in the given shape; they share v's memory.
 	first(v *Value, shape []int) (*Value, error)
 	// adopt returns a Value of type t that uses the memory of a tensor that the engine allocated,
 	// or nil if the elements of the tensor have another Go type.
 	adopt(t onnx.Type, b binding.Value) *Value
 }
 
-// elementKind is the kind of T.
 type elementKind[T Element] struct{}
 
-// elements maps ONNX types to kinds.
 var elements = []struct {
 	typ onnx.Type
 	kind
@@ -51,7 +46,6 @@ var elements = []struct {
 	{onnx.Bool, elementKind[bool]{}},
 }
 
-// typeOf returns the ONNX type of a kind, Uint16 for uint16.
 func typeOf(k kind) onnx.Type {
 	for _, e := range elements {
 		if e.kind == k {
@@ -61,8 +55,8 @@ func typeOf(k kind) onnx.Type {
 	panic(fmt.Sprintf("ort: no ONNX type for %T", k)) // elements has every Element
 }
 
-// adopt returns a Value that uses the memory of a tensor that the engine allocated. If the tensor
-// has a type without a kind, adopt frees it and returns an error.
+// adopt is kind.adopt for the kind of b's type. If the tensor has a type without a kind, adopt
+// frees it and returns an error.
 func adopt(b binding.Value) (*Value, error) {
 	for _, e := range elements {
 		if v := e.adopt(e.typ, b); v != nil {

@@ -10,7 +10,6 @@ import (
 	"strconv"
 )
 
-// A versionedLibrary is a file of ONNX Runtime's library whose name gives its version.
 type versionedLibrary struct {
 	path    string
 	version [3]int
@@ -22,8 +21,7 @@ func (l versionedLibrary) String() string {
 
 var versionedName = regexp.MustCompile(`^libonnxruntime\.(?:so\.)?(\d+)\.(\d+)(?:\.(\d+))?(?:\.dylib)?$`)
 
-// versionedIn returns the newest library of a folder by the versions in file names. It is the zero
-// value if there is none.
+// versionedIn returns the newest library of a folder by the versions in file names, or zero.
 func versionedIn(folder string) versionedLibrary {
 	var found versionedLibrary
 	entries, err := os.ReadDir(folder)
@@ -50,11 +48,9 @@ func compareVersions(a, b [3]int) int {
 	return slices.CompareFunc(a[:], b[:], cmp.Compare[int])
 }
 
-// environmentFolders returns the folders in which the Python packages onnxruntime and
-// onnxruntime-gpu keep their library: in the Python environment that the executable belongs to, and
-// in the active one (venv or Conda).
+// environmentFolders returns the folders in which the packages onnxruntime and onnxruntime-gpu keep
+// their library, in the executable's Python environment and in the active one (venv or Conda).
 func environmentFolders(executable string) []string {
-	// packages are folders site-packages.
 	packages := []string{filepath.Dir(filepath.Dir(filepath.Dir(executable)))} // of SITE-PACKAGES/noether/bin/noether
 	for _, name := range []string{"VIRTUAL_ENV", "CONDA_PREFIX"} {
 		root := os.Getenv(name)

@@ -11,7 +11,6 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// notes passes remarks to a function, each one once.
 type notes struct {
 	sync.Mutex
 	told map[string]bool // remarks passed, and "DEVICE OPERATOR" for operators that a remark named
@@ -35,7 +34,6 @@ func (r *Runtime) Note(format string, values ...any) {
 	}
 }
 
-// first reports whether it is called for the first time with a key.
 func (n *notes) first(key string) bool {
 	if n.told[key] {
 		return false
@@ -47,8 +45,7 @@ func (n *notes) first(key string) bool {
 	return true
 }
 
-// noteFallbacks passes a remark that names the operators of a graph that the session's device
-// leaves to the CPU. It leaves out those that it has named for the device before.
+// noteFallbacks names the operators that the device leaves to the CPU, each once per device.
 func (r *Runtime) noteFallbacks(session *binding.DynamicAdvancedSession, m *onnx.Model, device string) error {
 	operators, err := r.fallbacks(sessionHandle(session), m)
 	if err != nil {
@@ -104,13 +101,11 @@ func (r *Runtime) fallbacks(session pointer, m *onnx.Model) ([]string, error) {
 }
 
 // A nodeKey is the name and the operator of a node. Names of nodes are optional in ONNX and need
-// not differ, so several nodes may have the same key: those of one operator with the same name, or
-// all of one operator without a name.
+// not differ, so several nodes may have the same key.
 type nodeKey struct{ name, op string }
 
-// shapeNodes tells for each key whether all its nodes only compute with shapes: their outputs are
-// not random and do not depend on the elements of the graph's inputs, only on their shapes if at
-// all.
+// shapeNodes tells for each key whether all its nodes are deterministic and depend on the elements
+// of no input, only on shapes if at all.
 func shapeNodes(m *onnx.Model) map[nodeKey]bool {
 	elements := map[string]bool{} // tensors that depend on elements of the inputs, or are random
 	for _, p := range m.Inputs() {

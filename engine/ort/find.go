@@ -13,7 +13,6 @@ import (
 // envLibrary names the environment variable that holds the path of the ONNX Runtime library.
 const envLibrary = "ONNXRUNTIME_LIB"
 
-// errNotFound is the error of Find if the library is in none of the searched folders.
 var errNotFound = errors.New("the ONNX Runtime library was not found: run 'npm ci --ignore-scripts' in the folder runtime of the checkout, 'pip install onnxruntime' in a Python environment, or set --onnxruntime or " + envLibrary + " to the path of a library")
 
 // Find is FindFor for the CPU.
@@ -81,14 +80,12 @@ func FindFor(explicit, device string) (path string, tried []string, err error) {
 	return "", tried, errNotFound
 }
 
-// hasCUDA reports whether a folder of libraries contains ONNX Runtime's CUDA execution provider,
-// the library by which it runs models on NVIDIA's GPUs.
+// hasCUDA reports whether a folder of libraries contains ONNX Runtime's CUDA execution provider.
 func hasCUDA(folder string) bool {
 	found, _ := filepath.Glob(filepath.Join(folder, "*onnxruntime_providers_cuda*")) // the pattern is well formed
 	return len(found) > 0
 }
 
-// libraryAt returns path itself if it is a file, and the library in it if it is a folder.
 func libraryAt(path string) (string, bool) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -107,7 +104,6 @@ func libraryAt(path string) (string, bool) {
 	return found.path, found.path != ""
 }
 
-// executablePath returns the path of this program without symbolic links, or "" if it is not known.
 func executablePath() string {
 	path, err := os.Executable()
 	if err != nil {

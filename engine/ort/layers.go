@@ -41,8 +41,7 @@ func (n *Network) Layers(ctx context.Context, s engine.Setup) (*engine.Layers, e
 	return out, nil
 }
 
-// dependentLayers returns the layers of the graph that depend on the samples, and not only on
-// inputs that have the same values in every run.
+// dependentLayers returns the layers that depend on the samples.
 func (n *Network) dependentLayers(s engine.Setup) []tensor.Layer {
 	all := n.graph.Layers()
 	if len(s.Samples) == len(n.graph.Inputs()) {
@@ -100,14 +99,12 @@ func (n *Network) sampleShapes(ctx context.Context, s engine.Setup, out *engine.
 	return perSample(names, one, two, 1, 2), nil
 }
 
-// readable reports whether an output holds numbers or booleans.
 func readable(t onnx.Type) bool {
 	return slices.Contains([]onnx.Type{onnx.Float, onnx.Double, onnx.Int64, onnx.Int32, onnx.Uint8, onnx.Int8, onnx.Bool}, t)
 }
 
-// perSample returns the shapes for one sample. a and b are the shapes in runs of two batch sizes. A
-// tensor has a shape if its first axis is the batch size in both runs, and its other axes are
-// equal.
+// perSample returns the shapes for one sample, from those of runs of two batch sizes: of the
+// tensors whose first axis is the batch size in both, and whose other axes are equal.
 func perSample(names []string, a, b [][]int, sizeA, sizeB int) map[string][]int {
 	shapes := map[string][]int{}
 	for i, name := range names {
@@ -170,7 +167,6 @@ func (n *Network) newShapeReader(feed engine.Feed, names []string) (*shapeReader
 	return p, nil
 }
 
-// joinedShapes is the number of tensors whose shapes one node joins.
 const joinedShapes = 128
 
 // joinShapes adds nodes that concatenate the shapes of tensors, each followed by -1, and returns
@@ -192,7 +188,6 @@ func joinShapes(b *onnx.Builder, names []string) onnx.Value {
 	return b.Concat(0, joined...)
 }
 
-// shapeByValues reports whether the shapes of a node's outputs may depend on the values of weights.
 func shapeByValues(n *pb.NodeProto) bool {
 	switch n.GetOpType() {
 	case "NonZero", "NonMaxSuppression", "Unique", "Compress", "If", "Loop", "Scan":
@@ -201,13 +196,11 @@ func shapeByValues(n *pb.NodeProto) bool {
 	return false
 }
 
-// shapeOptions returns the options of sessions that read shapes, on the CPU: shapes do not depend
-// on the device.
+// Shapes do not depend on the device, so these sessions run on the CPU.
 func (n *Network) shapeOptions() Options {
 	return Options{Threads: n.options.Threads, Verbatim: true, Spin: n.options.Spin}
 }
 
-// newSession opens a session. Its errors are passed through explainError.
 func (n *Network) newSession(graph *onnx.Model, o Options) (*Session, error) {
 	s, err := n.runtime.NewSession(graph, o)
 	if err != nil {
@@ -275,7 +268,6 @@ func (p *shapeReader) run(ctx context.Context, n int) ([][]int, error) {
 	return p.split(Data[int64](outputs[0]))
 }
 
-// shapesText formats shapes as "1 x 3 x 32 x 32".
 func shapesText(arrays []*engine.Array) string {
 	texts := make([]string, len(arrays))
 	for i, a := range arrays {
@@ -284,7 +276,6 @@ func shapesText(arrays []*engine.Array) string {
 	return strings.Join(texts, ", ")
 }
 
-// split returns the shapes of the tensors from the joined shapes of their sources.
 func (p *shapeReader) split(joined []int64) ([][]int, error) {
 	read := make([][]int, 1, len(p.sources)+1)
 	for _, d := range joined {

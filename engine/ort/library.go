@@ -21,10 +21,10 @@ type apiBase struct {
 	getAPI, getVersionString uintptr
 }
 
-// inspectLibrary returns the version of a library, its execution providers and its OrtApi (the
-// table of the functions of its C API). Its errors are to follow the path of the library. It is
-// called before the binding loads the library: the binding cannot list providers, and for a library
-// that is too old it reports only that a function failed, while the library prints to the terminal.
+// inspectLibrary returns the version of a library, its execution providers and its OrtApi. Its
+// errors are to follow the path of the library. It is called before the binding loads the library:
+// the binding cannot list providers, and of a library that is too old it reports only that a
+// function failed.
 func inspectLibrary(path string) (version string, providers []string, api unsafe.Pointer, err error) {
 	loaded, err := dynlib.Open(path)
 	if err != nil && err.Error() == "" { // some loaders give no reason
@@ -53,11 +53,8 @@ func inspectLibrary(path string) (version string, providers []string, api unsafe
 	return version, availableProviders((*[apiUsed]uintptr)(api)), api, nil
 }
 
-// remedy ends the messages about a library that is too old.
 const remedy = "install 1.24 or later ('npm ci --ignore-scripts' in the folder runtime of the checkout does, or 'pip install --upgrade onnxruntime')"
 
-// checkVersion returns an error unless a library of version "1.x.y" offers version apiVersion of
-// the C API.
 func checkVersion(version string) error {
 	parts := strings.Split(version, ".")
 	if len(parts) < 2 {
@@ -72,8 +69,7 @@ func checkVersion(version string) error {
 }
 
 // availableProviders returns the names of the library's execution providers, or nil if the library
-// fails to list them. It panics if there are more than 1,024. api is the OrtApi; the constants
-// apiGetAvailableProviders and apiReleaseAvailableProviders are indices of it.
+// fails to list them. It panics if there are more than 1,024.
 func availableProviders(api *[apiUsed]uintptr) []string {
 	var get func(names **[1 << 10]*byte, count *int32) unsafe.Pointer
 	var release func(names *[1 << 10]*byte, count int32) unsafe.Pointer

@@ -28,12 +28,11 @@ type poolAxis struct {
 	taps, stride, dilation, before int
 }
 
-// length returns the length of the axis from the first tap of the first window to the last tap of
-// the last window.
+// length returns the length of the axis from the first tap to the last.
 func (a poolAxis) length() int { return (a.out-1)*a.stride + (a.taps-1)*a.dilation + 1 }
 
-// phaseLength returns the number of positions p with 0 <= p < end for which p mod stride is the
-// same, for an end that includes the windows and the input.
+// phaseLength returns the number of positions p < end for which p mod stride is the same, for an
+// end that includes the windows and the input.
 func (a poolAxis) phaseLength() int {
 	end := max(a.length(), a.before+a.in)
 	return (end + a.stride - 1) / a.stride
@@ -43,9 +42,8 @@ func (a poolAxis) phaseLength() int {
 // of nodes grows with it.
 const maxTaps = 25
 
-// maxPoolGradients returns the gradients that can be replaced, by the name of the output of their
-// ScatterElements. dropped has the names of the outputs of other nodes that are not needed then:
-// positions, and those that were reshaped.
+// maxPoolGradients returns the gradients that can be replaced, by the output of their
+// ScatterElements. dropped has the outputs of nodes that are not needed then.
 func maxPoolGradients(m *onnx.Model, static *infer.Info) (gradients map[string]*maxPoolGradient, dropped map[string]bool) {
 	nodes := m.Nodes()
 	users, producers := map[string][]*pb.NodeProto{}, map[string]*pb.NodeProto{}
@@ -90,8 +88,8 @@ func maxPoolGradients(m *onnx.Model, static *infer.Info) (gradients map[string]*
 	return gradients, dropped
 }
 
-// maxPoolGradientOf returns the gradient that ends with the node scatter, or nil if that node does
-// not add a reshaped dY to zeros at the reshaped positions of pool, or sizes are unknown.
+// maxPoolGradientOf returns the gradient that ends with the node scatter, or nil if that is none or
+// sizes are unknown.
 func maxPoolGradientOf(pool, reshape, scatter *pb.NodeProto, producers map[string]*pb.NodeProto, static *infer.Info) *maxPoolGradient {
 	if scatter.GetOpType() != "ScatterElements" || onnx.AttrString(scatter, "reduction", "none") != "add" || onnx.AttrInt(scatter, "axis", 0) != 0 ||
 		scatter.Input[1] != reshape.Output[0] || onnx.AttrInt(pool, "storage_order", 0) != 0 || static.Type(pool.Input[0]) != onnx.Float {
@@ -134,7 +132,6 @@ func maxPoolGradientOf(pool, reshape, scatter *pb.NodeProto, producers map[strin
 	return g
 }
 
-// isZero reports whether a tensor is known to be a scalar 0, expanded or not.
 func isZero(name string, producers map[string]*pb.NodeProto, static *infer.Info) bool {
 	if p := producers[name]; p.GetOpType() == "Expand" {
 		name = p.Input[0]
@@ -205,8 +202,8 @@ func (g *maxPoolGradient) under(b *onnx.Builder, x onnx.Value, tap []int) onnx.V
 	return b.Op("Slice", nil, x, b.Ints(starts...), b.Ints(ends...), b.Ints(axes...), b.Ints(steps...))
 }
 
-// place returns where the terms of a tap belong: the remainders modulo the strides of their
-// positions, and the numbers of positions with these remainders before and after the terms.
+// place returns the remainders modulo the strides of a tap's positions, and the numbers of
+// positions with these remainders before and after its terms.
 func (g *maxPoolGradient) place(tap []int) (remainders, before, after []int) {
 	for i, a := range g.axes {
 		start := tap[i] * a.dilation
@@ -217,8 +214,8 @@ func (g *maxPoolGradient) place(tap []int) (remainders, before, after []int) {
 	return remainders, before, after
 }
 
-// interleaved returns the tensor of all positions whose first remainders are given, from the sums
-// for each list of remainders, with zeros where there is no sum.
+// interleaved returns the tensor of all positions with the given first remainders, from the sums
+// for each list of remainders; missing sums are zeros.
 func (g *maxPoolGradient) interleaved(b *onnx.Builder, sums map[string]onnx.Value, remainders []int) onnx.Value {
 	i := len(remainders)
 	if i == len(g.axes) {
@@ -255,7 +252,6 @@ func (g *maxPoolGradient) interleaved(b *onnx.Builder, sums map[string]onnx.Valu
 	return b.Reshape(joined, shape...)
 }
 
-// taps lists the positions of the kernel in row-major order.
 func (g *maxPoolGradient) taps() [][]int {
 	list := [][]int{nil}
 	for _, a := range g.axes {
@@ -270,5 +266,4 @@ func (g *maxPoolGradient) taps() [][]int {
 	return list
 }
 
-// key returns a list as the key of a map.
 func key(list []int) string { return fmt.Sprint(list) }

@@ -105,7 +105,7 @@ var (
 
 // explain returns an error of the engine for the session as one line: a MemoryError if a node
 // exceeded the main memory, engine.ErrDeviceMemory or engine.ErrDeviceLost if the session's device
-// failed. doing states what was being done.
+// failed.
 func (s *Session) explain(doing string, err error) error {
 	if m := outOfMemory.FindStringSubmatch(err.Error()); m != nil {
 		e := &MemoryError{}

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/noether-ml/noether/engine"
+	"github.com/noether-ml/noether/internal/reduction"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/grad"
 	"github.com/noether-ml/noether/onnx/rewrite"
@@ -53,7 +54,6 @@ func (r *Runtime) NewNetwork(file *onnx.Model, o NetworkOptions) (*Network, erro
 	return &Network{runtime: r, path: file.Path(), options: o, graph: file, hash: sync.OnceValues(file.SHA256)}, nil
 }
 
-// readGraph calls rewrite.ReadFloat32 and removes the path from its errors.
 func readGraph(path string) (*onnx.Model, error) {
 	graph, err := rewrite.ReadFloat32(path)
 	if inner := errors.Unwrap(err); inner != nil {
@@ -167,7 +167,6 @@ func (n *Network) Open(_ context.Context, r engine.Request) (engine.Session, err
 	return n.compile(graph, names, r)
 }
 
-// compile loads the graph with the named outputs.
 func (n *Network) compile(b *onnx.Builder, names []string, r engine.Request) (engine.Session, error) {
 	graph, err := b.Model()
 	if err != nil {
@@ -210,7 +209,6 @@ func (c Compiler) Compile(graph *onnx.Model, threads int, spin bool) (engine.Ses
 	return arraySession{s}, nil
 }
 
-// withRequest returns the graph with the outputs of a request, and their names.
 func (n *Network) withRequest(r engine.Request) (*onnx.Builder, []string, error) {
 	full, err := n.FullGraph()
 	if err != nil {
@@ -226,36 +224,28 @@ func (n *Network) withRequest(r engine.Request) (*onnx.Builder, []string, error)
 		}
 		names = append(names, name)
 	}
-	reductions, err := addReductions(b, r.Reductions)
-	return b, append(names, reductions...), err
+	return b, append(names, addReductions(b, r.Reductions)...), nil
 }
-
-// A BuildReduction is what Reduction.Compute of a request for a Network holds: it adds a function
-// of the activations of a layer to a graph and returns its result, n x Width. clean and transformed
-// are n x the shape of the layer, partners is engine.PartnersInput.
-type BuildReduction = func(b *onnx.Builder, clean, transformed, partners onnx.Value) onnx.Value
 
 // addReductions adds reductions and their inputs to the graph for transformed samples, and returns
 // the names of their results.
-func addReductions(b *onnx.Builder, reductions []engine.Reduction) ([]string, error) {
+func addReductions(b *onnx.Builder, reductions []engine.Reduction) []string {
 	if len(reductions) == 0 {
-		return nil, nil
+		return nil
 	}
 	var names []string
 	clean := map[string]onnx.Value{}
 	partners := b.Input(engine.PartnersInput, onnx.Int32, -1)
 	for i, r := range reductions {
-		build, ok := r.Compute.(BuildReduction)
-		if !ok {
-			return nil, fmt.Errorf("unknown reduction of layer %q: %v", r.Layer, r.Compute)
-		}
-		if clean[r.Layer] == "" {
-			clean[r.Layer] = b.Input(engine.CleanInput(r.Layer), onnx.Float, append([]int{-1}, r.Shape...)...)
+		l := r.Layer
+		if clean[l.Name] == "" {
+			clean[l.Name] = b.Input(engine.CleanInput(l.Name), onnx.Float, append([]int{-1}, l.Shape...)...)
 		}
 		names = append(names, fmt.Sprintf("reduction %d", i))
-		b.OutputInfo(onnx.ValueInfo{Name: names[i], Type: onnx.Float}, build(b, clean[r.Layer], onnx.Value(r.Layer), partners))
+		out := reduction.Build(b, r.Values, l, clean[l.Name], onnx.Value(l.Name), partners)
+		b.OutputInfo(onnx.ValueInfo{Name: names[i], Type: onnx.Float}, out)
 	}
-	return names, nil
+	return names
 }
 
 // OpenVJP implements engine.Differentiable.

@@ -22,7 +22,6 @@ type placed struct {
 	newer         bool                      // a run has written it since the last Download
 }
 
-// GetInternals returns the engine's handle.
 func (p *placed) GetInternals() *binding.ValueInternalData { return &p.handle }
 
 // Place gives values memory on the session's device, where later runs read and write them. A value
@@ -62,7 +61,6 @@ func (s *Session) NewDeviceValue(shape ...int) (*Value, error) {
 	return v, nil
 }
 
-// place allocates the copy of v and copies its elements.
 func (s *Session) place(v *Value) error {
 	if err := s.allocate(v); err != nil {
 		return err
@@ -70,7 +68,6 @@ func (s *Session) place(v *Value) error {
 	return v.copyTo(valueHandle(v.placed))
 }
 
-// allocate allocates the copy of v on the device.
 func (s *Session) allocate(v *Value) error {
 	c := s.runtime.capi // functions of ONNX Runtime's C interface that the binding lacks
 	if s.allocator == nil {
@@ -95,11 +92,9 @@ func (s *Session) allocate(v *Value) error {
 	return nil
 }
 
-// copyTo copies the elements, which v.bound holds in Go's memory, to a tensor of the engine, on any
-// device.
+// copyTo copies the elements from Go's memory to a tensor of the engine, on any device.
 func (v *Value) copyTo(to pointer) error { return v.placed.copy(valueHandle(v.bound), to) }
 
-// copy copies between tensors of the engine.
 func (p *placed) copy(from, to pointer) error {
 	c := p.session.runtime.capi
 	return c.err(c.copyTensors(c.env, &from, &to, nil, 1))
@@ -133,7 +128,6 @@ func (v *Value) Download() error {
 	return nil
 }
 
-// free frees the memory on the device.
 func (p *placed) free() {
 	_ = p.session.exclusively(context.Background(), func() error {
 		p.session.runtime.capi.releaseValue(valueHandle(p))

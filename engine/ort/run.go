@@ -62,10 +62,8 @@ func (s *Session) Run(ctx context.Context, inputs, outputs []*Value) error {
 	return leave(outputs, out, s.outputs)
 }
 
-// enter returns the engine's values for a run, nil for a nil Value: the copy of a Value on a device
-// (placed), a copy of a scalar made for this run, or the tensor that uses the Value's memory
-// (bound). needed has the names of inputs, none of which may be nil; for outputs, which may be nil,
-// it is nil itself.
+// enter returns the engine's values for a run, nil for a nil Value. needed has the names of inputs,
+// none of which may be nil; for outputs, which may be nil, it is nil.
 func enter(values []*Value, needed []string) ([]binding.Value, error) {
 	list := make([]binding.Value, len(values))
 	for i, v := range values {
@@ -90,8 +88,7 @@ func enter(values []*Value, needed []string) ([]binding.Value, error) {
 	return list, nil
 }
 
-// leave stores the results of a run in values, and creates those that are nil. list has the
-// engine's values.
+// leave stores the results of a run in values, and creates those that are nil.
 func leave(values []*Value, list []binding.Value, names []string) error {
 	for i, v := range values {
 		switch {
@@ -110,7 +107,6 @@ func leave(values []*Value, list []binding.Value, names []string) error {
 	return nil
 }
 
-// notNil returns the values that are not nil.
 func notNil(lists ...[]*Value) (values []*Value) {
 	for _, list := range lists {
 		for _, v := range list {
@@ -122,7 +118,6 @@ func notNil(lists ...[]*Value) (values []*Value) {
 	return values
 }
 
-// awaitUnused waits until no abandoned run uses the values, or until ctx ends.
 func awaitUnused(ctx context.Context, lists ...[]*Value) error {
 	for _, v := range notNil(lists...) {
 		for v.busy.Load() > 0 {
@@ -146,7 +141,7 @@ func release(values []*Value, list []binding.Value) {
 }
 
 // run executes the graph when the session's turn comes (begin, end), and stops it when ctx or the
-// time limit ends. If the engine does not stop, the values that it uses are marked (see abandon).
+// time limit ends.
 func (s *Session) run(ctx context.Context, in, out []binding.Value, used []*Value) error {
 	if err := s.begin(ctx); err != nil {
 		return err
@@ -182,9 +177,8 @@ func (s *Session) run(ctx context.Context, in, out []binding.Value, used []*Valu
 	return nil
 }
 
-// await waits for the end of a run that was told to stop because ctx ended. It returns a
-// TimeoutError or the context's error, or nil if the run was complete. A run that does not stop is
-// abandoned.
+// await waits for the end of a run that was told to stop, and abandons one that does not. It
+// returns a TimeoutError or the context's error, or nil if the run was complete.
 func (s *Session) await(ctx context.Context, done <-chan error, used []*Value) error {
 	cause := ctx.Err()
 	if expired := (*TimeoutError)(nil); errors.As(context.Cause(ctx), &expired) {

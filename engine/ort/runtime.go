@@ -15,7 +15,7 @@ import (
 	"github.com/noether-ml/noether/internal/accel"
 )
 
-// A Runtime is the loaded ONNX Runtime library, the engine that runs models.
+// A Runtime is the loaded ONNX Runtime library.
 type Runtime struct {
 	path, version  string
 	providers      []string
@@ -91,8 +91,7 @@ func Load(path string) (*Runtime, error) {
 const telemetryVariable = "ORT_DISABLE_TELEMETRY"
 
 // disableTelemetry turns off the library's telemetry, unless the user has set the variable. It must
-// be called before the library is loaded: later calls do not prevent the event about the process,
-// nor the identifier and the queue of events in the user's cache folder.
+// be called before the library is loaded: later calls do not prevent the event about the process.
 func disableTelemetry() error {
 	if _, set := os.LookupEnv(telemetryVariable); set {
 		return nil

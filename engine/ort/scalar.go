@@ -14,12 +14,10 @@ type scalarCopy interface {
 	leave(binding.Value)
 }
 
-// scalar implements scalarCopy for elements of type T.
 type scalar[T Element] struct {
 	data []T // one element
 }
 
-// enter returns the engine's value for one run.
 func (s scalar[T]) enter() (binding.Value, error) {
 	v, err := binding.NewScalar(s.data[0])
 	if err != nil {
@@ -28,5 +26,4 @@ func (s scalar[T]) enter() (binding.Value, error) {
 	return v, nil
 }
 
-// leave copies the element back from the value that enter returned.
 func (s scalar[T]) leave(v binding.Value) { s.data[0] = v.(*binding.Scalar[T]).GetData() }

@@ -108,7 +108,6 @@ func (r *Runtime) NewSessionFromBytes(graph []byte, inputs, outputs []string, o 
 	return r.newSession(inputs, outputs, o, nil, fromBytes(graph, inputs, outputs))
 }
 
-// An opener opens a session of the engine.
 type opener func(*binding.SessionOptions) (*binding.DynamicAdvancedSession, error)
 
 func fromBytes(graph []byte, inputs, outputs []string) opener {
@@ -166,9 +165,9 @@ func (r *Runtime) newSession(inputs, outputs []string, o Options, weights []onnx
 	return s, nil
 }
 
-// openTimed opens a session. While it does so, the engine evaluates the constant nodes of the
-// graph. openTimed returns a TimeoutError if that takes longer than limit; 0: no limit. The engine
-// cannot be stopped then and continues in the background.
+// openTimed opens a session, or returns a TimeoutError if that takes longer than limit; 0: no
+// limit. The engine, which evaluates constant nodes, cannot be stopped then and continues in the
+// background.
 func openTimed(limit time.Duration, options *binding.SessionOptions, open opener) (*binding.DynamicAdvancedSession, error) {
 	if limit <= 0 {
 		return open(options)
@@ -288,7 +287,6 @@ func (s *Session) Close() error {
 	return s.free()
 }
 
-// free frees what the engine holds for the session.
 func (s *Session) free() error {
 	return s.exclusively(context.Background(), func() error {
 		if s.allocator != nil {
@@ -300,8 +298,8 @@ func (s *Session) free() error {
 	})
 }
 
-// exclusively calls f. If the runs of s must take turns with those of other sessions, it does so
-// while none of them runs. It returns the error of ctx if ctx ends before the turn.
+// exclusively calls f, in turn with the runs of other sessions where these must take turns. It
+// returns the error of ctx if ctx ends before the turn.
 func (s *Session) exclusively(ctx context.Context, f func() error) error {
 	if err := s.begin(ctx); err != nil {
 		return err
@@ -329,7 +327,6 @@ func (s *Session) end() {
 	}
 }
 
-// flag returns a boolean in the syntax of the engine's configuration.
 func flag(on bool) string {
 	if on {
 		return "1"

@@ -92,8 +92,8 @@ func (v *Value) Close() error {
 // maxElements bounds the size of a shape, above the memory of any machine.
 const maxElements = 1 << 42
 
-// wrap returns a Value of type t that shares data. Half reports whether t is one of the 16-bit
-// floating-point types, which Go lacks: the binding then gets their bytes.
+// wrap returns a Value of type t that shares data. Go lacks the 16-bit floating-point types: the
+// binding gets their bytes.
 func wrap[T Element](t onnx.Type, data []T, shape []int) (*Value, error) {
 	if n := tensor.Size(shape); n != len(data) {
 		return nil, fmt.Errorf("making a tensor: shape %v needs %d elements, not %d", shape, n, len(data))

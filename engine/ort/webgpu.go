@@ -10,12 +10,10 @@ import (
 )
 
 // forWebGPU returns a model that computes what m computes, without nodes that ONNX Runtime's WebGPU
-// execution provider accepts and then fails to run. BatchNormalization in training mode is replaced
-// by other operators, if the number of axes of its input is known. MaxPool that also returns the
-// positions of the largest elements must run on the CPU: onCPU has the names of these nodes. The
-// gradients of MaxPool, which need the positions, are replaced where sizes are known. LogSoftmax,
-// which WebGPU lacks, is replaced by other operators. Convolutions whose padding it would ignore are
-// in onCPU too. If m has no nodes of these kinds, forWebGPU returns m itself.
+// execution provider accepts and then fails to run. MaxPool that also returns the positions of the
+// largest elements must run on the CPU: onCPU has the names of these nodes. Gradients of MaxPool
+// are replaced where sizes are known. So is LogSoftmax. Convolutions whose padding it would ignore
+// are in onCPU too. If m has no nodes of these kinds, forWebGPU returns m itself.
 func forWebGPU(m *onnx.Model) (prepared *onnx.Model, onCPU []string, err error) {
 	if !slices.ContainsFunc(m.Nodes(), func(n *pb.NodeProto) bool {
 		return normalisesBatch(n) || poolsPositions(n) || isLogSoftmax(n, m) || mayPadAtEnd(n)
@@ -66,14 +64,10 @@ func forWebGPU(m *onnx.Model) (prepared *onnx.Model, onCPU []string, err error) 
 	return prepared, onCPU, err
 }
 
-// poolsPositions reports whether a node is a MaxPool that returns the positions of the largest
-// elements.
 func poolsPositions(n *pb.NodeProto) bool {
 	return n.GetOpType() == "MaxPool" && n.GetDomain() == "" && len(n.Output) > 1 && n.Output[1] != ""
 }
 
-// mayPadAtEnd reports whether a node is a convolution that may have padding after its input, and
-// none before it.
 func mayPadAtEnd(n *pb.NodeProto) bool {
 	if n.GetOpType() != "Conv" || n.GetDomain() != "" || len(n.Input) < 2 || onnx.AttrInt(n, "group", 1) != 1 {
 		return false
@@ -84,9 +78,9 @@ func mayPadAtEnd(n *pb.NodeProto) bool {
 	return onnx.AttrString(n, "auto_pad", "NOTSET") == "SAME_UPPER" || slices.ContainsFunc(pads[axes:], positive) && !slices.ContainsFunc(pads[:axes], positive)
 }
 
-// ignoresPadding reports whether WebGPU ignores the padding of a convolution: it computes those with
-// kernels of one element, or of the size of the input, as a matrix product if there is no padding
-// before the input, even if there is some after it. static has the shapes that are known.
+// ignoresPadding reports whether WebGPU ignores the padding of a convolution: it computes those
+// with kernels of one element, or of the size of the input, as a matrix product if there is no
+// padding before the input, even if there is some after it.
 func ignoresPadding(n *pb.NodeProto, static *infer.Info) bool {
 	if !mayPadAtEnd(n) {
 		return false
@@ -104,7 +98,6 @@ func ignoresPadding(n *pb.NodeProto, static *infer.Info) bool {
 	return single || whole
 }
 
-// isLogSoftmax reports whether a node of a model is a LogSoftmax over one axis, as since opset 13.
 func isLogSoftmax(n *pb.NodeProto, m *onnx.Model) bool {
 	return n.GetOpType() == "LogSoftmax" && n.GetDomain() == "" && m.Opset() >= 13
 }
@@ -115,16 +108,14 @@ func logSoftmax(b *onnx.Builder, x onnx.Value, axis int) onnx.Value {
 	return b.Sub(shifted, b.Log(b.ReduceSum(b.Exp(shifted), true, axis)))
 }
 
-// normalisesBatch reports whether a node is a BatchNormalization in training mode.
 func normalisesBatch(n *pb.NodeProto) bool {
 	return n.GetOpType() == "BatchNormalization" && n.GetDomain() == "" && onnx.AttrInt(n, "training_mode", 0) != 0
 }
 
-// normaliseBatch adds what BatchNormalization computes in training mode, for an input x of n x c x
-// ... with the given number of axes: y = scale * (x - mean) / sqrt(variance + epsilon) + bias, with
-// the mean and the variance of each channel over the batch, and the new running mean and variance.
-// These are momentum * old + (1 - momentum) * batch, where old is the value before, and batch that
-// of the batch. y is BatchNormalization with fixed statistics, one pass over x.
+// normaliseBatch adds what BatchNormalization computes in training mode, for x of n x c x ... with
+// the given number of axes: y = scale * (x - mean) / sqrt(variance + epsilon) + bias, with the mean
+// and the variance of each channel over the batch, and the new running mean and variance. y is
+// BatchNormalization with fixed statistics, one pass over x.
 func normaliseBatch(b *onnx.Builder, n *pb.NodeProto, axes int) []onnx.Value {
 	x := onnx.Value(n.Input[0])
 	reduced := []int{0}

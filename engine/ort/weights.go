@@ -19,8 +19,6 @@ import (
 // time.
 const minUnpacked = 64 << 20
 
-// hasLargeGemm reports whether one of the weights is that of a Gemm and has at least minUnpacked
-// bytes.
 func hasLargeGemm(m *onnx.Model, weights []onnx.Weight) bool {
 	large := map[string]bool{}
 	for _, w := range weights {
@@ -34,8 +32,6 @@ func hasLargeGemm(m *onnx.Model, weights []onnx.Weight) bool {
 // minShared is the smallest size in bytes of an initializer that a session shares with its graph.
 const minShared = 1 << 12
 
-// sharedWeights are initializers of a graph whose elements a session uses in place. They outlive
-// the session.
 type sharedWeights struct {
 	capi   *capi          // functions of ONNX Runtime's C API
 	values []pointer      // OrtValues
@@ -72,7 +68,6 @@ func (r *Runtime) share(options *binding.SessionOptions, weights []onnx.Weight, 
 	return s, nil
 }
 
-// add makes an OrtValue of the elements of a weight.
 func (s *sharedWeights) add(w onnx.Weight) error {
 	s.pinned.Pin(&w.Data[0])
 	const deviceAllocator, defaultMemory = 0, 0 // OrtDeviceAllocator, OrtMemTypeDefault
@@ -88,7 +83,7 @@ func (s *sharedWeights) add(w onnx.Weight) error {
 	return err
 }
 
-// release frees what the engine holds for the weights. Their session must have ended.
+// Their session must have ended.
 func (s *sharedWeights) release() {
 	if s == nil {
 		return

@@ -59,7 +59,6 @@ func rewriteAdam(b *onnx.Builder) bool {
 	return true
 }
 
-// available reports whether tensors are computed before the node at an index.
 func (g *graph) available(index int, tensors ...string) bool {
 	for _, t := range tensors {
 		if i, ok := g.index[t]; ok && i >= index {
@@ -69,8 +68,7 @@ func (g *graph) available(index int, tensors ...string) bool {
 	return true
 }
 
-// adamUpdateOf returns the update whose last node is n, and whether n is such a node. k is an input
-// of the graph, so if p is a product with a constant, that constant is not k.
+// k is an input of the graph: if p is a product with a constant, that constant is not k.
 func (g *graph) adamUpdateOf(n *pb.NodeProto) (adamUpdate, bool) {
 	var u adamUpdate
 	if !isOp(n, "Sub") || g.static.Type(n.Output[0]) != onnx.Float {

@@ -10,7 +10,6 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// batchNorms is the state of rewriteBatchNorm.
 type batchNorms struct {
 	*graph
 	opset   int            // version of the standard operators, see gradientPattern
@@ -22,9 +21,9 @@ type batchNorms struct {
 	masked map[string]bool // tensors: gradients of ReLUs that a native operator includes
 }
 
-// rewriteBatchNorm replaces BatchNormalization in training mode as package train writes it, with
-// the sum and the ReLU that follow, and the gradients that package grad writes for these, by native
-// operators. It reports whether it has replaced any.
+// rewriteBatchNorm replaces BatchNormalization in training mode as package train writes it, with a
+// following sum and ReLU, and their gradients, by native operators. It reports whether it has
+// replaced any.
 func rewriteBatchNorm(b *onnx.Builder, outputs []string) bool {
 	nodes := b.Nodes()
 	r := &batchNorms{newGraph(b), b.Opset(), countReaders(nodes, outputs), map[string]string{}, map[string]nativeNode{}, map[string]bool{}}
@@ -65,16 +64,15 @@ func rewriteBatchNorm(b *onnx.Builder, outputs []string) bool {
 	return true
 }
 
-// isTraining reports whether a node is a BatchNormalization of feature maps in training mode whose
-// further outputs are the mean and the variance of the batch, since its momentum is 0.
+// isTraining reports whether n is a BatchNormalization of feature maps in training mode with
+// momentum 0, so that its further outputs are the statistics of the batch.
 func (r *batchNorms) isTraining(n *pb.NodeProto) bool {
 	return n.GetOpType() == "BatchNormalization" && onnx.IsStandard(n) && len(n.Output) == 3 && !slices.Contains(n.Output, "") &&
 		onnx.AttrInt(n, "training_mode", 0) == 1 && onnx.AttrFloat(n, "momentum", 0.9) == 0 &&
 		len(r.static.Shape(n.Input[0])) >= 3 && r.static.Type(n.Input[0]) == onnx.Float
 }
 
-// merge lets the native operator whose result node n reads include what n computes, if n is a sum
-// or a ReLU and no other node reads that result.
+// merge includes node n in the native operator that it alone reads, if n is a sum or a ReLU.
 func (r *batchNorms) merge(n *pb.NodeProto) {
 	for k, t := range n.Input {
 		y := t
@@ -100,8 +98,7 @@ func (r *batchNorms) merge(n *pb.NodeProto) {
 	}
 }
 
-// gradient replaces the gradients of a BatchNormalization that package grad writes, if n is the sum
-// that is the gradient with respect to the input.
+// gradient replaces the gradients of a BatchNormalization, if n is their last node.
 func (r *batchNorms) gradient(n *pb.NodeProto) {
 	if !isOp(n, "Add") {
 		return
@@ -138,9 +135,9 @@ func (r *batchNorms) gradient(n *pb.NodeProto) {
 	}
 }
 
-// includeMask reports whether tensor t is the gradient of a ReLU that no native operator includes
-// yet, and marks it as included. It returns the gradient dy with respect to the ReLU's output, and
-// the tensor that is positive where t is dy, and not where t is 0.
+// includeMask marks t as included if it is the gradient of a ReLU that no native operator includes
+// yet. It returns the gradient dy by the ReLU's output, and the tensor that is positive where t is
+// dy.
 func (r *batchNorms) includeMask(t string) (dy, mask string, ok bool) {
 	n := r.producers[t]
 	if n == nil || r.masked[t] {
@@ -159,8 +156,7 @@ func (r *batchNorms) includeMask(t string) (dy, mask string, ok bool) {
 // for each channel.
 type batchNormTensors struct{ x, scale, mean, variance, dy, dx, sum, along string }
 
-// gradientPattern returns a graph of the gradients of a BatchNormalization in training mode with
-// the epsilon of norm, as package grad writes them, for inputs of a shape.
+// gradientPattern returns a graph of the gradients of norm as package grad writes them.
 func gradientPattern(norm *pb.NodeProto, opset int, shape []int) (*graph, batchNormTensors, error) {
 	b := onnx.NewBuilder(opset).Sharing()
 	x, dy := b.Input("x", onnx.Float, shape...), b.Input("dy", onnx.Float, shape...)
@@ -181,9 +177,8 @@ func gradientPattern(norm *pb.NodeProto, opset int, shape []int) (*graph, batchN
 }
 
 // matches reports whether tensor t of the graph is computed as tensor like is in a pattern. bound
-// has, by the names of tensors of the pattern, the tensors that they must match. An input of the
-// pattern that bound lacks matches any tensor. matches adds the tensors that it has compared to
-// bound.
+// maps tensors of the pattern to those that they must match; matches extends it. An input of the
+// pattern that bound lacks matches any tensor.
 func (g *graph) matches(t string, pattern *graph, like string, bound map[string]string) bool {
 	if known, ok := bound[like]; ok {
 		return known == t

@@ -8,11 +8,11 @@ import (
 )
 
 // minOutputChannels is the smallest number of output channels for which the native convolution with
-// variable weights is faster than that of ONNX Runtime.
+// variable weights is faster.
 const minOutputChannels = 4
 
-// rewriteGradients replaces convolutions with variable weights, and the gradients that package
-// onnx/grad writes for convolutions, by native operators. It reports whether it has replaced any.
+// rewriteGradients replaces convolutions with variable weights, and gradients of convolutions, by
+// native operators.
 func rewriteGradients(b *onnx.Builder) bool {
 	g, found := newGraph(b), false
 	b.Rewrite(func(n *pb.NodeProto) []onnx.Value {
@@ -27,7 +27,6 @@ func rewriteGradients(b *onnx.Builder) bool {
 	return found
 }
 
-// A nativeNode describes a node whose operator is native.
 type nativeNode struct {
 	op      string // name of the operator; its ONNX domain is the constant domain
 	attrs   onnx.Attrs
@@ -35,7 +34,6 @@ type nativeNode struct {
 	outputs []string // the tensors that its outputs replace; nil: one
 }
 
-// write adds the node to a graph.
 func (c nativeNode) write(b *onnx.Builder) []onnx.Value {
 	inputs := make([]onnx.Value, len(c.inputs))
 	for i, name := range c.inputs {
@@ -44,24 +42,19 @@ func (c nativeNode) write(b *onnx.Builder) []onnx.Value {
 	return b.Node(domain, c.op, max(1, len(c.outputs)), c.attrs, inputs...)
 }
 
-// native returns a native operator for a convolution with the strides, dilations and padding of w.
-// tiled is the feature map that Winograd's algorithm divides into tiles: the result of the operator
-// or, in the gradient of a convolution with respect to its weights, the gradient with respect to
-// the result of the convolution.
+// native returns a native operator for a convolution with the geometry of w. tiled is the feature
+// map that Winograd's algorithm divides into tiles: the result or its gradient.
 func (g *graph) native(op string, w window, tiled string, weights []int, inputs ...string) nativeNode {
 	attrs := w.attrs()
 	attrs["side"] = tileSide(g.static.Shape(tiled), weights)
 	return nativeNode{op: op, attrs: attrs, inputs: inputs}
 }
 
-// variable reports whether weights are not constant and have a known shape of one or two spatial
-// axes.
 func (g *graph) variable(w string) bool {
 	shape := g.static.Shape(w)
 	return len(shape) >= 3 && len(shape) <= 4 && slices.Min(shape) >= 1 && g.static.Type(w) == onnx.Float && !g.static.Constant(w)
 }
 
-// variableConv matches a convolution with variable weights.
 func (g *graph) variableConv(n *pb.NodeProto) (nativeNode, bool) {
 	if !isOp(n, "Conv") || !g.variable(n.Input[1]) || g.static.Shape(n.Input[1])[0] < minOutputChannels {
 		return nativeNode{}, false
@@ -70,8 +63,8 @@ func (g *graph) variableConv(n *pb.NodeProto) (nativeNode, bool) {
 	return g.native(conv, w, n.Output[0], g.static.Shape(n.Input[1]), n.Input...), ok
 }
 
-// variableConvTranspose matches a ConvTranspose with variable weights. Package grad writes the
-// gradient of a convolution that has strides, with respect to its input, as such a node.
+// Package grad writes the gradient of a convolution that has strides, with respect to its input, as
+// such a node.
 func (g *graph) variableConvTranspose(n *pb.NodeProto) (nativeNode, bool) {
 	if !isOp(n, "ConvTranspose") || !g.variable(n.Input[1]) {
 		return nativeNode{}, false
@@ -80,8 +73,7 @@ func (g *graph) variableConvTranspose(n *pb.NodeProto) (nativeNode, bool) {
 	return g.native(convTranspose, w, n.Output[0], g.static.Shape(n.Input[1]), n.Input...), ok
 }
 
-// mirroredConv matches the gradient of a convolution without strides with respect to its input: a
-// convolution with transposed and reversed weights.
+// mirroredConv matches the gradient of a convolution without strides with respect to its input.
 func (g *graph) mirroredConv(n *pb.NodeProto) (nativeNode, bool) {
 	if !isOp(n, "Conv") || len(n.Input) != 2 {
 		return nativeNode{}, false
@@ -105,8 +97,7 @@ func (g *graph) mirroredConv(n *pb.NodeProto) (nativeNode, bool) {
 }
 
 // mirrored returns the weights, out x in x kernel, from which a tensor is computed by swapping the
-// first two axes and reversing the kernel. ok is false if there are none. reshaped and transposed
-// return the input of the Reshape or Transpose that computes a tensor.
+// first two axes and reversing the kernel.
 func (g *graph) mirrored(kernel string) (weights string, ok bool) {
 	shape := g.static.Shape(kernel)
 	x, ok := g.reshaped(kernel)
@@ -131,8 +122,7 @@ func (g *graph) mirrored(kernel string) (weights string, ok bool) {
 	return x, true
 }
 
-// reversed returns the input of the Slice that produces x by reversing the last of three axes,
-// which has the given size.
+// reversed returns the input of the Slice that reverses the last of three axes to produce x.
 func (g *graph) reversed(x string, size int) (string, bool) {
 	n, ok := g.producer(x, "Slice")
 	if !ok {
@@ -145,7 +135,6 @@ func (g *graph) reversed(x string, size int) (string, bool) {
 	return n.Input[0], true
 }
 
-// slice returns the inputs of a Slice after the first, if they are constants.
 func (g *graph) slice(n *pb.NodeProto) (starts, ends, axes, steps []int, ok bool) {
 	if len(n.Input) != 5 {
 		return nil, nil, nil, nil, false
@@ -159,8 +148,8 @@ func (g *graph) slice(n *pb.NodeProto) (starts, ends, axes, steps []int, ok bool
 	return lists[0], lists[1], lists[2], lists[3], true
 }
 
-// uncropped returns the tensor that the Slices before x crop at the end of axes, x itself if there
-// are none. ok is false if one of them does anything else.
+// uncropped returns the tensor that the Slices before x crop at the end of axes. ok is false if one
+// of them does anything else.
 func (g *graph) uncropped(x string) (tensor string, ok bool) {
 	for {
 		n, ok := g.producer(x, "Slice")
@@ -220,9 +209,9 @@ func (g *graph) kernelGradient(n *pb.NodeProto) (nativeNode, bool) {
 	return g.native(convKernelGradient, w, dy, shape, x, dy), ok
 }
 
-// unfolded returns the window of the convolution whose kernel gradient the convolution c computes.
-// The last axis of the input of c combines the last axis of x and its channels. Strides and
-// dilations change places in a kernel gradient.
+// unfolded returns the window of the convolution whose kernel gradient c computes. The last axis of
+// the input of c combines the last axis of x and its channels. Strides and dilations change places
+// in a kernel gradient.
 func (g *graph) unfolded(c *pb.NodeProto, x string, channels int) (window, bool) {
 	shape, folded := g.static.Shape(x), g.static.Shape(c.Input[0])
 	axes := len(shape) - 2

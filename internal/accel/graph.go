@@ -25,19 +25,15 @@ func newGraph(b *onnx.Builder) *graph {
 	return g
 }
 
-// isOp reports whether a node is a standard operator with one output.
 func isOp(n *pb.NodeProto, op string) bool {
 	return n.GetOpType() == op && onnx.IsStandard(n) && len(n.Output) == 1
 }
 
-// producer returns the node that produces a tensor, if it is the given standard operator with one
-// output.
 func (g *graph) producer(tensor, op string) (*pb.NodeProto, bool) {
 	n := g.producers[tensor]
 	return n, isOp(n, op)
 }
 
-// transposed returns the input of the Transpose that produces x, if it has the given permutation.
 func (g *graph) transposed(x string, perm ...int) (string, bool) {
 	n, ok := g.producer(x, "Transpose")
 	if !ok || !slices.Equal(onnx.AttrInts(n, "perm"), perm) {
@@ -46,7 +42,6 @@ func (g *graph) transposed(x string, perm ...int) (string, bool) {
 	return n.Input[0], true
 }
 
-// reshaped returns the input of the Reshape that produces x.
 func (g *graph) reshaped(x string) (string, bool) {
 	n, ok := g.producer(x, "Reshape")
 	if !ok {
@@ -55,7 +50,6 @@ func (g *graph) reshaped(x string) (string, bool) {
 	return n.Input[0], true
 }
 
-// scalarValue returns the value of a constant of one element.
 func (g *graph) scalarValue(tensor string) (float64, bool) {
 	v, ok := g.static.Values(tensor)
 	if !ok || len(v) != 1 {
@@ -64,20 +58,18 @@ func (g *graph) scalarValue(tensor string) (float64, bool) {
 	return v[0], true
 }
 
-// isScalar reports whether a tensor is known to have one element.
 func (g *graph) isScalar(tensor string) bool {
 	shape := g.static.Shape(tensor)
 	// Free dimensions are negative.
 	return shape != nil && !slices.ContainsFunc(shape, func(d int) bool { return d != 1 })
 }
 
-// product returns the factors of a product of a tensor and a scalar.
 func (g *graph) product(tensor string) (x, scalar string, ok bool) {
 	return g.operands(tensor, "Mul", g.isScalar)
 }
 
-// operands returns the two inputs of a commutative operator op that produces a tensor. matched is
-// the one for which matches returns true.
+// operands returns the inputs of the commutative operator op that produces a tensor; matched is the
+// one for which matches holds.
 func (g *graph) operands(tensor, op string, matches func(string) bool) (other, matched string, ok bool) {
 	n, ok := g.producer(tensor, op)
 	switch {

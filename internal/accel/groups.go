@@ -15,23 +15,18 @@ import (
 // A costModel decides which groups of nodes are computed in NHWC, by native operators, instead of
 // in NCHW by ONNX Runtime. A group gains by its convolutions that use Winograd's algorithm. The
 // unit of gain and costs is what one multiplication of these convolutions gains. Multiplications
-// are counted as in direct convolution. In counts, a dimension that is not fixed, such as the
-// batch, counts as 1.
+// are counted as in direct convolution, with free dimensions as 1.
 type costModel struct {
-	// layoutChange is the cost of changing the layout of one element at the border of a group.
+	// of one element at the border of a group
 	layoutChange int
-	// other is the cost of a multiplication in a convolution that does not use Winograd's
-	// algorithm, since ONNX Runtime may compute it faster.
+	// of a multiplication without Winograd's algorithm, in which ONNX Runtime may be faster
 	other float64
-	// maxWeights bounds the number of transformed weights of all groups: those that Winograd's
-	// algorithm multiplies, computed from the convolutions' kernels. They exist as long as the
-	// session.
+	// maxWeights bounds the transformed weights of all groups, which exist as long as the session.
 	maxWeights int
 }
 
-// The cost models of graphs without gradients (with at most 2^26 transformed weights, 256 MiB) and
-// with gradients (without a bound; other convolutions cost nothing). The numbers are rough: they
-// were set by timing whole networks, not single operators.
+// The cost models of graphs without and with gradients. 2^26 weights are 256 MiB. The numbers are
+// rough: they were set by timing whole networks, not single operators.
 var (
 	forwardCosts  = costModel{layoutChange: 150, other: 0.2, maxWeights: 1 << 26}
 	gradientCosts = costModel{layoutChange: 100, maxWeights: math.MaxInt}
@@ -55,9 +50,8 @@ type grouping struct {
 	groups map[string]*group // by root
 }
 
-// selectGroups returns the outputs of the nodes in groups that are faster in NHWC. Groups with more
-// multiplications by Winograd's algorithm are chosen first, as long as maxWeights allows. Nodes
-// whose outputs are excluded are in no group.
+// selectGroups returns the outputs of the nodes in groups that are faster in NHWC, those with the
+// most multiplications by Winograd's algorithm first, within maxWeights.
 func selectGroups(from *graph, nodes []*pb.NodeProto, excluded map[string]bool, costs costModel) map[string]bool {
 	g := &grouping{graph: from, excluded: excluded, parent: map[string]string{}, groups: map[string]*group{}}
 	for _, n := range nodes {
@@ -83,12 +77,10 @@ func selectGroups(from *graph, nodes []*pb.NodeProto, excluded map[string]bool, 
 	return chosen
 }
 
-// compareGroups orders groups by decreasing multiplications by Winograd's algorithm.
 func compareGroups(a, b *group) int {
 	return cmp.Or(cmp.Compare(b.winograd, a.winograd), strings.Compare(a.root, b.root))
 }
 
-// find returns the root of the group of an output.
 func (g *grouping) find(t string) string {
 	if g.parent[t] != t {
 		g.parent[t] = g.find(g.parent[t])
@@ -110,7 +102,6 @@ func (g *grouping) add(n *pb.NodeProto) {
 	}
 }
 
-// measure counts the multiplications of groups and finds their borders.
 func (g *grouping) measure(nodes []*pb.NodeProto) {
 	read := map[string]bool{}
 	for _, n := range nodes {
@@ -135,14 +126,12 @@ func (g *grouping) measure(nodes []*pb.NodeProto) {
 	}
 }
 
-// addBorder adds tensor t to the border of the group of an output, if the output is in a group.
 func (g *grouping) addBorder(t, output string) {
 	if g.parent[output] != "" {
 		g.groups[g.find(output)].border[t] = true
 	}
 }
 
-// faster reports whether a group is faster in NHWC.
 func (g *grouping) faster(gr *group, costs costModel) bool {
 	size := 0
 	for t := range gr.border {
@@ -151,8 +140,6 @@ func (g *grouping) faster(gr *group, costs costModel) bool {
 	return float64(gr.winograd) > costs.other*float64(gr.other)+float64(costs.layoutChange*size)
 }
 
-// count adds the multiplications of a node, if that is a convolution that is not grouped (ONNX's
-// attribute group).
 func (gr *group) count(static *infer.Info, n *pb.NodeProto) {
 	if n.GetOpType() != "Conv" || onnx.AttrInt(n, "group", 1) != 1 {
 		return
@@ -176,7 +163,6 @@ func featureMaps(n *pb.NodeProto) []string {
 	return n.Input
 }
 
-// supportsNHWC reports whether a node can be computed in NHWC.
 func (g *graph) supportsNHWC(n *pb.NodeProto) bool {
 	if !onnx.IsStandard(n) || len(n.Output) != 1 {
 		return false
@@ -207,15 +193,14 @@ func (g *graph) supportsNHWC(n *pb.NodeProto) bool {
 	return false
 }
 
-// reluGradient recognises the gradient of a ReLU: dy, the gradient by the ReLU's output, times a
-// mask that is 1 where the output is positive, else 0.
+// reluGradient recognises the gradient of a ReLU: dy times a mask that is 1 where the ReLU's output
+// is positive, else 0.
 func (g *graph) reluGradient(n *pb.NodeProto) (dy, mask string, ok bool) {
 	return g.operands(n.Output[0], "Mul", func(t string) bool { return g.maskSource(t) != "" })
 }
 
-// maskSource returns the tensor that is positive where a mask is 1, or "" if the tensor is not a
-// mask. Package grad writes masks as Greater(y, 0), cast to float, or as a HardSigmoid so steep
-// that it is 0 or 1.
+// maskSource returns the tensor that is positive where a mask is 1, or "". Package grad writes
+// masks as Greater(y, 0), cast to float, or as a HardSigmoid so steep that it is 0 or 1.
 func (g *graph) maskSource(mask string) string {
 	n := g.producers[mask]
 	switch {
@@ -231,7 +216,6 @@ func (g *graph) maskSource(mask string) string {
 	return ""
 }
 
-// isIdentity reports whether a convolution multiplies each channel by 1.
 func (g *graph) isIdentity(n *pb.NodeProto) bool {
 	w := g.static.Shape(n.Input[1])
 	if n.GetOpType() != "Conv" || len(n.Input) != 2 || !slices.Equal(w, []int{onnx.AttrInt(n, "group", 1), 1, 1, 1}) {
@@ -244,8 +228,7 @@ func (g *graph) isIdentity(n *pb.NodeProto) bool {
 	return ok && !slices.ContainsFunc(weights, func(v float64) bool { return v != 1 })
 }
 
-// countReaders returns the number of nodes that read each tensor, plus one if the tensor is an
-// output of the graph.
+// countReaders counts the nodes that read each tensor, and an output of the graph once more.
 func countReaders(nodes []*pb.NodeProto, outputs []string) map[string]int {
 	readers := map[string]int{}
 	for _, t := range outputs {
@@ -259,8 +242,8 @@ func countReaders(nodes []*pb.NodeProto, outputs []string) map[string]int {
 	return readers
 }
 
-// readByNormalisation returns the tensors that only a BatchNormalization reads. ONNX Runtime merges
-// this operator with the convolution before it. readers is what countReaders returns.
+// readByNormalisation returns the tensors that only a BatchNormalization reads: ONNX Runtime merges
+// it with the convolution before it.
 func readByNormalisation(nodes []*pb.NodeProto, readers map[string]int) map[string]bool {
 	set := map[string]bool{}
 	for _, n := range nodes {

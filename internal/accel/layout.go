@@ -7,11 +7,9 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// rewriteGroups rewrites the groups of connected nodes that are faster in NHWC (see selectGroups)
-// with native operators, and reports whether there are any. For every tensor of a group it adds a
-// node that converts the tensor to NCHW, under the name that it had. rewrite.Prune removes those of
-// these nodes whose output nothing reads. outputs are the outputs of the graph. A graph that
-// computes the gradient of a ReLU has other costs.
+// rewriteGroups rewrites the groups that are faster in NHWC with native operators. For every tensor
+// of a group it adds a node that converts the tensor to NCHW, under its old name. rewrite.Prune
+// removes those that nothing reads.
 func rewriteGroups(b *onnx.Builder, outputs []string) bool {
 	g, nodes := newGraph(b), b.Nodes()
 	costs := forwardCosts
@@ -38,19 +36,17 @@ func rewriteGroups(b *onnx.Builder, outputs []string) bool {
 	return true
 }
 
-// A layout holds the state of rewriteGroups.
 type layout struct {
 	*graph
 	b    *onnx.Builder
 	nhwc map[string]onnx.Value // tensors in NHWC, by name in NCHW
-	// The native convolutions whose results these tensors are, by name in NCHW.
+	// by the names of their results in NCHW
 	convolutions map[string]convolution
-	// Nodes and outputs of the graph that read a tensor, counted.
-	readers map[string]int
+	readers      map[string]int
 }
 
 // A convolution is a native convolution with its epilogue: the sum with an addend, ReLU, then a
-// mask, which sets the result to 0 where another tensor is not positive (the gradient of a ReLU).
+// mask, which zeroes the result where another tensor is not positive.
 type convolution struct {
 	op     string
 	window window       // strides, pads and dilations
@@ -59,11 +55,9 @@ type convolution struct {
 	side   int          // side of the output tiles of Winograd's algorithm; see tileSide
 }
 
-// Indices of the inputs of a native convolution. reluStep stands for ReLU, which has no input,
-// among the steps of fusible.
+// Indices of the inputs of a native convolution; ReLU has no input.
 const addend, mask, reluStep = 3, 4, 0
 
-// write adds the node that computes in NHWC what a node of a group computes.
 func (l *layout) write(n *pb.NodeProto) onnx.Value {
 	in, out := n.Input, n.Output[0]
 	switch n.GetOpType() {
@@ -88,7 +82,6 @@ func (l *layout) write(n *pb.NodeProto) onnx.Value {
 			}
 		}
 	case "Mul":
-		// The gradient by the ReLU's output, times the mask m of 0 and 1.
 		dy, m, _ := l.reluGradient(n)
 		if c, ok := l.fusible(dy, mask); ok && slices.Equal(l.static.Shape(dy), l.static.Shape(m)) {
 			c.inputs[mask] = l.toNHWC(l.maskSource(m)) // the tensor that is positive where m is 1
@@ -98,8 +91,7 @@ func (l *layout) write(n *pb.NodeProto) onnx.Value {
 	return l.writeElementwise(n)
 }
 
-// writeElementwise adds the same operator for tensors in NHWC. The second input of Greater is a
-// scalar, which has no layout.
+// The second input of Greater is a scalar, which has no layout.
 func (l *layout) writeElementwise(n *pb.NodeProto) onnx.Value {
 	inputs := make([]onnx.Value, len(n.Input))
 	for i, t := range n.Input {
@@ -130,9 +122,8 @@ func (l *layout) writeConvolution(n *pb.NodeProto) onnx.Value {
 	return l.convolve(n, c)
 }
 
-// fusible returns the convolution that produces a tensor, if the tensor has one reader and the
-// epilogue of the convolution can be extended by a step. The steps are addend, reluStep and mask,
-// in this order.
+// fusible returns the convolution that produces t, if t has one reader and its epilogue can be
+// extended by a step; the order is addend, reluStep, mask.
 func (l *layout) fusible(t string, step int) (convolution, bool) {
 	c, ok := l.convolutions[t]
 	if !ok || l.readers[t] != 1 || c.inputs[mask] != "" || step != mask && c.relu != 0 || step == addend && c.inputs[addend] != "" {
@@ -142,7 +133,6 @@ func (l *layout) fusible(t string, step int) (convolution, bool) {
 	return c, true
 }
 
-// convolve adds a native convolution for the output of n.
 func (l *layout) convolve(n *pb.NodeProto, c convolution) onnx.Value {
 	l.convolutions[n.Output[0]] = c
 	attrs := c.window.attrs()
@@ -154,7 +144,6 @@ func (l *layout) convolve(n *pb.NodeProto, c convolution) onnx.Value {
 	return l.b.Node(domain, c.op, 1, attrs, inputs...)[0]
 }
 
-// toNHWC returns a tensor in NHWC. It adds the node that changes the layout if there is none yet.
 func (l *layout) toNHWC(t string) onnx.Value {
 	v := l.nhwc[t]
 	if v == "" {

@@ -17,10 +17,9 @@ const (
 	outputCount
 )
 
-// A fusion merges nodes into the native convolutions before them: ReLU, sums and ChannelsFirst,
-// which converts NHWC to NCHW. As a separate node ChannelsFirst would be executed last, since no
-// other node waits for it. It would read feature maps from memory once more, and these would be
-// kept for it.
+// A fusion merges nodes into the native convolutions before them. A separate ChannelsFirst would be
+// executed last, since no other node waits for it. It would read feature maps from memory once
+// more.
 type fusion struct {
 	readers map[string]int           // number of nodes that read a tensor
 	toNCHW  map[string]*pb.NodeProto // the ChannelsFirst of a tensor
@@ -51,7 +50,6 @@ func fuseOutputs(m *onnx.Model) {
 	}
 }
 
-// fuse replaces a ReLU or a sum in NHWC and the convolution before it by one convolution.
 func (f *fusion) fuse(n *pb.NodeProto) {
 	switch n.GetOpType() {
 	case "Relu":
@@ -71,9 +69,8 @@ func (f *fusion) fuse(n *pb.NodeProto) {
 	}
 }
 
-// fusible reports whether only one node reads a convolution, not counting outputs of the graph, and
-// its epilogue can be extended. With ReLU or a mask it cannot. addend and mask are indices of its
-// inputs.
+// fusible reports whether only one node reads c, not counting outputs, and its epilogue can be
+// extended: with ReLU or a mask it cannot.
 func (f *fusion) fusible(c *pb.NodeProto) bool {
 	others := f.readers[c.Output[resultNHWC]] - 1
 	if toNCHW := f.toNCHW[c.Output[resultNHWC]]; toNCHW != nil {
@@ -82,8 +79,8 @@ func (f *fusion) fusible(c *pb.NodeProto) bool {
 	return others == 0 && onnx.AttrInt(c, "relu", 0) == 0 && len(c.Input) <= mask
 }
 
-// replace turns node n into the convolution c with the given inputs and the given value of its
-// attribute relu. n also writes what c writes in NCHW; c is unused afterwards.
+// replace turns node n into the convolution c with other inputs and relu; n writes what c writes in
+// NCHW, and c is unused afterwards.
 func (f *fusion) replace(n, c *pb.NodeProto, inputs []string, relu int64) {
 	stage := withoutAddend // at which n computes the result of c
 	if len(c.Input) > addend {
@@ -103,8 +100,8 @@ func (f *fusion) replace(n, c *pb.NodeProto, inputs []string, relu int64) {
 	f.convs[c.Output[resultNHWC]], f.convs[n.Output[resultNHWC]] = nil, n
 }
 
-// setOutputs lets a convolution write its result in NCHW if a node or output needs that. It is
-// written in NHWC only if a node needs that or the convolution has a mask.
+// setOutputs lets c write NCHW if something needs that, and NHWC only if something needs that or c
+// has a mask.
 func (f *fusion) setOutputs(c *pb.NodeProto) {
 	if f.convs[c.Output[resultNHWC]] != c {
 		return
@@ -120,8 +117,8 @@ func (f *fusion) setOutputs(c *pb.NodeProto) {
 	c.Output = outputs
 }
 
-// takeNCHW sets name to the name of the NCHW copy of a tensor, so that the convolution produces it
-// instead of the ChannelsFirst node. It reports whether there is such a copy.
+// takeNCHW sets name to that of the NCHW copy of a tensor, if there is one, so that the convolution
+// writes it.
 func (f *fusion) takeNCHW(tensor string, name *string) bool {
 	toNCHW := f.toNCHW[tensor]
 	if toNCHW == nil {

@@ -57,15 +57,13 @@ func Rewrite(m *onnx.Model) (*onnx.Model, error) {
 	return rewrite.Prune(r), nil
 }
 
-// required holds the smallest number of inputs of each operator whose inputs Rewrite reads.
 var required = map[string]int{
 	"Relu": 1, "HardSigmoid": 1, "Cast": 1, "Transpose": 1, "Sqrt": 1,
 	"Conv": 2, "ConvTranspose": 2, "Add": 2, "Sub": 2, "Mul": 2, "Div": 2, "Greater": 2, "Reshape": 2,
 	"BatchNormalization": 5,
 }
 
-// malformed reports whether a node lacks inputs or outputs. ONNX Runtime refuses such a model, with
-// an error that names the node.
+// ONNX Runtime refuses a model with such a node, with an error that names it.
 func malformed(n *pb.NodeProto) bool {
 	return onnx.IsStandard(n) && (len(n.Input) < required[n.GetOpType()] || len(n.Output) == 0)
 }

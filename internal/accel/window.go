@@ -17,8 +17,8 @@ type window struct {
 	kernel []int
 }
 
-// windowOf returns the window of a Conv or ConvTranspose, and reports whether the native operators
-// support it: one or two spatial axes, no groups, and weights of known shape.
+// windowOf reports false unless the native operators support the convolution: one or two spatial
+// axes, no groups, and weights of known shape.
 func windowOf(static *infer.Info, n *pb.NodeProto) (window, bool) {
 	shape := static.Shape(n.Input[1])
 	if len(shape) < 3 || len(shape) > 4 || slices.Min(shape) < 1 || static.Type(n.Input[1]) != onnx.Float {
@@ -44,7 +44,6 @@ func windowOf(static *infer.Info, n *pb.NodeProto) (window, bool) {
 	return w, slices.Min(w.pads) >= 0
 }
 
-// attrs returns the attributes of a native operator with the window.
 func (w window) attrs() onnx.Attrs {
 	attrs := onnx.Attrs{"strides": w.strides, "dilations": w.dilations, "pads": w.pads}
 	if w.outputPadding != nil {
@@ -56,22 +55,23 @@ func (w window) attrs() onnx.Attrs {
 	return attrs
 }
 
-// usesWinograd reports whether a convolution, if it is computed in NHWC, gains from Winograd's
-// algorithm: it has 3 x 3 kernels without strides or dilations, and at least 8 input channels.
+// usesWinograd reports whether a convolution in NHWC gains from Winograd's algorithm: 3 x 3 kernels
+// without strides or dilations, and at least 8 input channels.
 func usesWinograd(static *infer.Info, n *pb.NodeProto) bool {
 	w, ok := windowOf(static, n)
 	ones, shape := []int{1, 1}, static.Shape(n.Input[1])
 	return ok && len(shape) == 4 && slices.Equal(shape[2:], []int{3, 3}) && slices.Equal(w.strides, ones) && slices.Equal(w.dilations, ones) && shape[1] >= 8
 }
 
-// maxTileKernels is the largest number of kernels (one for each pair of channels) with which tiles
-// of 4 x 4 are used: the transformed weights then stay in the caches.
+// maxTileKernels is the largest number of pairs of channels for tiles of 4 x 4: the transformed
+// weights then stay in the caches.
 const maxTileKernels = 1 << 17
 
-// tileSide returns the side of the output tiles of a convolution by Winograd's algorithm: 2 or 4.
-// result is the shape of the output in NCHW and w that of the weights, as in the ONNX graph. For
-// each pair of channels, a tile of 4 x 4 takes 36 multiplications, and four tiles of 2 x 2 take 64.
-// For each weight there are 36/9 transformed weights with tiles of 4 x 4, and 16/9 with 2 x 2.
+// tileSide returns the side of the output tiles of a convolution by Winograd's algorithm, 2 or 4,
+// for a result in NCHW. result is the shape of the output in NCHW and w that of the weights, as in
+// the ONNX graph. For each pair of channels, a tile of 4 x 4 takes 36 multiplications, and four
+// tiles of 2 x 2 take 64. For each weight there are 36/9 transformed weights with tiles of 4 x 4,
+// and 16/9 with 2 x 2.
 func tileSide(result, w []int) int {
 	products := func(side int) int {
 		return ((result[2] + side - 1) / side) * ((result[3] + side - 1) / side) * (side + 2) * (side + 2)
@@ -82,8 +82,6 @@ func tileSide(result, w []int) int {
 	return 2
 }
 
-// transformedWeights returns the number of transformed weights of a convolution by Winograd's
-// algorithm.
 func transformedWeights(result, w []int) int {
 	side := tileSide(result, w)
 	return (side + 2) * (side + 2) * w[0] * w[1]

@@ -36,8 +36,6 @@ func (r *run) save() error {
 	return nil
 }
 
-// write writes a checkpoint: the results of the finished batches, then the state of the current
-// one.
 func (r *run) write(to io.Writer) error {
 	w := state.Stream(to, stateKind, stateVersion)
 	w.String(r.fingerprint())
@@ -87,8 +85,7 @@ func (r *run) restore() (bool, error) {
 	return found, err
 }
 
-// fingerprint returns a hash of what the results depend on, by which restore knows a checkpoint of
-// the same search. The size of a batch is not part of it: write writes it separately.
+// fingerprint hashes what the results depend on, except the batch size, which write writes.
 func (r *run) fingerprint() string {
 	h := sha256.New()
 	o := r.search.options

@@ -8,9 +8,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// ContactSheet returns a contact sheet, one image that shows several side by side, of the pairs
-// x[i], y[i], on a grid that is about square. Both are n x c x h x w with values in [0, 1]. Small
-// images are enlarged. A tile is one pair with its margin.
+// ContactSheet returns a contact sheet of the pairs x[i], y[i], on a grid that is about square.
+// Both are n x c x h x w with values in [0, 1]. Small images are enlarged.
 func ContactSheet(x, y tensor.Tensor) *image.NRGBA {
 	n, h, w := x.Shape[0], x.Shape[2], x.Shape[3]
 	const (

@@ -10,12 +10,10 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Misclassification is the objective of an attack on a classifier: a search, by gradient descent,
-// for an image x' near a given image that the model classifies wrongly. Its loss is the log
+// A Misclassification is the objective of an attack on a classifier. Its loss is the log
 // probability of the correct class y, log p_y with p = softmax(m(x')), where m(x') are the logits
 // for the adversarial image x'. The best image is the one with the smallest margin, log p_y - max
-// over k != y of log p_k. The margin is negative for a wrong prediction. The field Loss of a
-// search's Result holds the margins.
+// over k != y of log p_k.
 type Misclassification struct {
 	Model *model.Model
 	// Outputs selects the model's outputs that are classes. Labels are indices into Outputs. Nil: all
@@ -31,7 +29,6 @@ func Misclassify(m *model.Model, outputs []int) Misclassification {
 
 func (o Misclassification) models() []*model.Model { return []*model.Model{o.Model} }
 
-// classes returns the number of classes.
 func (o Misclassification) classes() int {
 	if o.Outputs != nil {
 		return len(o.Outputs)
@@ -57,7 +54,6 @@ func (o Misclassification) check() error {
 	return nil
 }
 
-// constants returns the one-hot labels, n x classes.
 func (o Misclassification) constants(_ context.Context, p Problem) ([]tensor.Tensor, error) {
 	n := p.Images.Shape[0]
 	if len(p.Labels) != n {
@@ -73,14 +69,12 @@ func (o Misclassification) constants(_ context.Context, p Problem) ([]tensor.Ten
 	return []tensor.Tensor{oneHot}, nil
 }
 
-// checkGradient returns nil: an attack without a gradient fails, which is a result and not an
-// error.
+// An attack without a gradient fails, which is a result and not an error.
 func (Misclassification) checkGradient([]float32, []tensor.Tensor) error { return nil }
 
-// write adds the loss and the margin to the ONNX graph of one step of the search, which s builds.
-// The gradient of log p_y with respect to the logits is (1 - p_y) (oneHot - r), where oneHot is 1
-// for class y and 0 for others, and r is the softmax over the other classes. Since the gradient is
-// normalised later, write uses oneHot - r, which does not vanish in float32 if p_y is close to 1.
+// The gradient of log p_y with respect to the logits is (1 - p_y) (oneHot - r), where r is the
+// softmax over the other classes. As the gradient is normalised later, oneHot - r serves, which
+// does not vanish in float32 if p_y is close to 1.
 func (o Misclassification) write(s *stepBuilder) (losses, error) {
 	z, err := s.include(o.Model, o.Model.ScoresTensor())
 	if err != nil {
@@ -114,11 +108,9 @@ func (o Misclassification) write(s *stepBuilder) (losses, error) {
 	}, nil
 }
 
-// excluded is subtracted from a log probability to exclude the class from a maximum or softmax.
 const excluded = 1e30
 
-// selection returns the matrix, classes x outputs of the model, that maps a gradient by the classes
-// to one by the outputs.
+// selection returns the matrix, classes x outputs, from a gradient by classes to one by outputs.
 func (o Misclassification) selection() tensor.Tensor {
 	t := tensor.New(len(o.Outputs), o.Model.Classes())
 	for i, c := range o.Outputs {

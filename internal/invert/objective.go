@@ -15,22 +15,18 @@ import (
 // given image x. m(x) is the representation of x by a model m. Match, Contrast, NormalisedContrast
 // and Misclassify return one.
 type Objective interface {
-	// models returns the models whose gradients are computed. The size of the images is that of the
-	// first model's input.
+	// The size of the images is that of the first model's input.
 	models() []*model.Model
-	// check returns an error for an objective that cannot be minimised.
 	check() error
-	// constants returns the values, besides the image x', on which the loss of each sample depends:
-	// one array for each input that write declares.
+	// constants returns what the loss of each sample depends on besides x', one array for each
+	// input that write declares.
 	constants(ctx context.Context, p Problem) ([]tensor.Tensor, error)
-	// checkGradient is called if the gradients of all samples of the first batch are 0. It returns
-	// an error if they should not be, given the losses of these samples.
+	// checkGradient is called if the gradients of all samples of the first batch are 0; it returns
+	// an error if they should not be.
 	checkGradient(loss []float32, constants []tensor.Tensor) error
-	// write adds the loss to the graph of one step of the search.
 	write(s *stepBuilder) (losses, error)
 }
 
-// losses holds the tensors that an objective adds to a graph, for n samples.
 type losses struct {
 	loss       onnx.Value   // n x 1: the loss whose gradient is computed
 	criterion  onnx.Value   // n x 1: the best image is the one with the smallest criterion
@@ -95,8 +91,8 @@ func (d Distances) check() error {
 	return nil
 }
 
-// constants returns the representations of the images, n x d, and for a relative term its weight
-// divided by their norm, n x 1.
+// constants returns the representations, n x d, and for a relative term its weight divided by their
+// norm, n x 1.
 func (d Distances) constants(ctx context.Context, p Problem) ([]tensor.Tensor, error) {
 	var list []tensor.Tensor
 	for _, t := range d {
@@ -118,9 +114,8 @@ func (d Distances) constants(ctx context.Context, p Problem) ([]tensor.Tensor, e
 	return list, nil
 }
 
-// checkGradient returns an error if the layer has no gradient although the representations of x'
-// and x differ, by more than a thousandth of the norm of the latter. It only checks objectives of
-// one term that is not Relative.
+// checkGradient returns an error for a single absolute term without gradient, although x' and x
+// differ in it by more than a thousandth of the norm.
 func (d Distances) checkGradient(loss []float32, constants []tensor.Tensor) error {
 	if len(d) > 1 || d[0].Relative {
 		return nil
@@ -133,7 +128,6 @@ func (d Distances) checkGradient(loss []float32, constants []tensor.Tensor) erro
 	return nil
 }
 
-// write adds the sum of the terms to the graph.
 func (d Distances) write(s *stepBuilder) (losses, error) {
 	var out losses
 	for i, t := range d {
@@ -164,6 +158,6 @@ func (d Distances) write(s *stepBuilder) (losses, error) {
 	return out, nil
 }
 
-// smallestPositive replaces smaller distances as divisors, and smaller probabilities as arguments
-// of a logarithm, so that no result is infinite or NaN.
+// smallestPositive replaces smaller divisors and probabilities, so that no result is infinite or
+// NaN.
 const smallestPositive = 1e-30

@@ -12,14 +12,11 @@ const (
 	adamEpsilon = 1e-8
 )
 
-// This file adds the update of the images to a stepBuilder, which builds the ONNX graph of one step
-// of a search for images by gradient descent. Its state, such as Adam's averages, is tensors that a
-// step passes to the next (setNext). Its schedule is scalars that change from step to step
-// (scheduleAt).
+// The update of the images. Its state, such as Adam's averages, passes from step to step (setNext);
+// its schedule is scalars that change (scheduleAt).
 
-// update returns the images x after a step, before they are projected onto the ball of allowed
-// images (o.Ball). direction is the gradient of each sample divided by its norm, or 0 where the
-// norm is 0.
+// update returns the images after a step, before projection onto the ball. direction is each
+// sample's gradient divided by its norm; 0 where the norm is 0.
 func (s *stepBuilder) update(direction onnx.Value, o Options) onnx.Value {
 	b := s.b
 	if o.Optimiser == Adam {
@@ -45,9 +42,8 @@ func (s *stepBuilder) updateAdam(g onnx.Value) onnx.Value {
 	return b.Sub(s.x, b.Mul(b.Div(m, root), s.addSchedule("length")))
 }
 
-// scheduleAt returns the value of a scheduled scalar in a step, counted from 0: "length", the step
-// length (with Adam, corrected for the bias of the mean), or "correction", the factor by which Adam
-// corrects the bias of the variance.
+// scheduleAt returns a scheduled scalar in a step from 0: "length", with Adam corrected for the
+// bias of the mean, or "correction", Adam's factor for the bias of the variance.
 func (o Options) scheduleAt(name string, step int) float32 {
 	t := float64(step + 1)
 	switch {

@@ -22,7 +22,6 @@ const (
 	Adam Optimiser = "adam"
 )
 
-// Default steps and step sizes of the optimisers.
 const (
 	paperSteps    = 1000
 	paperStepSize = 0.5
@@ -42,18 +41,14 @@ const (
 // Ball sets no bound.
 type Ball = ball.Ball
 
-// Options are the options of a search: gradient descent on an image, from which a network computes
-// for instance a given representation (see the package comment). The zero Options are those of
-// Nanda et al. (2022).
+// Options are the options of a search. The zero Options are those of Nanda et al. (2022).
 type Options struct {
 	Optimiser Optimiser // "": Paper
 	Steps     int       // 0: 1,000, or 150 with Adam
 	StepSize  float64   // 0: 0.5, or 0.01 with Adam
 	Ball      Ball      // to which the image stays confined; zero: no bound
-	// Batch is the largest number of samples that are computed at once, over all concurrent runs of
-	// ONNX Runtime (at most one for each core); 0: up to 32, fewer if activations and gradients
-	// would take more than about 512 MiB. Samples do not depend on each other, but rounding may
-	// differ with the batch size.
+	// Batch is the largest number of samples that are computed at once, over all concurrent runs;
+	// 0: up to 32, within about 512 MiB of activations and gradients. Rounding may differ with it.
 	Batch int
 	// SaveEvery is the interval between saved checkpoints of an unfinished search; 0: 15 seconds.
 	SaveEvery time.Duration

@@ -24,17 +24,13 @@ func FrameImages(m *model.Model, images tensor.Tensor, from, to int) ([]tensor.T
 	return list, nil
 }
 
-// modelFrame returns the frame of a model's input: its size, channels and interpolation, without
-// cropping.
 func modelFrame(m *model.Model) dataset.Frame {
 	shape := m.ImageShape()
 	return dataset.Frame{Channels: shape[0], Height: shape[1], Width: shape[2], Interpolation: m.Frame().Interpolation}
 }
 
-// modelInput adds nodes to the graph of an inversion (gradient descent on images). They convert the
-// current images, s.x, each of the shape s.image, to the size and channels that a model takes.
-// Resizing an axis and converting channels are linear maps, so each is a product with a matrix. The
-// matrix is found by applying the map to the identity.
+// modelInput converts the current images, s.x, to the size and channels that a model takes. Both
+// are linear maps, so each is a product with a matrix, found by applying the map to the identity.
 func (s *stepBuilder) modelInput(m *model.Model) (onnx.Value, error) {
 	to := m.ImageShape()
 	if slices.Equal(to, s.image) {
@@ -53,7 +49,7 @@ func (s *stepBuilder) modelInput(m *model.Model) (onnx.Value, error) {
 		return "", err
 	}
 	b := s.b
-	// s.x is n x c x h x w, and MatMul multiplies its last two axes.
+	// MatMul multiplies the last two axes of s.x.
 	x := b.MatMul(b.MatMul(b.Const("", rows), s.x), b.Transpose(b.Const("", columns), 1, 0))
 	if s.image[0] == to[0] {
 		return x, nil
@@ -61,7 +57,6 @@ func (s *stepBuilder) modelInput(m *model.Model) (onnx.Value, error) {
 	return b.Conv(x, b.Const("", channels), "", nil), nil
 }
 
-// resizeMatrix returns the to x from matrix that resizes an axis.
 func resizeMatrix(m *model.Model, from, to int) (tensor.Tensor, error) {
 	identity := tensor.New(1, from, from)
 	for i := range from {
@@ -73,7 +68,7 @@ func resizeMatrix(m *model.Model, from, to int) (tensor.Tensor, error) {
 	return tensor.Tensor{Shape: []int{to, from}, Data: t.Data}, err
 }
 
-// channelMatrix returns the matrix that converts channels, as the kernel of a 1 x 1 convolution.
+// as the kernel of a 1 x 1 convolution
 func channelMatrix(m *model.Model, from int) (tensor.Tensor, error) {
 	to := m.ImageShape()[0]
 	kernel := tensor.New(to, from, 1, 1)

@@ -8,7 +8,6 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// forwardBatch is the largest number of images in a forward pass.
 const forwardBatch = 32
 
 // Represent returns the activations of a layer, n x d, for images, n x c x h x w with values in

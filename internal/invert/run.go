@@ -12,10 +12,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A run is a search in progress: gradient descent on images x' that minimises a loss, such as the
-// distance of a layer's f(x') to f(x). It processes one batch of samples after the other, each with
-// all steps. An iteration is the index of a step. The best image of a sample is the one with the
-// smallest criterion: the loss or, for misclassification, the margin (see Result).
+// A run is a search in progress. It takes one batch after the other, each through all steps. An
+// iteration is the index of a step. The best image of a sample is the one with the smallest
+// criterion: the loss or, for misclassification, the margin (see Result).
 type run struct {
 	search    *Search
 	problem   Problem
@@ -39,7 +38,7 @@ type run struct {
 // its rows of the tensors of a batch.
 type shard struct {
 	// in[0] and out[0] are for even steps, which read the first copy of the state and write the
-	// second one; in[1] and out[1] are for odd steps. The index is called the parity of a step.
+	// second; in[1] and out[1] are for odd ones. The index is called parity.
 	in, out   [2][]*engine.Array
 	state     [2][]*engine.Array // in the order of stepBuilder.state; they stay on the engine's device
 	constants []*engine.Array    // in the order of stepBuilder.constants; likewise on the device
@@ -55,12 +54,10 @@ func (r *run) samples() int { return r.problem.Images.Shape[0] }
 
 func (r *run) batches() int { return (r.samples() + r.search.batch() - 1) / r.search.batch() }
 
-// rows returns the range of the samples of the current batch.
 func (r *run) rows() (from, to int) {
 	return r.batch * r.search.batch(), min((r.batch+1)*r.search.batch(), r.samples())
 }
 
-// run searches all batches, from the checkpoint on if there is one.
 func (r *run) run(ctx context.Context) error {
 	if err := r.bind(); err != nil {
 		return err
@@ -91,7 +88,6 @@ func (r *run) run(ctx context.Context) error {
 	return nil
 }
 
-// bind allocates the tensors and makes each shard's rows available to the engine without copying.
 func (r *run) bind() error {
 	step, shards := r.search.step, r.search.shards
 	rows := func(infos []tensorInfo) [][]float32 {
@@ -118,8 +114,6 @@ func (r *run) bind() error {
 	return nil
 }
 
-// bindShard makes the rows of shard k the inputs and outputs of its calls of the engine. observed
-// are the outputs besides the state.
 func (r *run) bindShard(k int, observed []tensorInfo) error {
 	l, step := &r.shards[k], r.search.step
 	values := [2]map[string]*engine.Array{{}, {}} // by name, for each copy of the state
@@ -154,8 +148,7 @@ func (r *run) bindShard(k int, observed []tensorInfo) error {
 	return nil
 }
 
-// wrapRows appends a shard's rows of a tensor to a list, as a value for the engine. data that have
-// the size of one shard are shared by all.
+// Data of the size of one shard are shared by all.
 func (r *run) wrapRows(list *[]*engine.Array, shard int, p tensorInfo, data []float32) error {
 	if size := tensor.Size(p.shape); len(data) > size {
 		data = data[shard*size : (shard+1)*size]
@@ -165,7 +158,6 @@ func (r *run) wrapRows(list *[]*engine.Array, shard int, p tensorInfo, data []fl
 	return r.search.session.Bind(a)
 }
 
-// upload copies the constants, and the state that the next step reads, to the device.
 func (r *run) upload() error {
 	for _, l := range r.shards {
 		for _, v := range slices.Concat(l.constants, l.state[r.iteration%2]) {
@@ -177,8 +169,6 @@ func (r *run) upload() error {
 	return nil
 }
 
-// download brings one of the two copies of the state from the device: the tensors of the given
-// names, or all.
 func (r *run) download(parity int, names ...string) error {
 	for _, l := range r.shards {
 		for i, p := range r.search.step.state {
@@ -193,7 +183,6 @@ func (r *run) download(parity int, names ...string) error {
 	return nil
 }
 
-// free releases the engine's values.
 func (r *run) free() {
 	for _, l := range r.shards {
 		for _, v := range slices.Concat(l.state[0], l.state[1], l.constants, l.others) {
@@ -202,7 +191,6 @@ func (r *run) free() {
 	}
 }
 
-// initialise sets the initial state of the current batch.
 func (r *run) initialise() {
 	r.iteration = 0
 	for i, p := range r.search.step.state {
@@ -220,15 +208,13 @@ func (r *run) initialise() {
 	}
 }
 
-// copyConstants copies the constants of the current batch to the inputs.
 func (r *run) copyConstants() {
 	for i, t := range r.constants {
 		r.copyRows(r.constantRows[i], t)
 	}
 }
 
-// copyRows copies the rows of the current batch from src, which has a row for each sample. It fills
-// up a smaller last batch with copies of its last row.
+// A smaller last batch is filled up with copies of its last row.
 func (r *run) copyRows(dst []float32, src tensor.Tensor) {
 	from, to := r.rows()
 	n := copy(dst, src.Slice(from, to).Data)
@@ -237,8 +223,7 @@ func (r *run) copyRows(dst []float32, src tensor.Tensor) {
 	}
 }
 
-// optimise takes the remaining steps of the current batch, and one more, which evaluates the images
-// that the last step has written.
+// optimise takes the remaining steps and one more, which evaluates the last images.
 func (r *run) optimise(ctx context.Context) error {
 	o := r.search.options
 	from, to := r.rows()
@@ -270,7 +255,6 @@ func (r *run) optimise(ctx context.Context) error {
 	return nil
 }
 
-// runShards runs a step of the given parity for all shards concurrently.
 func (r *run) runShards(ctx context.Context, parity int) error {
 	errs := make([]error, len(r.shards))
 	run := func(k int) {
@@ -290,8 +274,6 @@ func (r *run) runShards(ctx context.Context, parity int) error {
 	return nil
 }
 
-// checkGradient returns an error if the gradients of the n samples of the first batch are all 0 and
-// should not be.
 func (r *run) checkGradient(n int) error {
 	for _, v := range r.measured[1][:n] {
 		if v != 0 {
@@ -308,8 +290,7 @@ func (r *run) checkGradient(n int) error {
 	return r.search.objective.checkGradient(r.measured[0][:n], constants)
 }
 
-// report reports the progress, with the mean loss of the best images. parity is the index of the
-// copy of the state that was written last.
+// parity is the index of the copy of the state that was written last.
 func (r *run) report(parity int) error {
 	if r.problem.Progress == nil {
 		return nil
@@ -332,7 +313,6 @@ func (r *run) report(parity int) error {
 	return nil
 }
 
-// stateTensor returns a tensor of one copy of the state.
 func (r *run) stateTensor(name string, parity int) []float32 {
 	for i, p := range r.search.step.state {
 		if p.name == name {
@@ -342,9 +322,8 @@ func (r *run) stateTensor(name string, parity int) []float32 {
 	return nil
 }
 
-// storeBatch adds the results of the current batch to those of the run. Once the loss or gradient
-// norm of a sample is NaN or infinite, its image does not change any more. So the values of the
-// last step decide whether the sample is dropped.
+// Once the loss or gradient norm is NaN or infinite, an image does not change any more. So the last
+// step's values decide whether it is dropped.
 func (r *run) storeBatch() error {
 	from, to := r.rows()
 	parity := (r.search.options.Steps + 1) % 2
@@ -361,7 +340,6 @@ func (r *run) storeBatch() error {
 	return nil
 }
 
-// result returns the result of the search.
 func (r *run) result() *Result {
 	f := &Result{Images: r.images, Loss: make([]float64, len(r.loss))}
 	for i, v := range r.loss {

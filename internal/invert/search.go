@@ -85,7 +85,7 @@ func newSearch(objective Objective, o Options) (*Search, error) {
 		}
 		s.n = max(s.n, m.Batch())
 	}
-	// Build the graph once to return its errors early. The session needs the number of samples.
+	// Build the graph once to return its errors early.
 	_, _, err = buildStep(objective, o, max(1, s.n))
 	return s, err
 }
@@ -100,18 +100,15 @@ func (s *Search) Close() error {
 	return session.Close()
 }
 
-// The bounds of the default of Options.Batch: the activations and gradients of the samples in all
-// concurrent runs, in bytes, and the number of these samples.
 const (
 	maxActivationBytes = 512 << 20
 	maxBatch           = 32
 )
 
-// batchSize returns the number of samples in a run of the engine and the number of concurrent runs.
-// Since operators take little time, concurrent runs on one core each are faster than one run on all
-// cores. Such concurrent runs are a round, and Options.Batch bounds the number of samples in a
-// round (which may exceed it by less than shards, by padding). Among similar sizes batchSize
-// chooses one that needs few rows of padding to fill the last round.
+// batchSize returns the number of samples in a run and the number of concurrent runs. Since
+// operators take little time, concurrent runs on one core each are faster than one run on all
+// cores. The latter are a round, and Options.Batch bounds its samples (exceeded by less than
+// shards, by padding).
 func (s *Search) batchSize(samples int) (n, shards int) {
 	shards = max(1, min(s.model.Workers(), samples))
 	for _, m := range s.objective.models() {
@@ -140,7 +137,6 @@ func (s *Search) batchSize(samples int) (n, shards int) {
 	return n, shards
 }
 
-// open creates a session for concurrent runs of n samples each, unless the current one is such.
 func (s *Search) open(n, shards int) error {
 	if s.session != nil && s.n == n && s.shards == shards {
 		return nil
@@ -167,7 +163,6 @@ func (s *Search) open(n, shards int) error {
 	return nil
 }
 
-// batch returns the number of samples that are processed together.
 func (s *Search) batch() int { return s.n * s.shards }
 
 // Run runs the search. If the context ends, it saves the checkpoint and returns the context's
@@ -189,7 +184,6 @@ func (s *Search) Run(ctx context.Context, p Problem) (*Result, error) {
 	}
 }
 
-// runBatches searches with the current size of a batch.
 func (s *Search) runBatches(ctx context.Context, p Problem, constants []tensor.Tensor) (*Result, error) {
 	if err := s.open(s.batchSize(p.Images.Shape[0])); err != nil {
 		return nil, err
@@ -202,8 +196,7 @@ func (s *Search) runBatches(ctx context.Context, p Problem, constants []tensor.T
 	return r.result(), nil
 }
 
-// halveBatch makes batches smaller, because the device's memory does not suffice. It reports
-// whether that is possible.
+// halveBatch makes batches smaller for lack of device memory, if that is possible.
 func (s *Search) halveBatch() bool {
 	if s.batch() <= 1 || slices.ContainsFunc(s.objective.models(), func(m *model.Model) bool { return m.Batch() > 0 }) {
 		return false
@@ -213,8 +206,7 @@ func (s *Search) halveBatch() bool {
 	return true
 }
 
-// wrapError returns nil for nil, the context's error if it is the cause of err, else err with a
-// prefix.
+// wrapError returns the context's error if that is the cause of err, else err with a prefix.
 func (s *Search) wrapError(ctx context.Context, err error) error {
 	switch {
 	case err == nil:
@@ -241,7 +233,6 @@ func (s *Search) check(p Problem) error {
 	return nil
 }
 
-// name returns the name of a sample for error messages.
 func (p Problem) name(i int) string {
 	if i < len(p.Names) && p.Names[i] != "" {
 		return p.Names[i]
@@ -250,7 +241,7 @@ func (p Problem) name(i int) string {
 }
 
 // constants returns the constant inputs in the order of the graph: first the centre of the ball, if
-// there is one. The ball bounds the distance of x' from x, its centre.
+// any.
 func (s *Search) constants(ctx context.Context, p Problem) ([]tensor.Tensor, error) {
 	list, err := s.objective.constants(ctx, p)
 	if s.options.Ball != (Ball{}) {

@@ -19,10 +19,9 @@ type stridedShortcut struct {
 	channels      int        // of x
 }
 
-// replaceShortcuts replaces, in the graph of one step of an inversion (gradient descent on an input
-// until a layer has given activations), each stridedShortcut by a convolution, which is faster:
-// between convolutions ONNX Runtime keeps feature maps in a memory layout of its own. For Slice and
-// Pad it converts them from this layout and back, in the forward and the backward pass.
+// replaceShortcuts replaces each stridedShortcut by a convolution, which is faster: between
+// convolutions ONNX Runtime keeps feature maps in a layout of its own. For Slice and Pad it
+// converts them from this layout and back.
 func (s *stepBuilder) replaceShortcuts() {
 	b := s.b
 	g := graphInfo{static: infer.Analyze(b.Snapshot()), producers: map[string]*pb.NodeProto{}}
@@ -44,16 +43,14 @@ func (s *stepBuilder) replaceShortcuts() {
 	})
 }
 
-// A graphInfo describes the tensors of a graph.
 type graphInfo struct {
 	static    *infer.Info              // shapes, types and constant values: what is known without a run
 	producers map[string]*pb.NodeProto // the node that computes each tensor
 }
 
-// shortcutOf returns the shortcut that ends with the Pad node n, and whether n ends one: n pads
-// only channels, with constant zeros, after one or more Slice nodes that take every k-th position
-// of height or width. The feature map must be of type float, and have at most maxShortcutChannels
-// channels, padding included.
+// shortcutOf returns the shortcut that ends with n, a Pad of channels with zeros after Slices that
+// take every k-th row or column. The feature map must be of float, with at most maxShortcutChannels
+// channels.
 func (g *graphInfo) shortcutOf(n *pb.NodeProto) (stridedShortcut, bool) {
 	s := stridedShortcut{strides: []int{1, 1}}
 	pads, ok := g.ints(n, 1) // before each of the four axes NCHW, then after each
@@ -84,8 +81,8 @@ func (g *graphInfo) shortcutOf(n *pb.NodeProto) (stridedShortcut, bool) {
 // the convolution grows with their square.
 const maxShortcutChannels = 1024
 
-// multiplyStrides multiplies strides by the steps of a Slice. It returns false if the Slice does
-// more than take every k-th position of height and width; strides are then undefined.
+// multiplyStrides multiplies strides by the steps of a Slice. It returns false, and strides are
+// undefined, if the Slice does anything else.
 func (g *graphInfo) multiplyStrides(n *pb.NodeProto, strides []int) bool {
 	starts, okStarts := g.ints(n, 1)
 	ends, okEnds := g.ints(n, 2)
@@ -107,7 +104,6 @@ func (g *graphInfo) multiplyStrides(n *pb.NodeProto, strides []int) bool {
 	return true
 }
 
-// ints returns a copy of the integers of a node's i-th input, and whether they are known.
 func (g *graphInfo) ints(n *pb.NodeProto, i int) ([]int, bool) {
 	if !hasInput(n, i) {
 		return nil, false
@@ -116,11 +112,9 @@ func (g *graphInfo) ints(n *pb.NodeProto, i int) ([]int, bool) {
 	return slices.Clone(list), ok
 }
 
-// isZero reports whether a tensor is a constant 0.
 func (g *graphInfo) isZero(name string) bool {
 	v, ok := g.static.Values(name)
 	return ok && len(v) == 1 && v[0] == 0
 }
 
-// hasInput reports whether a node has an i-th input.
 func hasInput(n *pb.NodeProto, i int) bool { return i < len(n.Input) && n.Input[i] != "" }

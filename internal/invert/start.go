@@ -82,5 +82,4 @@ func Start(kind StartKind, x tensor.Tensor, draw func(i int) *rand.Rand) (tensor
 	return start, nil
 }
 
-// randomByte returns a random integer from 0 to 255, divided by 255.
 func randomByte(r *rand.Rand) float32 { return float32(r.IntN(256)) / 255 }

@@ -15,13 +15,11 @@ import (
 // A stepBuilder builds the graph of one step of a search, for n samples.
 //
 // The graph reads and writes the state of the search: state tensor t is the input "search t" and
-// the output "search next t". The state consists of x, the current images; best, the best images so
-// far; criterion, their value of losses.criterion, the smaller the better; and the state of the
-// optimiser. Further inputs are the schedule, scalars that change from step to step (step length,
-// Adam's correction), and constants, which do not. Further outputs are the loss at x, and the norm
-// of its gradient, which may lack a positive factor for each sample, as the gradients
-// losses.cotangents may. Exporters of models do not usually write names with spaces, so these names
-// do not collide with the models'.
+// the output "search next t". The state is x, the current images; best, the best so far; criterion,
+// their losses.criterion; and the state of the optimiser. Further inputs are the schedule, scalars
+// that change from step to step, and constants. Further outputs are the loss at x and the norm of
+// its gradient, up to a positive factor for each sample. Exporters do not usually write names with
+// spaces, so these do not collide with the models'.
 type stepBuilder struct {
 	b      *onnx.Builder
 	n      int            // number of samples
@@ -29,28 +27,23 @@ type stepBuilder struct {
 	x      onnx.Value     // the current images
 	models []*model.Model // models that have been included
 
-	// The inputs of the graph, without the prefix of their names.
 	state     []tensorInfo
 	schedule  []tensorInfo
 	constants []tensorInfo
 }
 
-// A tensorInfo is the name and shape of an input or output of the graph.
 type tensorInfo struct {
 	name  string
 	shape []int
 }
 
-// prefix is the prefix of the names of a search's tensors.
 const prefix = "search "
 
-// centre is the name of the constant input that holds the centre of the Ball: the given images, of
-// which the search must stay within a distance. It is declared before the constants of the
-// objective.
+// centre is the name of the constant input, declared first, that holds the centre of the Ball.
 const centre = "centre"
 
-// buildStep returns the graph of a step for n samples, and its builder, which lists the inputs. A
-// model with an opset below minOpset is an error.
+// buildStep returns the graph of a step for n samples, and its builder. A model with an opset below
+// minOpset is an error.
 func buildStep(objective Objective, o Options, n int) (*onnx.Model, *stepBuilder, error) {
 	m := objective.models()[0]
 	opset := m.Opset()
@@ -66,8 +59,6 @@ func buildStep(objective Objective, o Options, n int) (*onnx.Model, *stepBuilder
 	if o.Ball != (Ball{}) {
 		s.addConstant(centre, s.image...)
 	}
-	// l has the loss and the criterion of each sample, and tensors of the models that the loss
-	// depends on, with its gradients with respect to these (cotangents).
 	l, err := objective.write(s)
 	if err != nil {
 		return nil, nil, err
@@ -100,31 +91,27 @@ func buildStep(objective Objective, o Options, n int) (*onnx.Model, *stepBuilder
 // minOpset is the first operator set with Where.
 const minOpset = 9
 
-// addState declares a tensor of the state, n x shape.
 func (s *stepBuilder) addState(name string, shape ...int) onnx.Value {
 	shape = append([]int{s.n}, shape...)
 	s.state = append(s.state, tensorInfo{name, shape})
 	return s.b.Input(prefix+name, onnx.Float, shape...)
 }
 
-// setNext sets the next value of a tensor of the state.
 func (s *stepBuilder) setNext(name string, v onnx.Value) { s.b.Output(prefix+"next "+name, v) }
 
-// addConstant declares an input that is constant over steps, n x shape.
 func (s *stepBuilder) addConstant(name string, shape ...int) onnx.Value {
 	shape = append([]int{s.n}, shape...)
 	s.constants = append(s.constants, tensorInfo{name, shape})
 	return s.b.Input(prefix+name, onnx.Float, shape...)
 }
 
-// addSchedule declares a scalar that changes from step to step.
 func (s *stepBuilder) addSchedule(name string) onnx.Value {
 	s.schedule = append(s.schedule, tensorInfo{name, []int{1}})
 	return s.b.Input(prefix+name, onnx.Float, 1)
 }
 
-// include adds a model up to one of its tensors, and returns that tensor. The first model's tensors
-// keep their names, so that error messages have them. x is resized for the other models.
+// include adds a model up to one of its tensors, which it returns. The first model's tensors keep
+// their names, so that error messages have them. x is resized for the other models.
 func (s *stepBuilder) include(m *model.Model, tensor string) (onnx.Value, error) {
 	b := s.b
 	if len(s.models) > 0 {
@@ -142,7 +129,6 @@ func (s *stepBuilder) include(m *model.Model, tensor string) (onnx.Value, error)
 	return values[0], nil
 }
 
-// castLike returns v with the type and shape of z.
 func (s *stepBuilder) castLike(v, z onnx.Value) onnx.Value {
 	if t := infer.Analyze(s.b.Snapshot()).Type(string(z)); t != onnx.Float && t != onnx.Undefined {
 		v = s.b.Cast(v, t)
@@ -153,14 +139,12 @@ func (s *stepBuilder) castLike(v, z onnx.Value) onnx.Value {
 	return s.b.ReshapeTo(v, s.b.Shape(z))
 }
 
-// finite returns a tensor of booleans: whether each value of v has a magnitude below 3.4e38, about
-// the largest float32. It is false for NaN and infinity.
+// finite tells which values have a magnitude below 3.4e38, about the largest float32; NaN has not.
 func (s *stepBuilder) finite(v onnx.Value) onnx.Value {
 	return s.b.Op("Less", nil, s.b.Abs(v), s.b.Scalar(3.4e38))
 }
 
-// inputs returns the inputs in the order in which the graph declares them. The argument holds the
-// declarations.
+// inputs returns the inputs in the order in which the graph declares them.
 func (s *stepBuilder) inputs(declared []onnx.ValueInfo) ([]tensorInfo, error) {
 	var list []tensorInfo
 	known := slices.Concat(s.state, s.schedule, s.constants)

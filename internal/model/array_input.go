@@ -11,9 +11,8 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// An arrayInput is an input of the model that takes an array of samples as it is, such as token
-// ids. A sample is one vector: the values of all its arrays, one array after the other (see
-// dataset.RawArrays).
+// An arrayInput is an input that takes an array of samples as it is, such as token ids. A sample is
+// one vector of all its arrays (see dataset.RawArrays).
 type arrayInput struct {
 	info     engine.Port
 	shape    []int // of one sample
@@ -36,10 +35,9 @@ func (m *Model) Recorded() int {
 // TakesArrays reports whether the model takes ready-made arrays rather than images or audio.
 func (m *Model) TakesArrays() bool { return m.input.arrays != nil }
 
-// findArrays matches the inputs of the model with the arrays of the samples (Options.Arrays), by
-// name. Inputs with constant values, the same for every sample (Options.Inputs), take no array. The
-// name of a single array does not matter if only one other input is left. Arrays without an input
-// of their name are not used.
+// findArrays matches inputs with Options.Arrays by name, except inputs with constant values. The
+// name of a single array does not matter if only one input is left. Arrays without an input of
+// their name are not used.
 func (m *Model) findArrays() error {
 	o := m.options
 	if !reflect.DeepEqual(o.Preprocess, Preprocess{}) {
@@ -51,8 +49,7 @@ func (m *Model) findArrays() error {
 			open = append(open, in)
 		}
 	}
-	// The width will be the length of a sample's vector. The frame, the size and format to which
-	// images are converted, is empty.
+	// The width will be the length of a sample's vector.
 	p := input{channels: 1, height: 1, frame: dataset.Frame{}}
 	sizes := map[string]int{} // sizes of free axes, by the name of the axis
 	for _, array := range o.Arrays {
@@ -96,7 +93,6 @@ func (m *Model) findArrays() error {
 	return settingError(err, "inputs")
 }
 
-// fitsArray returns an error if an input cannot take an array.
 func fitsArray(in engine.Port, array dataset.Array) error {
 	name := "the array"
 	if array.Name != "" {
@@ -122,13 +118,11 @@ func fitsArray(in engine.Port, array dataset.Array) error {
 	return nil
 }
 
-// spaced formats a shape as "3 32 32".
 func spaced(shape []int) string {
 	text := fmt.Sprint(shape)
 	return text[1 : len(text)-1]
 }
 
-// names returns the names of the inputs that samples are written to.
 func (p input) names() []string {
 	switch {
 	case p.info.Name == "":
@@ -143,8 +137,7 @@ func (p input) names() []string {
 	return out
 }
 
-// typeAndShape returns the type and the shape of the named input for n samples. The result is false
-// if samples are not written to that input.
+// typeAndShape returns false if samples are not written to the named input.
 func (p input) typeAndShape(name string, n int) (engine.Type, []int, bool) {
 	if p.arrays == nil {
 		return p.info.Type, p.batchShape(n), name == p.info.Name
@@ -184,17 +177,15 @@ func (p input) fillArrays(sample []float32, dst []*engine.Array, i int) {
 	}
 }
 
-// convertValues copies src to dst as numbers of another type.
 func convertValues[T float64 | int64 | int32](dst []T, src []float32) {
 	for i, v := range src {
 		dst[i] = T(v)
 	}
 }
 
-// ArraysOf returns the arrays that a model which takes neither images nor audio needs: one for each
-// input of the graph but the constant inputs, which are the keys of values. Shapes are without the
-// batch axis. length is the size to take for axes of free size. If it is 0, such an axis is an
-// error.
+// ArraysOf returns the arrays that the inputs of a graph need, except constant inputs, the keys of
+// values. Shapes are without the batch axis. length is the size of axes of free size; if it is 0,
+// such an axis is an error.
 func ArraysOf(graph *onnx.Model, values map[string][]float64, length int) ([]dataset.Array, error) {
 	var out []dataset.Array
 	for _, in := range portsOf(graph.Inputs()) {

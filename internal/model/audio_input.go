@@ -18,7 +18,6 @@ const (
 	layoutChannel tensor.Axes = "NCT"
 )
 
-// wantsAudio reports whether the options describe a model that takes audio.
 func (o Options) wantsAudio() bool {
 	p := o.Preprocess
 	return o.Samples > 0 || p.Frame.Rate > 0 || p.Frame.Length > 0 || p.Features != nil || p.Standardise
@@ -30,24 +29,23 @@ func audioLayout(in engine.Port) tensor.Axes {
 	case in.Type != engine.Float && in.Type != engine.Double:
 	case len(in.Shape) == 2:
 		return layoutWave
+	case len(in.Shape) == 3 && in.Shape[0].Size > 1 && in.Shape[1].Size < 0: // a state, with the batch second
 	case len(in.Shape) == 3 && (in.Shape[1].Size == 1 || in.Shape[1].Size < 0):
 		return layoutChannel
 	}
 	return ""
 }
 
-// shortestWave is the smallest number of values of an input that is assumed to be a waveform: 1/31
-// of a second at 8,000 values per second.
+// shortestWave is the smallest size of an input that is assumed to be a waveform, 1/31 s at 8 kHz.
 const shortestWave = 256
 
-// tooShort reports whether an input has too few values for a waveform.
 func tooShort(in engine.Port) bool {
 	n := in.Shape[len(in.Shape)-1].Size
 	return 0 < n && n < shortestWave
 }
 
-// newAudioInput returns the description of an input that takes waveforms. It determines their
-// length and rate. Options.Samples is the length of the data, in values.
+// newAudioInput describes an input that takes waveforms, with their length and rate.
+// Options.Samples is the length of the data, in values.
 func newAudioInput(info engine.Port, layout tensor.Axes, o Options) (input, error) {
 	p := input{info: info, layout: layout, audio: true, channels: 1, height: 1, preprocess: o.Preprocess, frame: o.Preprocess.Frame}
 	n := info.Shape[len(info.Shape)-1].Size
@@ -68,9 +66,8 @@ func newAudioInput(info engine.Port, layout tensor.Axes, o Options) (input, erro
 	return p, p.preprocess.CheckAudio()
 }
 
-// featureRate returns the sampling rate of waveforms in values per second: rate, or that in the
-// settings of the spectrogram. Either is 0 if it is not stated; if both are stated and differ, it
-// is an error.
+// featureRate returns rate or the spectrogram's sampling rate in values per second, 0 if neither is
+// stated. Two that differ are an error.
 func featureRate(s logmel.Settings, rate int) (int, error) {
 	if rate > 0 && s.Rate > 0 && rate != s.Rate {
 		return 0, &preprocessing.KeyError{Key: "rate", Err: fmt.Errorf("preprocess: rate %d differs from that of the features, %d samples per second", rate, s.Rate)}
@@ -78,11 +75,9 @@ func featureRate(s logmel.Settings, rate int) (int, error) {
 	return max(rate, s.Rate), nil
 }
 
-// withFeatures adds the features of the preprocessing, a log-mel spectrogram, in front of a model
-// whose input is a spectrogram: b x mels x frames, or b x frames x mels, possibly with a channel
-// axis of size 1 after the batch. Mels are frequency bands, frames are positions in time. The
-// result takes b waveforms of n values: b x n, or b x 1 x n if channel is 1. channel is 1 or left
-// out.
+// withFeatures adds a log-mel spectrogram in front of a model whose input is b x mels x frames or b
+// x frames x mels, possibly with a channel axis of size 1 after the batch. The result takes b
+// waveforms of n values: b x n, or b x 1 x n if channel is 1. channel is 1 or left out.
 func withFeatures(graph *onnx.Model, o Options, channel ...int) (*onnx.Model, error) {
 	s := *o.Preprocess.Features
 	var err error
@@ -133,12 +128,9 @@ func withFeatures(graph *onnx.Model, o Options, channel ...int) (*onnx.Model, er
 	return b.Model()
 }
 
-// WithFeatures adds the spectrogram of a preprocessing in front of a network whose input is a
-// spectrogram, as Open does: batch x mels x frames or batch x frames x mels, possibly with a
-// channel axis of size 1 after the batch. Mels are frequency bands, frames are positions in time.
-// The result takes waveforms, batch x 1 x samples. samples is their number of values if
-// p.Frame.Length does not fix it; 0: any. The weights keep their names. Without p.Features, it
-// returns the graph itself.
+// WithFeatures adds p.Features in front of a network, as Open does (see withFeatures). The result
+// takes waveforms, batch x 1 x samples. samples is their number of values if p.Frame.Length does
+// not fix it; 0: any. The weights keep their names. Without p.Features, it returns the graph.
 func WithFeatures(graph *onnx.Model, p Preprocess, samples int) (*onnx.Model, error) {
 	if p.Features == nil {
 		return graph, nil
@@ -146,8 +138,7 @@ func WithFeatures(graph *onnx.Model, p Preprocess, samples int) (*onnx.Model, er
 	return withFeatures(graph, Options{Preprocess: p, Samples: samples}, 1)
 }
 
-// featureInput returns the input that takes features: the one that the options name, or the only
-// one for which they state no fixed values.
+// featureInput returns the named input, or the only one without fixed values.
 func featureInput(inputs []engine.Port, o Options) (engine.Port, error) {
 	var found []engine.Port
 	for _, in := range inputs {
@@ -161,8 +152,7 @@ func featureInput(inputs []engine.Port, o Options) (engine.Port, error) {
 	return found[0], nil
 }
 
-// orient reports whether the axis of frames comes before the axis of bands. It sets the number of
-// bands if the settings leave it out.
+// orient reports whether frames come before bands, and sets the number of bands if it is not set.
 func orient(info engine.Port, s *logmel.Settings) (framesFirst bool, err error) {
 	sizes := info.Sizes()
 	if len(sizes) == 4 && sizes[1] != 1 && sizes[1] >= 0 {
@@ -190,8 +180,8 @@ func orient(info engine.Port, s *logmel.Settings) (framesFirst bool, err error) 
 	return false, fmt.Errorf("no axis of input %s has the size %d, the number of bands of the features", describeInput(info), s.Mels)
 }
 
-// checkFrames returns an error if the model fixes the number of frames of its spectrogram, and
-// waveforms of n values have another number. n is negative if the length is not known.
+// checkFrames returns an error if the model fixes a number of frames that waveforms of n values do
+// not have; n is negative if it is not known.
 func checkFrames(info engine.Port, framesFirst bool, s logmel.Settings, n int) error {
 	frames := info.Sizes()[len(info.Shape)-1]
 	if framesFirst {
@@ -206,8 +196,7 @@ func checkFrames(info engine.Port, framesFirst bool, s logmel.Settings, n int) e
 // TakesAudio reports whether the model takes audio rather than images.
 func (m *Model) TakesAudio() bool { return m.input.audio }
 
-// findAudioInput returns the input that can take a waveform, and its layout. It returns false if no
-// input or more than one can.
+// findAudioInput returns the only input that can take a waveform, and its layout.
 func findAudioInput(inputs []engine.Port, o Options) (engine.Port, tensor.Axes, bool) {
 	candidates := slices.DeleteFunc(slices.Clone(inputs), func(in engine.Port) bool {
 		_, fixed := o.Inputs[in.Name]

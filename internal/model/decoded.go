@@ -12,13 +12,11 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// decodedName is the name of the layer with the decoded output. That is an output with a place:
-// with values for positions in the image, such as boxes. It is converted to an decoded.Format.
+// decodedName is the name of the layer with the decoded output.
 const decodedName = "decoded output"
 
-// withBatchAxis adds an axis for the batch, of size 1, to the image input of a graph that takes a
-// single image of c x h x w, as that of a torchvision detector may. Other graphs are returned as
-// they are.
+// withBatchAxis adds a batch axis of size 1 to the image input of a graph that takes a single image
+// of c x h x w, as a torchvision detector may.
 func withBatchAxis(graph *onnx.Model, o Options) (*onnx.Model, error) {
 	var image *onnx.ValueInfo
 	for _, in := range graph.Inputs() {
@@ -59,10 +57,9 @@ func withBatchAxis(graph *onnx.Model, o Options) (*onnx.Model, error) {
 	return out, nil
 }
 
-// findDecoder sets the decoder of the outputs, if one has values for positions in the image. The
-// model then takes one image at a time if this output has no batch axis. It counts as a model
-// without class scores if this output was set by the options or is that of the scores. shapes are
-// the shapes of one sample and axes the axes of tensors, by name.
+// findDecoder sets the decoder if an output has values for positions in the image. The model then
+// takes one image at a time if this output has no batch axis. It counts as a model without class
+// scores if that output was chosen or is that of the scores. shapes are those of one sample.
 func (m *Model) findDecoder(shapes map[string][]int, axes map[string]tensor.Axes) error {
 	set := m.options.Decode.IsSet()
 	if m.TakesAudio() || m.TakesArrays() {
@@ -100,8 +97,7 @@ func (m *Model) findDecoder(shapes map[string][]int, axes map[string]tensor.Axes
 	return nil
 }
 
-// Decoded returns the format of the decoded output, nil if no output is decoded, and reports
-// whether it was inferred.
+// Decoded returns the format of the decoded output, if any, and whether it was inferred.
 func (m *Model) Decoded() (format *decoded.Format, guessed bool) {
 	if m.decoder == nil {
 		return nil, false
@@ -109,14 +105,12 @@ func (m *Model) Decoded() (format *decoded.Format, guessed bool) {
 	return &m.decoder.Format, m.decoder.Guessed
 }
 
-// DecodedLayer returns the decoded output as a layer for NewSession. A session also removes weak
-// and overlapping boxes from it (see decoded.Format.Complete). The model must have a decoded output.
+// DecodedLayer returns the decoded output as a layer for NewSession. The session removes weak and
+// overlapping boxes from it (decoded.Format.Complete).
 func (m *Model) DecodedLayer() tensor.Layer {
-	// It is no tensor of the graph, so it has no depth (nodes on the longest path from an input).
 	return tensor.Layer{Name: decodedName, Depth: -1, Shape: m.decoder.Format.Shape()}
 }
 
-// complete removes weak and overlapping boxes from the decoded outputs of the last run.
 func (s *Session) complete(buf *Buffers) {
 	i := slices.IndexFunc(s.outputs, func(o engine.Output) bool { return o.Name == decodedName })
 	if i < 0 {

@@ -18,24 +18,20 @@ type GraphNetwork interface {
 	Graph() *onnx.Model
 	// FullGraph returns the graph with its weights.
 	FullGraph() (*onnx.Model, error)
-	// Rewrite returns the network with another graph, which f makes of this one.
 	Rewrite(f func(*onnx.Model) (*onnx.Model, error)) (engine.Network, error)
 	// FreeWeights allows the network to free the weights of Graph.
 	FreeWeights()
-	// Compile returns a session for another graph, on the network's device. threads is the number of
-	// threads of a run; 0: those of the network. With spin, threads wait for the next run in a busy
-	// loop.
+	// Compile returns a session for another graph, on the network's device, with threads (0: the
+	// network's) and engine.Request.Spin.
 	Compile(graph *onnx.Model, threads int, spin bool) (engine.Session, error)
 }
 
-// describe sets what the metadata of the network say.
 func (m *Model) describe() {
 	d := m.net.Metadata()
 	m.name, m.properties, m.inputs, m.outputs = d.Name, d.Properties, d.Inputs, d.Outputs
 	m.source, _ = m.net.(GraphNetwork)
 }
 
-// rewrite replaces the graph of the network.
 func (m *Model) rewrite(f func(*onnx.Model) (*onnx.Model, error)) error {
 	net, err := m.source.Rewrite(f)
 	if err != nil {
@@ -46,9 +42,8 @@ func (m *Model) rewrite(f func(*onnx.Model) (*onnx.Model, error)) error {
 	return nil
 }
 
-// addPreprocessing adds nodes that compute the features of the preprocessing to the front of the
-// graph. If it has none, the input of a graph of images gets a batch axis, which that of a detector
-// may lack.
+// addPreprocessing adds the features to the front of the graph or, if there are none, a missing
+// batch axis of an image input.
 func (m *Model) addPreprocessing() error {
 	o := m.options
 	switch {
@@ -64,8 +59,7 @@ func (m *Model) addPreprocessing() error {
 	return m.rewrite(func(graph *onnx.Model) (*onnx.Model, error) { return withFeatures(graph, o) })
 }
 
-// addDecoder adds the decoded output to the network for sessions. It must be the last rewrite: the
-// source stays without it.
+// It must be the last rewrite: m.source stays without the decoded output.
 func (m *Model) addDecoder() error {
 	if m.source == nil {
 		return nil
@@ -87,7 +81,6 @@ func (m *Model) addDecoder() error {
 	return nil
 }
 
-// nodes returns the nodes of the graph, none if the network is no graph.
 func (m *Model) nodes() []*pb.NodeProto {
 	if m.source == nil {
 		return nil
@@ -125,12 +118,10 @@ func (m *Model) Compile(graph *onnx.Model, threads int, spin bool) (engine.Sessi
 	return m.source.Compile(graph, threads, spin)
 }
 
-// typeOf returns the ONNX type of the elements of a tensor.
 func typeOf(t engine.Type) onnx.Type {
 	return onnx.Type(pb.TensorProto_DataType_value[strings.ToUpper(string(t))])
 }
 
-// portsOf returns the inputs or outputs of a graph.
 func portsOf(infos []onnx.ValueInfo) (ports []engine.Port) {
 	for _, p := range infos {
 		port := engine.Port{Name: p.Name, Type: engine.Type(p.Type.String())}

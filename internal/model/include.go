@@ -72,8 +72,6 @@ func (m *Model) includeAfter(b *onnx.Builder, layer tensor.Layer, z onnx.Value, 
 	return values[0], nil
 }
 
-// partAfter returns the part of the model that computes the scores from a layer, which is its
-// input.
 func (m *Model) partAfter(layer tensor.Layer) (*onnx.Model, error) {
 	whole, err := m.source.FullGraph()
 	if err != nil {
@@ -89,15 +87,14 @@ func (m *Model) partAfter(layer tensor.Layer) (*onnx.Model, error) {
 	return part, err
 }
 
-// Bypassed is the error for a layer that does not separate a model into two parts: the class scores
-// also depend on the image in other ways, such as through the shortcut of a residual block.
+// Bypassed is the error for a layer that does not separate a model into two parts, as within a
+// residual block.
 type Bypassed struct{ Layer string }
 
 func (e *Bypassed) Error() string {
 	return fmt.Sprintf("the class scores depend on the image not only through layer %q, but also, for example, through a shortcut: choose a layer at the end of a block", e.Layer)
 }
 
-// sizes returns a shape as axes of fixed size.
 func sizes(shape []int) []onnx.Dim {
 	var out []onnx.Dim
 	for _, v := range shape {
@@ -106,8 +103,7 @@ func sizes(shape []int) []onnx.Dim {
 	return out
 }
 
-// includePart adds a part of the model to a graph. inputs holds the values of its inputs, except
-// constant ones (m.constants), which have the same values in every run of the model.
+// inputs lacks the values of constant ones (m.constants).
 func (m *Model) includePart(b *onnx.Builder, part *onnx.Model, inputs map[string]onnx.Value, n int) ([]onnx.Value, error) {
 	for _, f := range m.constants {
 		if !slices.ContainsFunc(part.Inputs(), func(p onnx.ValueInfo) bool { return p.Name == f.info.Name }) {
@@ -127,8 +123,8 @@ func (m *Model) includePart(b *onnx.Builder, part *onnx.Model, inputs map[string
 // the model's computation.
 func (m *Model) ScoresTensor() string { return m.scores.output }
 
-// normalise adds the nodes that compute the model's input from images. They compute what fillOne
-// computes in Go, but leave out the rounding to bytes, which has no gradient.
+// normalise adds the nodes that compute what fillOne computes, but for the rounding to bytes, which
+// has no gradient.
 func (p input) normalise(b *onnx.Builder, x onnx.Value) onnx.Value {
 	if p.audio {
 		return p.normaliseAudio(b, x)
@@ -179,12 +175,10 @@ func (p input) normaliseAudio(b *onnx.Builder, x onnx.Value) onnx.Value {
 	return x
 }
 
-// perChannel returns the constant values shaped for broadcasting over n x c x h x w.
 func perChannel(v []float32) tensor.Tensor {
 	return tensor.Tensor{Shape: []int{1, len(v), 1, 1}, Data: v}
 }
 
-// constant returns the values of the input for n images as an initializer.
 func (f constantInput) constant(n int) (*pb.TensorProto, error) {
 	v, err := f.value(n)
 	if err != nil {

@@ -15,10 +15,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// An input describes the input that takes images or waveforms, or the inputs that take ready-made
-// arrays (values that need no preprocessing). A waveform has one channel, the height 1 and its
-// length as width; so has the vector of all arrays of a sample. The frame says to which size and
-// channels images, or to which rate and length waveforms, are converted.
+// An input describes the input or inputs that take samples. A waveform has the shape 1 x 1 x
+// length; so has the vector of all arrays of a sample.
 type input struct {
 	info                    engine.Port  // of arrays, the first
 	arrays                  []arrayInput // nil for images and waveforms
@@ -29,8 +27,7 @@ type input struct {
 	preprocess              Preprocess
 }
 
-// shape returns the shape of one image, c x h x w, of one waveform, 1 x n, or of the vector of
-// arrays.
+// shape returns the shape of one image, c x h x w, one waveform, 1 x n, or the vector of arrays.
 func (p input) shape() []int {
 	switch {
 	case p.arrays != nil:
@@ -41,7 +38,6 @@ func (p input) shape() []int {
 	return []int{p.channels, p.height, p.width}
 }
 
-// batchShape returns the shape of n images in the model's layout.
 func (p input) batchShape(n int) []int {
 	switch p.layout {
 	case "NHWC":
@@ -54,11 +50,11 @@ func (p input) batchShape(n int) []int {
 	return []int{n, p.channels, p.height, p.width}
 }
 
-// maxInputValues bounds the number of values of one sample, to 1 GiB of float32: a small file may
-// declare an input that no machine can hold.
+// maxInputValues bounds the values of a sample to 1 GiB of float32: a small file may declare an
+// input that no machine can hold.
 const maxInputValues = 1 << 28
 
-// values returns the number of values of one sample. It is a float because it may exceed an int.
+// It is a float because it may exceed an int.
 func (p input) values() float64 {
 	n := 1.
 	for _, d := range p.shape() {
@@ -67,7 +63,6 @@ func (p input) values() float64 {
 	return n
 }
 
-// findInputs determines the input that takes images or waveforms, and the values of all others.
 func (m *Model) findInputs() error {
 	o := m.options
 	if len(m.inputs) == 0 && m.source == nil {
@@ -103,7 +98,6 @@ func (m *Model) findInputs() error {
 	return settingError(err, "inputs")
 }
 
-// findImageInput returns the input that can take an image, and its layout.
 func findImageInput(inputs []engine.Port, o Options) (engine.Port, tensor.Axes, error) {
 	if l := o.Layout; l != "" && l != "NCHW" && l != "NHWC" {
 		return engine.Port{}, "", settingError(fmt.Errorf("unknown layout %q: use NCHW or NHWC", l), "layout")
@@ -133,8 +127,7 @@ func findImageInput(inputs []engine.Port, o Options) (engine.Port, tensor.Axes, 
 	return found[0], layout, nil
 }
 
-// layoutOf returns the layout in which an input can take an image, or "". requested is the
-// requested layout, or "" for both.
+// layoutOf returns the layout in which an input can take an image, or ""; requested is "" for both.
 func layoutOf(in engine.Port, requested tensor.Axes) tensor.Axes {
 	switch in.Type {
 	case engine.Float, engine.Double, engine.Uint8:
@@ -165,7 +158,6 @@ const (
 	yes
 )
 
-// channelAxis returns whether an axis can hold the channels of an image.
 func channelAxis(d engine.Dim) answer {
 	switch symbol := strings.ToLower(d.Symbol); {
 	case d.Size == 1, d.Size == 3, d.Size < 0 && strings.Contains(symbol, "channel"):
@@ -176,8 +168,7 @@ func channelAxis(d engine.Dim) answer {
 	return maybe
 }
 
-// newImageInput returns the description of an input that takes images. It determines the size of
-// the images and their frame.
+// newImageInput describes an input that takes images, with their frame.
 func newImageInput(info engine.Port, layout tensor.Axes, o Options) (input, error) {
 	p := input{info: info, layout: layout, preprocess: o.Preprocess, frame: o.Preprocess.Frame}
 	dims := info.Sizes()
@@ -213,10 +204,8 @@ func newImageInput(info engine.Port, layout tensor.Axes, o Options) (input, erro
 	return p, p.preprocess.Check(p.channels)
 }
 
-// reconcile returns the size that the model or the preprocessing fixes, or an error if they differ.
-// It returns 0 if both leave it open. model is the size that the model takes, negative for any.
-// preprocess is the size that the preprocessing makes; 0: it states none. what is "channels",
-// "height", "width" or "length".
+// reconcile returns the size that the model (negative: any) or the preprocessing (0: any) fixes, or
+// an error if they differ. what is "channels", "height", "width" or "length".
 func reconcile(what string, model, preprocess int, info engine.Port) (int, error) {
 	switch {
 	case model < 0:
@@ -236,8 +225,7 @@ func reconcile(what string, model, preprocess int, info engine.Port) (int, error
 	return model, nil
 }
 
-// fill writes samples to the values of the inputs that names returns, in the model's types and
-// layouts. It works in parallel, because the engine waits for it.
+// fill writes samples to the named inputs, in parallel, because the engine waits for it.
 func (p input) fill(images []tensor.Tensor, dst []*engine.Array) {
 	workers := min(runtime.GOMAXPROCS(0), len(images))
 	var wait sync.WaitGroup
@@ -255,7 +243,6 @@ func (p input) fill(images []tensor.Tensor, dst []*engine.Array) {
 	wait.Wait()
 }
 
-// fillOne writes one image at index i of the batch.
 func (p input) fillOne(t tensor.Tensor, dst *engine.Array, i int) {
 	n := t.Len()
 	if p.info.Type == engine.Float && p.layout != "NHWC" {
@@ -274,10 +261,8 @@ func (p input) fillOne(t tensor.Tensor, dst *engine.Array, i int) {
 	}
 }
 
-// toByte rounds to the nearest byte.
 func toByte(v float32) uint8 { return uint8(min(max(v, 0), 255) + 0.5) }
 
-// convertLayout converts an image of c x h x w to the type and the layout of the model.
 func convertLayout[T float32 | float64 | uint8](dst []T, src []float32, p input, convert func(float32) T) {
 	if p.layout != "NHWC" {
 		for i, v := range src {
@@ -293,7 +278,6 @@ func convertLayout[T float32 | float64 | uint8](dst []T, src []float32, p input,
 	}
 }
 
-// check returns an error for an image of the wrong size.
 func (p input) check(t tensor.Tensor) error {
 	if slices.Equal(t.Shape, p.shape()) || p.info.Name == "" {
 		return nil
@@ -306,7 +290,6 @@ func (p input) check(t tensor.Tensor) error {
 		textIf(anySize, ": it takes any size, but one for all, to which preprocess: {resize: 256, crop: 224} brings them"))
 }
 
-// shapeText formats a shape as "3 x 32 x 32".
 func shapeText(shape []int) string {
 	return strings.ReplaceAll(strings.Trim(fmt.Sprint(shape), "[]"), " ", " x ")
 }
@@ -326,7 +309,6 @@ func textIf(condition bool, text string) string {
 	return ""
 }
 
-// describeInput formats the name, the type and the shape of an input or output.
 func describeInput(p engine.Port) string {
 	return fmt.Sprintf("%q (%s)", p.Name, strings.TrimPrefix(p.String(), p.Name+" "))
 }

@@ -7,9 +7,8 @@ import (
 	"slices"
 )
 
-// logProbs replaces the class scores of one sample (logits or, if s.kind is probabilities,
-// probabilities) by natural logarithms of probabilities. row holds the scores of all classes or of
-// those that the caller lists.
+// logProbs replaces the scores of one sample, of all or of some classes, by natural logarithms of
+// probabilities.
 func (s scores) logProbs(row []float32) error {
 	if len(row) == 0 {
 		return errors.New("the list of classes is empty: nothing remains to predict")
@@ -39,8 +38,8 @@ func logSoftmax(dst, z []float32) {
 }
 
 // logRatio writes the natural logarithms of the probabilities p, scaled to the sum 1, to dst, which
-// may be p. A probability of zero is replaced by the smallest positive float32, so that its
-// logarithm is finite. It returns an error for values below 0 or above 1.001.
+// may be p. A zero becomes the smallest positive float32. It returns an error for values below 0 or
+// above 1.001.
 func logRatio(dst, p []float32) error {
 	const highest = 1.001 // 1, with room for rounding errors
 	sum := 0.0

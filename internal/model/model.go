@@ -53,7 +53,9 @@ type Model struct {
 	input         input           // that takes the sample
 	constants     []constantInput // other inputs, with the same values in every run
 	batch         int             // images of a run; 0: any number
+	all           []tensor.Layer  // of the network
 	layers        []tensor.Layer  // those to be measured
+	mixed         string          // where samples of a batch influence each other; "": nowhere
 	scores        scores          // the output that scores classes
 	decoder       *output.Decoder // nil if no output is decoded
 	normalisation *Normalisation  // by the first nodes; nil if they do not normalise
@@ -104,8 +106,8 @@ func (m *Model) open(ctx context.Context) error {
 	return m.addDecoder()
 }
 
-// findLayers determines the layers that can be measured, the arrangement of their tokens in the
-// image, the number of classes, the decoder and the number of images in a run, if that is fixed.
+// findLayers determines the layers that can be measured, the arrangement of tokens, the number of
+// classes, the decoder and the fixed number of images in a run.
 func (m *Model) findLayers(ctx context.Context) error {
 	found, err := m.net.Layers(ctx, engine.Setup{Samples: m.input.names(), Axes: m.axes(), Batch: m.batch, Feed: m.inputArray})
 	if axes := (*engine.AxesError)(nil); errors.As(err, &axes) {
@@ -128,13 +130,16 @@ func (m *Model) findLayers(ctx context.Context) error {
 			m.totalElements += int64(tensor.Size(l.Shape))
 		}
 	}
+	m.all = found.All
 	if m.layers, err = m.selectLayers(found.All); err != nil {
 		return err
 	}
-	return m.setTokens(m.layers, found.All)
+	if err := m.setTokens(m.layers, found.All); err != nil {
+		return err
+	}
+	return m.probe(ctx, found.Outputs)
 }
 
-// selectLayers returns the layers that the patterns of the options choose.
 func (m *Model) selectLayers(all []tensor.Layer) ([]tensor.Layer, error) {
 	chosen, usable := map[string]bool{}, map[string]bool{}
 	for _, l := range all {
@@ -160,7 +165,6 @@ func (m *Model) selectLayers(all []tensor.Layer) ([]tensor.Layer, error) {
 	return slices.DeleteFunc(slices.Clone(all), func(l tensor.Layer) bool { return !chosen[l.Name] }), nil
 }
 
-// match returns the layers that a pattern chooses.
 func (m *Model) match(all []tensor.Layer, pattern string) ([]tensor.Layer, error) {
 	if m.source != nil {
 		return m.Graph().Select(pattern)
@@ -187,8 +191,7 @@ func (m *Model) Select(patterns ...string) ([]tensor.Layer, error) {
 	return slices.DeleteFunc(m.Layers(), func(l tensor.Layer) bool { return !names[l.Name] }), nil
 }
 
-// inputArray returns the array of an input for n samples (images or arrays): zeros if samples are
-// written to it, else its constant values.
+// inputArray returns the array of an input for n samples: zeros, or its constant values.
 func (m *Model) inputArray(name string, n int) (*engine.Array, error) {
 	if typ, shape, ok := m.input.typeAndShape(name, n); ok {
 		return engine.NewArray(typ, shape...), nil
@@ -200,7 +203,6 @@ func (m *Model) inputArray(name string, n int) (*engine.Array, error) {
 	return m.constants[i].value(n)
 }
 
-// axes returns the axes that the options set and those of the input.
 func (m *Model) axes() map[string]tensor.Axes {
 	axes := map[string]tensor.Axes{}
 	if m.TakesInput() && !m.TakesArrays() {
@@ -228,8 +230,8 @@ func (m *Model) Output() string { return m.scores.output }
 // Outputs describes the outputs of the network.
 func (m *Model) Outputs() []engine.Port { return slices.Clone(m.outputs) }
 
-// Frame returns the frame for a dataset: the size and channels of images, or the rate and length of
-// waveforms, that the model takes.
+// Frame returns the size and channels of images, or the rate and length of waveforms, that the
+// model takes.
 func (m *Model) Frame() dataset.Frame { return m.input.frame }
 
 // Input describes the input that takes images or waveforms, for instance "x float[batch 3 32 32]".
@@ -247,8 +249,8 @@ func (m *Model) SHA256() string { return m.sha256 }
 // Batch returns the number of images of a run, or 0 for any number.
 func (m *Model) Batch() int { return m.batch }
 
-// ImageShape returns the shape of one image, c x h x w, of one waveform, 1 x n, or of the vector
-// into which the arrays of a sample are joined, for a model that takes arrays as they are.
+// ImageShape returns the shape of one image, c x h x w, one waveform, 1 x n, or the vector of a
+// sample's arrays.
 func (m *Model) ImageShape() []int { return m.input.shape() }
 
 // Workers returns the largest number of runs in parallel that are of use.
@@ -280,13 +282,12 @@ func (m *Model) Depth() int { return m.depth }
 // InputBytes returns the size in bytes of one image as a tensor of float32.
 func (m *Model) InputBytes() int64 { return 4 * int64(tensor.Size(m.input.shape())) }
 
-// ActivationBytes returns the total size in bytes of the input and all activations of one image,
-// which a gradient needs at once.
+// ActivationBytes returns the bytes of the input and all activations of one image, which a gradient
+// needs.
 func (m *Model) ActivationBytes() int64 { return 4*m.totalElements + m.InputBytes() }
 
-// WorkingBytes estimates the memory that the engine needs for one image, besides that of Buffers,
-// which hold inputs and results. It is the size of a few of the largest activations, since the
-// engine reuses the memory of activations that no other node needs.
+// WorkingBytes estimates the engine's memory for one image, besides Buffers: a few of the largest
+// activations, since the engine reuses memory.
 func (m *Model) WorkingBytes() int64 {
 	const few = 4
 	return few*4*m.largestLayer + m.InputBytes()

@@ -9,17 +9,16 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// A Normalisation is computed by the first nodes of a model: they subtract a mean and divide by a
-// standard deviation, one for each channel or one for all.
+// A Normalisation is the mean and standard deviation, per channel or for all, that a model's first
+// nodes apply.
 type Normalisation struct {
 	Mean, Std []float32
 	Range     [2]float32 // values of black and white in the model's input: [0, 1] or [0, 255]
 }
 
-// findNormalisation follows the input of a model through nodes that scale and shift it by
-// constants: Sub, Div, Mul, Add and BatchNormalization. It skips nodes that only transpose or
-// convert it, and returns nil if the values do not change, or if the result does not look like a
-// normalised image (see affineWalk.normalisation).
+// findNormalisation follows the input through nodes that scale and shift it by constants: Sub, Div,
+// Mul, Add and BatchNormalization. It returns nil if the result does not look like a normalised
+// image (see affineWalk.normalisation).
 func findNormalisation(graph *onnx.Model, input string, channels int) *Normalisation {
 	w := affineWalk{graph: graph, channels: channels, scale: slices.Repeat([]float64{1}, channels), shift: make([]float64, channels)}
 	readers := map[string][]*pb.NodeProto{}
@@ -40,8 +39,7 @@ func findNormalisation(graph *onnx.Model, input string, channels int) *Normalisa
 	return w.normalisation()
 }
 
-// An affineWalk accumulates the affine function that the first nodes compute: scale[c] x + shift[c]
-// for a value x of channel c.
+// An affineWalk is the affine function of the first nodes: scale[c] x + shift[c] for channel c.
 type affineWalk struct {
 	graph        *onnx.Model
 	info         *infer.Info // values that are known before a run; nil until needed
@@ -49,8 +47,8 @@ type affineWalk struct {
 	scale, shift []float64
 }
 
-// apply adds node n, which reads the tensor x, to the function. It reports whether the node only
-// transposes, converts, scales or shifts values; if not, the walk ends before the node.
+// apply adds node n, which reads x, and reports whether n only transposes, converts, scales or
+// shifts values.
 func (w *affineWalk) apply(n *pb.NodeProto, x string) bool {
 	switch op := n.GetOpType(); op {
 	case "Identity", "Cast", "Transpose":
@@ -88,8 +86,7 @@ func (w *affineWalk) apply(n *pb.NodeProto, x string) bool {
 	return true
 }
 
-// arithmetic applies an operator with a constant for each channel as one operand. first reports
-// whether the tensor is the first operand and the constant the second.
+// first reports whether the tensor is the first operand and the constant the second.
 func (w *affineWalk) arithmetic(op string, first bool, constant []float64) {
 	for i, v := range constant {
 		switch op {
@@ -107,8 +104,7 @@ func (w *affineWalk) arithmetic(op string, first bool, constant []float64) {
 	}
 }
 
-// perChannel returns the constant of the given name as one value for each channel. ok is false if
-// it is no constant, or has another number of values.
+// perChannel returns a constant as one value for each channel.
 func (w *affineWalk) perChannel(name string) (constant []float64, ok bool) {
 	var values []float64
 	if t, err := w.graph.Tensor(name); err == nil {
@@ -134,8 +130,7 @@ func (w *affineWalk) perChannel(name string) (constant []float64, ok bool) {
 // input values, [0, 1] or [0, 255], whose centre the nodes map closer to zero, relative to the
 // spread. It returns nil unless the results look like normalised values: black is at most about 0,
 // white is above 0, and the difference of the two is from 0.5 to 16, or more if only a mean is
-// subtracted. The first nodes of GoogLeNet and Inception v3 are no normalisation in this sense:
-// their images are normalised already.
+// subtracted. Images of GoogLeNet and Inception v3 are normalised before their first nodes.
 func (w *affineWalk) normalisation() *Normalisation {
 	var out *Normalisation
 	nearest := math.Inf(1)
@@ -159,7 +154,6 @@ func (w *affineWalk) normalisation() *Normalisation {
 	return out
 }
 
-// changes reports whether the accumulated function changes values.
 func (w *affineWalk) changes() bool {
 	differs := func(want float64) func(float64) bool {
 		return func(v float64) bool { return math.Abs(v-want) > 1e-4 }

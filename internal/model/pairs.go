@@ -9,25 +9,23 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A pair connects the two sessions of NewPairSessions.
 type pair struct {
 	reductions  []engine.Reduction
 	layers      []tensor.Layer // the layers of the reductions, each once
 	transformed bool           // whether this is the session for transformed images
 }
 
-// transforms reports whether the pair's session is that for transformed images. p may be nil.
+// p may be nil.
 func (p *pair) transforms() bool { return p != nil && p.transformed }
 
-// NewPairSessions returns two sessions, for clean and for transformed images. Both return layers
-// and, with withScores, the class scores. The session for transformed images also returns
-// reductions (see Buffers.Reduction), whose layers stay with the engine. A batch is one run of the
-// engine.
+// NewPairSessions returns two sessions, for clean and for transformed images, that return layers
+// and, with withScores, the class scores. The second also returns reductions, whose layers stay
+// with the engine. A batch is one run of the engine.
 func (m *Model) NewPairSessions(layers []tensor.Layer, reductions []engine.Reduction, withScores bool) (clean, transformed *Session, err error) {
 	p := pair{reductions: reductions}
 	for _, r := range reductions {
-		if !slices.ContainsFunc(p.layers, func(l tensor.Layer) bool { return l.Name == r.Layer }) {
-			p.layers = append(p.layers, tensor.Layer{Name: r.Layer, Shape: r.Shape})
+		if !slices.ContainsFunc(p.layers, func(l tensor.Layer) bool { return l.Name == r.Layer.Name }) {
+			p.layers = append(p.layers, r.Layer)
 		}
 	}
 	if clean, err = m.newSession(layers, withScores, 1, &p); err != nil {
@@ -42,12 +40,12 @@ func (m *Model) NewPairSessions(layers []tensor.Layer, reductions []engine.Reduc
 	return clean, transformed, nil
 }
 
-// CanPair reports whether NewPairSessions can be used: the model must take any number of images,
-// and its engine compute reductions.
+// CanPair reports whether NewPairSessions can be used: with any batch size and an engine that
+// computes reductions.
 func (m *Model) CanPair() bool { return m.batch == 0 && m.net.Limits().Reductions }
 
-// inputArrays returns bound arrays for the inputs of the session for n images. Those of clean
-// layers are nil: each run gets the outputs of another session.
+// inputArrays returns bound arrays for n images; those of clean layers, the outputs of another
+// session, are nil.
 func (s *Session) inputArrays(n int) (arrays []*engine.Array, err error) {
 	for _, name := range s.session.Inputs() {
 		var a *engine.Array
@@ -70,8 +68,7 @@ func (s *Session) inputArrays(n int) (arrays []*engine.Array, err error) {
 	return arrays, nil
 }
 
-// cleanLayer returns the index in pair.layers of the layer whose clean activations an input takes,
-// or -1.
+// cleanLayer returns the index in pair.layers of the clean layer that an input takes, or -1.
 func (s *Session) cleanLayer(input string) int {
 	if !s.pair.transforms() {
 		return -1
@@ -91,7 +88,6 @@ func (s *Session) RunTransformed(ctx context.Context, images []tensor.Tensor, pa
 	return s.Run(ctx, images, buf)
 }
 
-// withClean returns the inputs of a run with those that the pair has added.
 func (b *Buffers) withClean(inputs []*engine.Array) []*engine.Array {
 	s := b.session
 	if !s.pair.transforms() {

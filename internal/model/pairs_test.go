@@ -12,14 +12,14 @@ import (
 	"github.com/noether-ml/noether/internal/model"
 	"github.com/noether-ml/noether/internal/model/modeltest"
 	"github.com/noether-ml/noether/internal/testmodel"
-	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/tensor"
 )
 
 // TestPairSessions checks the layers, the class scores and the reductions of a pair of sessions
 // against two runs of an ordinary session, on the CPU and on a software driver that emulates a GPU.
-// The reduction of an image is the sum of transformed - clean, and of transformed - the clean
-// activations of its partner.
+// The reduction of an image is the sum of |clean - transformed|, for its own clean activations and
+// for those of its partner.
 func TestPairSessions(t *testing.T) {
 	for _, device := range []string{"cpu", "webgpu"} {
 		t.Run(device, func(t *testing.T) {
@@ -32,10 +32,8 @@ func TestPairSessions(t *testing.T) {
 				t.Fatal(err)
 			}
 			layers := m.Layers()
-			difference := engine.Reduction{Layer: layers[0].Name, Shape: layers[0].Shape, Width: 2, Compute: func(b *onnx.Builder, clean, transformed, partners onnx.Value) onnx.Value {
-				sum := func(z onnx.Value) onnx.Value { return b.Reshape(b.ReduceSum(z, false, 1, 2, 3), -1, 1) }
-				return b.Concat(1, sum(b.Sub(transformed, clean)), sum(b.Sub(transformed, b.Gather(clean, partners, 0))))
-			}}
+			difference := engine.Reduction{Layer: layers[0], Values: &measure.Reduction{Width: 2,
+				Sums: []measure.Sum{{Of: measure.OfDifference, Absolute: true}, {Of: measure.OfShuffledDifference, Absolute: true}}}}
 			clean, transformed, err := m.NewPairSessions(layers[1:], []engine.Reduction{difference}, true)
 			if err != nil {
 				t.Fatal(err)
@@ -93,7 +91,7 @@ func comparePairs(t *testing.T, clean, transformed, plain *model.Session) {
 		z, moved := buffers[2].Layer(0), buffers[3].Layer(0)
 		var want []float32
 		for i, p := range partners {
-			want = append(want, sumOf(moved.At(i))-sumOf(z.At(i)), sumOf(moved.At(i))-sumOf(z.At(p)))
+			want = append(want, absoluteDistance(moved.At(i), z.At(i)), absoluteDistance(moved.At(i), z.At(p)))
 		}
 		near(t, "reduction", buffers[1].Reduction(0).Data, want)
 	}
@@ -126,10 +124,10 @@ func randomImages(r *rand.Rand, n int) (images []tensor.Tensor) {
 	return images
 }
 
-func sumOf(z tensor.Tensor) float32 {
+func absoluteDistance(a, b tensor.Tensor) float32 {
 	var sum float64
-	for _, v := range z.Data {
-		sum += float64(v)
+	for i, v := range a.Data {
+		sum += math.Abs(float64(v - b.Data[i]))
 	}
 	return float32(sum)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Session runs a model and returns some of its layers and, optionally, its class scores. Several
+// A Session runs a model and returns some of its layers and, optionally, class scores. Several
 // goroutines may use it, each with its own Buffers.
 type Session struct {
 	model   *Model
@@ -30,25 +30,24 @@ type Session struct {
 	buffers []*Buffers
 }
 
-// NewSession returns a session for the given layers, in that order, and for the class scores if
-// withScores is set. The layers must be elements of m.Layers(), or m.DecodedLayer().
+// NewSession returns a session for layers, in that order, and for class scores if withScores is
+// set. The layers must be elements of m.Layers(), or m.DecodedLayer().
 func (m *Model) NewSession(layers []tensor.Layer, withScores bool) (*Session, error) {
 	return m.newSession(layers, withScores, 1, nil)
 }
 
 // NewBatchSession returns a session for batches of the given size. For large batches it runs parts
-// of a batch in parallel, each on some of the cores. This is faster, since cores that share an
-// operator wait for each other at its end.
+// in parallel, each on some of the cores: cores that share an operator wait for each other at its
+// end.
 func (m *Model) NewBatchSession(layers []tensor.Layer, withScores bool, batch int) (*Session, error) {
 	return m.newSession(layers, withScores, m.workersFor(batch), nil)
 }
 
-// minPartImages is the smallest number of images of a part that runs in parallel. With fewer, the
-// engine needs more time for each image.
+// minPartImages is the least number of images of a parallel part; fewer are slower per image.
 const minPartImages = 8
 
-// workersFor returns the largest divisor of the number of cores that leaves at least minPartImages
-// images for every part. It returns 1 if the model takes a fixed number of images.
+// workersFor returns the largest divisor of the number of cores that leaves minPartImages images
+// for every part, 1 for a fixed batch.
 func (m *Model) workersFor(batch int) int {
 	cores := m.Workers()
 	for parallel := cores; parallel > 1 && m.batch == 0; parallel-- {
@@ -59,7 +58,6 @@ func (m *Model) workersFor(batch int) int {
 	return 1
 }
 
-// newSession returns a session that runs the given number of parts of a batch in parallel.
 func (m *Model) newSession(layers []tensor.Layer, withScores bool, parallel int, p *pair) (*Session, error) {
 	s := &Session{model: m, layers: len(layers), scores: -1, workers: parallel, pair: p}
 	if err := s.plan(layers, withScores); err != nil {
@@ -69,7 +67,7 @@ func (m *Model) newSession(layers []tensor.Layer, withScores bool, parallel int,
 	if p.transforms() {
 		request.Reductions = p.reductions
 		for i, r := range p.reductions {
-			s.outputs = append(s.outputs, engine.Output{Name: fmt.Sprintf("reduction %d", i), Shape: []int{r.Width}})
+			s.outputs = append(s.outputs, engine.Output{Name: fmt.Sprintf("reduction %d", i), Shape: []int{r.Values.Width}})
 		}
 	}
 	var err error
@@ -79,7 +77,7 @@ func (m *Model) newSession(layers []tensor.Layer, withScores bool, parallel int,
 	return s, nil
 }
 
-// plan lists the outputs of the session, without reductions. The scores may be one of the layers.
+// The scores may be one of the layers.
 func (s *Session) plan(layers []tensor.Layer, withScores bool) error {
 	chosen := make(map[string][]int, len(s.model.layers)) // shapes of the available layers, by name
 	for _, l := range s.model.layers {
@@ -127,9 +125,8 @@ func (s *Session) Close() error {
 	return s.session.Close()
 }
 
-// Run computes the layers, and the scores if the session has them, of at most buf.Cap() images, and
-// writes them to buf. An image is channels x height x width, of the size in Model.Frame, with
-// values in [0, 1]. Run normalises the images and converts them to the model's layout and type. It
+// Run writes the layers, and the scores if any, of at most buf.Cap() images to buf. An image is
+// channels x height x width, of the size in Model.Frame, with values in [0, 1], not normalised. It
 // does not check that activations are finite.
 func (s *Session) Run(ctx context.Context, images []tensor.Tensor, buf *Buffers) error {
 	if err := s.check(images, buf); err != nil {
@@ -147,8 +144,7 @@ func (s *Session) Run(ctx context.Context, images []tensor.Tensor, buf *Buffers)
 	return nil
 }
 
-// runFitting runs a batch in parts. While the device has too little memory for a part, it halves
-// the size of the parts.
+// runFitting halves the size of the parts while the device has too little memory for one.
 func (s *Session) runFitting(ctx context.Context, images []tensor.Tensor, buf *Buffers) error {
 	for {
 		if n := int(s.largest.Load()); n > 0 && buf.size > n && s.model.batch == 0 {
@@ -166,7 +162,6 @@ func (s *Session) runFitting(ctx context.Context, images []tensor.Tensor, buf *B
 	}
 }
 
-// runParts runs a batch part by part, one on each worker at a time.
 func (s *Session) runParts(ctx context.Context, images []tensor.Tensor, buf *Buffers) error {
 	group, running := errgroup.WithContext(ctx)
 	group.SetLimit(s.workers)

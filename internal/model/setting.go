@@ -7,8 +7,7 @@ import (
 	"github.com/noether-ml/noether/internal/model/preprocessing"
 )
 
-// A SettingError is an error of Open that is caused by one of the Options. A caller that read them
-// from a study file, which says what to measure, can point at the line.
+// A SettingError is an error of Open that is caused by one of the Options.
 type SettingError struct {
 	Path []string // as in study files: {"layers", "2"}, {"preprocess", "mean"}, {"inputs", NAME}
 	Err  error
@@ -18,8 +17,8 @@ func (e *SettingError) Error() string { return e.Err.Error() }
 
 func (e *SettingError) Unwrap() error { return e.Err }
 
-// settingError adds the path of an option to an error, and the key within it if the error is a
-// KeyError of the preprocessing. It returns nil for nil.
+// settingError adds an option's path to an error, and the key if it is a KeyError. It returns nil
+// for nil.
 func settingError(err error, path ...string) error {
 	if err == nil {
 		return nil
@@ -31,5 +30,4 @@ func settingError(err error, path ...string) error {
 	return &SettingError{Path: path, Err: err}
 }
 
-// layerPath returns the path of pattern i of Options.Layers, which select layers by name.
 func layerPath(i int) []string { return []string{"layers", strconv.Itoa(i)} }

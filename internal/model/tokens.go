@@ -7,14 +7,12 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// maxPrefix is the largest number of tokens without a position (class or register tokens) that is
-// inferred.
+// maxPrefix is the largest number of class or register tokens that is inferred.
 const maxPrefix = 16
 
-// setTokens sets the arrangement of the tokens (prefix and grid) of the layers with the axes batch,
-// token and channel ("NTC"). It is that of the options or, for other numbers of tokens, that of the
-// output of the convolution that divides an image into patches. It returns an error if the
-// arrangement of the options fits no layer.
+// setTokens sets prefix and grid of the layers with axes "NTC". They are those of the options or,
+// for other numbers of tokens, of the convolution that divides an image into patches. It is an
+// error if those of the options fit no layer.
 func (m *Model) setTokens(layers, all []tensor.Layer) error {
 	given, used := m.options.Tokens, false
 	h, w, known := m.patchGrid(all)
@@ -39,8 +37,8 @@ func (m *Model) setTokens(layers, all []tensor.Layer) error {
 	return nil
 }
 
-// patchGrid returns the output size of the first convolution whose stride equals the size of its
-// kernel, if that is more than 1 x 1: it divides an image into patches.
+// patchGrid returns the output size, above 1 x 1, of the first convolution whose stride is its
+// kernel's size.
 func (m *Model) patchGrid(all []tensor.Layer) (h, w int, ok bool) {
 	shapes := map[string][]int{}
 	for _, l := range all {
@@ -58,9 +56,9 @@ func (m *Model) patchGrid(all []tensor.Layer) (h, w int, ok bool) {
 	return 0, 0, false
 }
 
-// tokensOf returns the arrangement of t tokens of a network with h x w patches. It is a prefix of
-// at most maxPrefix tokens followed by the grid of patches. In networks that merge patches it is
-// the grid whose sides are halved one or more times. It is nil if neither fits.
+// tokensOf returns the arrangement of t tokens of a network with h x w patches, or nil: a prefix of
+// at most maxPrefix tokens and the grid, or, if patches are merged, the grid with its sides halved
+// one or more times.
 func tokensOf(t, h, w int) *tensor.Tokens {
 	if prefix := t - h*w; prefix >= 0 && prefix <= maxPrefix {
 		return &tensor.Tokens{Prefix: prefix, Height: h, Width: w}

@@ -9,6 +9,7 @@ import (
 	"image"
 	"image/color"
 	"runtime"
+	"strings"
 	"sync"
 
 	"github.com/noether-ml/noether/internal/dynlib"
@@ -34,6 +35,7 @@ type library struct {
 	newDecoder func() uintptr
 	readHeader func(decoder uintptr, data *byte, bytes uint64, width, height, subsampling, colorspace *int32) int32
 	decompress func(decoder uintptr, data *byte, bytes uint64, pixels *byte, width, pitch, height, format, flags int32) int32
+	lastError  func(decoder uintptr) string
 
 	mu   sync.Mutex
 	idle []uintptr // decoders that no goroutine uses
@@ -62,7 +64,7 @@ func (l *library) giveBack(decoder uintptr) {
 var loaded = sync.OnceValue(func() *library {
 	l := &library{}
 	l.path, l.problem = dynlib.Find("libjpeg-turbo", Env, candidates(),
-		map[string]any{"tjInitDecompress": &l.newDecoder, "tjDecompressHeader3": &l.readHeader, "tjDecompress2": &l.decompress})
+		map[string]any{"tjInitDecompress": &l.newDecoder, "tjDecompressHeader3": &l.readHeader, "tjDecompress2": &l.decompress, "tjGetErrorStr2": &l.lastError})
 	return l
 })
 
@@ -119,7 +121,15 @@ func Decode(data []byte, width, height int) (image.Image, bool) {
 	default:
 		return nil, false
 	}
-	ok := l.decompress(d, &data[0], uint64(len(data)), &pixels[0], w, w*int32(channels), h, format, stopOnWarning|limitScans) == 0
+	decode := func(flags int32) bool {
+		return l.decompress(d, &data[0], uint64(len(data)), &pixels[0], w, w*int32(channels), h, format, flags) == 0
+	}
+	ok := decode(stopOnWarning | limitScans)
+	if !ok && strings.Contains(l.lastError(d), "extraneous bytes before marker 0xd9") { // the end marker: all pixels are there
+		// The result is -1 for the warning.
+		decode(limitScans)
+		ok = true
+	}
 	return img, ok
 }
 

@@ -19,12 +19,10 @@ type Keypoint struct {
 	Visible bool
 }
 
-// Area returns the area of the box as a fraction of the image. It is 0 if the corners are in the
-// wrong order.
+// Area returns the area as a fraction of the image, 0 if corners are in the wrong order.
 func (b Box) Area() float64 { return max(b.Right-b.Left, 0) * max(b.Bottom-b.Top, 0) }
 
-// IoU returns the intersection over union of two boxes: the area of the intersection divided by
-// that of the union. It is 0 if they do not overlap.
+// IoU returns the intersection over union of two boxes.
 func IoU(a, b Box) float64 {
 	w, h := min(a.Right, b.Right)-max(a.Left, b.Left), min(a.Bottom, b.Bottom)-max(a.Top, b.Top)
 	if w <= 0 || h <= 0 {
@@ -36,12 +34,11 @@ func IoU(a, b Box) float64 {
 
 // Complete removes boxes from row, the decoded output of one sample, in place. A row lists boxes,
 // each as Left, Top, Right, Bottom, Score and Class, followed by x, y and visibility of its
-// keypoints. The limits are fields of f, which describes the model's output. Removed are the boxes
-// whose score is below Confidence; then, for each class, those whose IoU with a remaining box of
-// higher score exceeds Suppress; then all but the Most (a number) with the highest scores. row has
-// Candidates boxes in descending order of their scores; those that remain move to the front, and
-// the others get the score -1. Boxes that are not finite remain, so that Boxes reports them, unless
-// their score is below Confidence. Other kinds of output are not changed.
+// keypoints. Removed are boxes with a score below Confidence; then, in each class, those whose IoU
+// with a remaining box of higher score exceeds Suppress; then all but the best Most. row has
+// Candidates boxes by descending score; those that remain move to the front, and the others get the
+// score -1. Boxes that are not finite remain, so that Boxes reports them, unless their score is
+// below Confidence. Other kinds of output are not changed.
 func (f *Format) Complete(row []float32) {
 	if f.Kind != BoxList {
 		return
@@ -75,7 +72,6 @@ func (f *Format) Complete(row []float32) {
 	}
 }
 
-// finiteRow reports whether the values of a box are finite.
 func finiteRow(r []float32) bool {
 	for _, v := range r {
 		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {

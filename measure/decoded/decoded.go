@@ -35,8 +35,8 @@ const (
 	ValueMap  Kind = "values"
 )
 
-// Vectors tells whether the first two channels of a map of values are components of vectors along
-// the axes of the image. Such vectors have to be rotated if the image is.
+// Vectors tells whether the first two channels of a map are components of vectors along the image's
+// axes, which rotate with the image.
 type Vectors string
 
 // The directions in which the two components are positive.
@@ -51,8 +51,7 @@ type Format struct {
 	Kind    Kind
 	Layout  string   // in which form the ONNX file has its outputs, such as "detr" or "logits"
 	Outputs []string // names of the file's outputs that are decoded
-	// Height and Width are the size of a map, or, for boxes and keypoints, of the model's image in
-	// pixels.
+	// of a map, or, for boxes and keypoints, of the model's image in pixels
 	Height, Width int
 	Channels      int      // of a map
 	Vectors       Vectors  // of a map of values
@@ -60,11 +59,10 @@ type Format struct {
 	Keypoints     int      // number of keypoints, of each box or of the image
 	Classes       int      // number of classes; 0: unknown
 	Names         []string // of the classes; nil: unknown
-	// Confidence is the least score of boxes: others are removed. Of keypoints it is the least
-	// value of the heat map for the keypoint to be visible; 0: all are visible.
+	// Confidence is the least score of boxes. Of keypoints it is the least value of the heat map to
+	// be visible; 0: all are.
 	Confidence float64
-	// Suppress is the intersection over union above which the weaker of two boxes of a class is
-	// removed; 1: none is removed.
+	// Suppress is the IoU above which the weaker of two boxes of a class is removed; 1: none is.
 	Suppress float64
 	Most     int // largest number of boxes that remain
 }
@@ -86,11 +84,9 @@ func (f *Format) Columns() int { return BoxColumns + 3*f.Keypoints }
 // BoxColumns is the number of columns of a box before its keypoints: corners, score and class.
 const BoxColumns = 6
 
-// assumedClasses is the number of classes if neither the file nor the settings state it.
 const assumedClasses = 256
 
-// ClassLimit returns the number of classes that a decoded output may contain: Classes, or 256 if
-// that is unknown.
+// ClassLimit returns Classes, or 256 if that is unknown.
 func (f *Format) ClassLimit() int {
 	if f.Classes > 0 {
 		return f.Classes
@@ -107,14 +103,14 @@ func (f *Format) ClassName(k int) string {
 }
 
 // A Truth is the annotation of an image: objects with their boxes, or the class of each pixel. The
-// framed image is the part of the image that the model gets, after resizing and cropping.
+// framed image is what the model gets after resizing and cropping.
 type Truth struct {
 	Objects []Object // nil without boxes
-	// Area is the area of the framed image in pixels of the image file, like Object.Area: 640 x 480
-	// if an image of that size is resized without cropping. Boxes need it; it may be 0 with a Mask.
+	// Area is that of the framed image in pixels of the image file, like Object.Area. It may be 0
+	// with a Mask.
 	Area float64
-	// Mask holds the class of each pixel of the framed image, height x width; -1: no class. It is
-	// the zero Tensor if the source has no masks.
+	// Mask holds the class of each pixel of the framed image, height x width; -1: no class. Without
+	// masks it is the zero Tensor.
 	Mask tensor.Tensor
 }
 

@@ -20,9 +20,6 @@ import (
 //   - clean-miou and moved-miou are the mean over classes of intersection over union (IoU). Pixels
 //     are counted over all samples, and only where the label is a class.
 //   - map-drop and miou-drop are clean minus moved.
-//
-// In this file truth is the labels of a sample: boxes, or a mask (the class of each pixel). The
-// layout divides the samples into jackknife groups, parts of which each is left out once.
 func Accuracy() measure.Measure { return accuracy{} }
 
 type accuracy struct{}
@@ -33,7 +30,6 @@ func (accuracy) Version() int                   { return 1 }
 func (accuracy) Settings() any                  { return struct{}{} }
 
 func (accuracy) Needs() measure.Needs {
-	// Decoded: boxes or class maps in place of the values of the output tensor
 	return measure.Needs{Decoded: true, Truth: true, Transformed: true, TransformOptional: true}
 }
 
@@ -48,7 +44,7 @@ func (accuracy) Skip(s measure.Site) string {
 }
 
 // Cost returns the memory in bytes. It assumes at most 300 detections in each image, of 40 bytes,
-// which are copied when a slice grows.
+// whose slices grow.
 func (accuracy) Cost(s measure.Site) int64 {
 	classes, groups := int64(s.Output.ClassLimit()), int64(s.Layout.Groups)
 	if s.Output.Kind == decoded.ClassMap {
@@ -56,8 +52,7 @@ func (accuracy) Cost(s measure.Site) int64 {
 	}
 	// Candidates counts the boxes before, Most limits those after non-maximum suppression.
 	boxes := int64(min(s.Output.Candidates, s.Output.Most, 300))
-	// For both views: the positives (counts of the objects to be found), the detections twice, and
-	// a slice for each class.
+	// For both views: the positives, the detections twice, and a slice for each class.
 	return 2*(8*classes*groups*int64(len(areaRanges))+2*40*boxes*int64(s.Layout.N)+48*classes) + 4096
 }
 
@@ -69,13 +64,11 @@ func (accuracy) New(s measure.Site) (measure.Accumulator, error) {
 	return a, nil
 }
 
-// An evaluation compares the outputs of one view, clean or transformed, with the labels.
 type evaluation struct {
 	regions   []int      // for class maps, numbers of pixels: group x class x (intersection, found, labelled)
 	precision *precision // for boxes, what their mean average precision is computed from; else nil
 }
 
-// newEvaluation returns an empty evaluation of the kind of output that a site has.
 func newEvaluation(s measure.Site) evaluation {
 	if s.Output.Kind == decoded.ClassMap {
 		return evaluation{regions: make([]int, s.Layout.Groups*s.Output.ClassLimit()*3)}
@@ -96,7 +89,6 @@ type accuracyAccumulator struct {
 	views [2]evaluation // of cleanView and movedView
 }
 
-// Update implements measure.Accumulator.
 func (a *accuracyAccumulator) Update(b *measure.Batch) error {
 	moved := b.Transformed.Len() > 0
 	if len(b.Truth) != len(b.Place) {
@@ -126,7 +118,6 @@ func (a *accuracyAccumulator) Update(b *measure.Batch) error {
 	return nil
 }
 
-// add compares the decoded output row of a sample with its labels, moved as the image is.
 func (a *accuracyAccumulator) add(view, index, group int, row []float32, truth *decoded.Truth, move measure.Motion) error {
 	name := map[int]string{cleanView: "clean", movedView: "transformed"}[view]
 	if truth == nil {
@@ -144,12 +135,10 @@ func (a *accuracyAccumulator) add(view, index, group int, row []float32, truth *
 	if err != nil {
 		return err
 	}
-	// Area is that of the image in square pixels. The index orders boxes of equal scores.
 	a.views[view].precision.add(index, group, found, labelled, truth.Area)
 	return nil
 }
 
-// class returns the model's class for class k of the labels, or -1 if the model has none.
 func (a *accuracyAccumulator) class(k int) int {
 	switch to := a.site.Truth.Classes; {
 	case to == nil && k < a.site.Output.ClassLimit():
@@ -160,7 +149,6 @@ func (a *accuracyAccumulator) class(k int) int {
 	return -1
 }
 
-// labelled returns the labelled boxes of a sample, moved as the image is.
 func (a *accuracyAccumulator) labelled(truth *decoded.Truth, move measure.Motion) ([]labelledBox, error) {
 	m, err := newMotion(move, a.site.Output.Height, a.site.Output.Width)
 	if err != nil {
@@ -179,8 +167,8 @@ func (a *accuracyAccumulator) labelled(truth *decoded.Truth, move measure.Motion
 	return out, nil
 }
 
-// addMap compares a class map with the mask. At each pixel of the mask moved as the image is it counts
-// the predicted class, the labelled class, and whether they are equal.
+// addMap counts the predicted class, the labelled class and their agreement at each pixel of the
+// mask, moved as the image is.
 func (a *accuracyAccumulator) addMap(regions []int, row []float32, truth *decoded.Truth, move measure.Motion, view string) error {
 	mask := truth.Mask
 	if mask.Rank() != 2 {
@@ -225,7 +213,6 @@ func (a *accuracyAccumulator) addMap(regions []int, row []float32, truth *decode
 
 var errOtherSite = errors.New("the state belongs to another model or study: its numbers of classes or groups differ")
 
-// Merge implements measure.Accumulator.
 func (a *accuracyAccumulator) Merge(other measure.Accumulator) error {
 	o, ok := other.(*accuracyAccumulator)
 	if !ok || o.site.Layout != a.site.Layout || o.n > 0 && a.n > 0 && o.moved != a.moved {
@@ -257,10 +244,8 @@ func (a *accuracyAccumulator) Merge(other measure.Accumulator) error {
 	return nil
 }
 
-// stateVersion is the version of serialised states.
 const stateVersion = 1
 
-// MarshalBinary implements encoding.BinaryMarshaler.
 func (a *accuracyAccumulator) MarshalBinary() ([]byte, error) {
 	w := state.NewWriter("dense-accuracy", stateVersion)
 	w.Int(a.n)
@@ -274,7 +259,6 @@ func (a *accuracyAccumulator) MarshalBinary() ([]byte, error) {
 	return w.Bytes(), nil
 }
 
-// UnmarshalBinary implements encoding.BinaryUnmarshaler.
 func (a *accuracyAccumulator) UnmarshalBinary(data []byte) error {
 	r, err := state.NewReader(data, "dense-accuracy", stateVersion)
 	if err != nil {
@@ -302,8 +286,7 @@ func (a *accuracyAccumulator) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// write writes the numbers of objects to be found and the detections. matched and ignored are sets
-// of bits, one for each range of areas and threshold of IoU.
+// matched and ignored are sets of bits, one for each range of areas and threshold of IoU.
 func (p *precision) write(w *state.Writer) {
 	w.Ints(p.positives)
 	for _, all := range p.detections {
@@ -342,7 +325,6 @@ func (p *precision) read(r *state.Reader) {
 	}
 }
 
-// Scores implements measure.Accumulator.
 func (a *accuracyAccumulator) Scores() ([]measure.Score, error) {
 	if a.n == 0 {
 		return nil, measure.ErrTooFew
@@ -389,7 +371,7 @@ type factor struct {
 	area      int    // index in areaRanges; 0: all
 }
 
-// factors returns the factors of all scores. The first one selects all.
+// The first one selects all.
 func (a *accuracyAccumulator) factors() []factor {
 	out := []factor{{class: -1, threshold: -1}}
 	if a.views[0].precision != nil {
@@ -404,9 +386,9 @@ func (a *accuracyAccumulator) factors() []factor {
 	return out
 }
 
-// score returns a score with the value of(-1). of(g) is the value without the samples of jackknife
-// group g, a replicate. If interval is set, and all samples were read, the score has replicates and
-// a 95 % interval. low is the smallest possible value.
+// score returns the score with the value of(-1); of(g) is the value without group g, and low the
+// smallest possible value. If interval is set and all samples were read, there are replicates and
+// an interval.
 func (a *accuracyAccumulator) score(name string, low float64, of func(without int) float64, interval bool) measure.Score {
 	s := measure.Plain(name, of(-1), a.n)
 	s.Min, s.Max = low, 1
@@ -434,8 +416,8 @@ func (a *accuracyAccumulator) score(name string, low float64, of func(without in
 	return s
 }
 
-// meanIoU returns the mean IoU of a view over the classes that occur in the labels, without the
-// samples of one jackknife group (-1: of none).
+// meanIoU is over the classes that occur in the labels, without the samples of one jackknife group
+// (-1: of none).
 func (a *accuracyAccumulator) meanIoU(view int, f factor, without int) float64 {
 	classes := a.site.Output.ClassLimit()
 	sum, n := 0., 0
@@ -457,8 +439,7 @@ func (a *accuracyAccumulator) meanIoU(view int, f factor, without int) float64 {
 	return sum / float64(n)
 }
 
-// meanPrecision returns the mean average precision of a view, without the samples of one jackknife
-// group (-1: of none).
+// meanPrecision is without the samples of one jackknife group (-1: of none).
 func (a *accuracyAccumulator) meanPrecision(view int, f factor, without int) float64 {
 	p := a.views[view].precision
 	classes, thresholds := []int{f.class}, []int{f.threshold}

@@ -9,16 +9,10 @@ import (
 	"github.com/noether-ml/noether/measure/paired"
 )
 
-// This file compares the boxes that a detector f finds in a transformed image, f(Tx), with tau
-// f(x): the boxes of the clean image x, moved as T moves the image. A box counts if enough of it is
-// visible after the move: see the package comment. Package paired calls a boxAction for each pair
-// and averages the columns, the numbers that it computes of a pair.
+// This file compares the boxes of f(Tx) with tau f(x), the moved boxes of f(x).
 
-// The columns of a pair of lists of boxes: first the statistics of the single sample, then sums
-// over boxes, whose ratios are the statistics over all samples. From column boxSums on there are
-// two columns (boxes in pairs, all boxes) for each size, confidence and class. A pair of boxes is
-// one of tau f(x) and one of f(Tx) that overlap; matched is the fraction of the boxes that are in
-// pairs.
+// The columns of a pair of lists of boxes: statistics of the single sample, then sums over boxes.
+// From boxSums on there are two (boxes in pairs, all boxes) for each size, confidence and class.
 const (
 	sampleMatched = iota
 	sampleIoU
@@ -39,7 +33,6 @@ const (
 // sizes are COCO's classes of object area, in pixels of the model's image: see sizeOf.
 var sizes = []string{"small", "medium", "large"}
 
-// sizeOf returns the index in sizes of the size of a box, in an image of h x w pixels.
 func sizeOf(b decoded.Box, h, w int) int {
 	switch area := b.Area() * float64(h) * float64(w); {
 	case area < 32*32:
@@ -50,19 +43,14 @@ func sizeOf(b decoded.Box, h, w int) int {
 	return 2
 }
 
-// confidenceSteps is the number of confidences, 0.1 to 0.9, for each of which matched is computed
-// over the boxes of at least that score.
+// confidenceSteps counts the least scores, 0.1 to 0.9, for which matched is computed.
 const confidenceSteps = 9
 
-// confidenceOf returns the confidence of a step, 0.1 for step 0.
 func confidenceOf(step int) float64 { return float64(step+1) / 10 }
 
 func confidenceFactor(step int) string { return fmt.Sprintf("confidence=%.1f", confidenceOf(step)) }
 
-// addBoxes adds the columns and the statistics of boxes to a spec. Sample is the name of a column's
-// values for single samples; the zero Column has none. Transformed says that it needs T(x). A
-// Derived is a statistic that is computed from the means of columns. Its factor names the boxes
-// that it is limited to.
+// addBoxes adds the columns and the statistics of boxes to a spec.
 func addBoxes(spec *paired.Spec, f *decoded.Format, s Settings) {
 	columns := make([]paired.Column, boxSums)
 	for c, name := range map[int]string{sampleMatched: "matched", sampleIoU: "iou", sampleFlips: "class-flips", sampleChange: "confidence-change"} {
@@ -102,25 +90,21 @@ func addBoxes(spec *paired.Spec, f *decoded.Format, s Settings) {
 }
 
 // A boxAction compares boxes. A row of tau f(x) holds the moved boxes, then for each box 1 if it
-// counts and 0 if not, then x and y of the four corners of the moved image. A list of boxes has
-// Candidates rows of Columns() values.
+// counts and 0 if not, then x and y of the four corners of the moved image.
 type boxAction struct {
 	format   *decoded.Format
 	settings Settings
 }
 
-// Len implements paired.Action.
 func (a *boxAction) Len() int {
 	return a.format.Candidates*a.format.Columns() + a.format.Candidates + 8
 }
 
-// split returns the parts of a row of tau f(x).
 func (a *boxAction) split(row []float32) (boxes, counts, outline []float32) {
 	n := a.format.Candidates * a.format.Columns()
 	return row[:n], row[n : n+a.format.Candidates], row[n+a.format.Candidates:]
 }
 
-// Act implements paired.Action.
 func (a *boxAction) Act(dst []float32, _ []float64, z []float32, move measure.Motion) error {
 	f := a.format
 	m, err := newMotion(move, f.Height, f.Width)
@@ -148,7 +132,7 @@ func (a *boxAction) Act(dst []float32, _ []float64, z []float32, move measure.Mo
 }
 
 // read returns the boxes of a row, or an error for values that are not finite or classes out of
-// range. view says for errors whether the row is of the clean or of the transformed image.
+// range.
 func (a *boxAction) read(row []float32, view string) ([]decoded.Box, error) {
 	boxes, finite := a.format.Boxes(nil, row) // nil: no memory to reuse
 	if !finite {
@@ -162,12 +146,10 @@ func (a *boxAction) read(row []float32, view string) ([]decoded.Box, error) {
 	return boxes, nil
 }
 
-// classError returns the error for a class that the model does not have.
 func classError(class int, f *decoded.Format) error {
 	return fmt.Errorf("output %s has class %d, outside of 0 to %d: set output: {..., classes: %d} to their number", f.Outputs[0], class, f.ClassLimit()-1, class+1)
 }
 
-// Pair implements paired.Action.
 func (a *boxAction) Pair(out []float64, acted, transformed []float32) error {
 	found, err := a.read(transformed, "transformed")
 	if err != nil {
@@ -191,11 +173,9 @@ func (a *boxAction) Pair(out []float64, acted, transformed []float32) error {
 	return nil
 }
 
-// sums sets the columns for the boxes x of tau f(x) and y of f(Tx).
 func (a *boxAction) sums(out []float64, x, y imageBoxes) {
 	clear(out)
-	// all are the pairs with an IoU of at least the setting. By these pairs, compare matches boxes
-	// whose scores reach a confidence.
+	// By these pairs, compare matches boxes whose scores reach a confidence.
 	all := candidates(x.boxes, y.boxes, a.settings.IoU)
 	m := compare(x, y, all, a.settings.Confidence)
 	for _, p := range m.pairs {
@@ -241,8 +221,7 @@ func (a *boxAction) sums(out []float64, x, y imageBoxes) {
 	quotient(sampleDistance, distanceSum, distanceCount)
 }
 
-// count calls f for each box of x and of y that counts, with its partner. paired reports whether
-// the box has a partner.
+// count calls f for each box of x and y that counts; paired reports whether it has a partner.
 func (a *boxAction) count(x, y imageBoxes, m matching, f func(b, partner decoded.Box, paired bool)) {
 	partnerOfX, partnerOfY := map[int]int{}, map[int]int{}
 	for _, p := range m.pairs {
@@ -264,8 +243,8 @@ func (a *boxAction) count(x, y imageBoxes, m matching, f func(b, partner decoded
 	visit(y, x, m.countedB, partnerOfY)
 }
 
-// addDistances adds to out the number of the keypoints that are visible in both boxes, and the sum
-// of the distances between them, in units of the square root of the area of b.
+// addDistances adds the number of keypoints visible in both boxes and the sum of their distances,
+// in units of the square root of b's area.
 func addDistances(out []float64, b, c decoded.Box, f *decoded.Format) {
 	h, w := float64(f.Height), float64(f.Width)
 	unit := math.Sqrt(b.Area() * h * w)

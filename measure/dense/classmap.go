@@ -9,12 +9,9 @@ import (
 	"github.com/noether-ml/noether/measure/paired"
 )
 
-// The columns (values) of a pair of class maps, for package paired, which computes statistics of
-// columns over samples. A class map has the class at each position. The pair is tau f(x) and
-// f(T(x)): the map of the input x, moved by tau as the transformation T moves the image, and the
-// map of T(x). First come the values of the sample, then sums over positions. After mapSums come
-// two columns for each confidence (positions that agree, all positions), if the map has
-// confidences, and two for each class (intersection, union).
+// The columns of a pair of class maps, tau f(x) and f(T(x)): values of the sample, then sums over
+// positions. After mapSums come two for each confidence (positions that agree, all), if any, and
+// two for each class (intersection, union).
 const (
 	sampleAgreement = iota
 	sampleMeanIoU
@@ -23,10 +20,7 @@ const (
 	mapSums   // number of the columns above
 )
 
-// addClassMap adds the columns and the statistics of class maps to the specification of a measure.
-// Sample is the name of a column's values for single samples; the zero Column has none. A Derived
-// is a statistic of the means of columns; if it is Shuffled, its null is of shuffled pairs. There
-// are confidenceSteps confidences, 0.1 to 0.9.
+// addClassMap adds the columns and the statistics of class maps to a spec.
 func addClassMap(spec *paired.Spec, f *decoded.Format, s Settings) {
 	columns := make([]paired.Column, mapSums)
 	columns[sampleAgreement] = paired.Column{Sample: "pixel-agreement", Transformed: true}
@@ -55,8 +49,8 @@ func addClassMap(spec *paired.Spec, f *decoded.Format, s Settings) {
 	}
 }
 
-// meanIoU returns the mean of intersection over union over the classes with a union above 0. m
-// holds intersection and union of each class. The mean is NaN if no class occurs.
+// meanIoU returns the mean IoU over classes with a union above 0 (NaN: none). m holds intersection
+// and union of each class.
 func meanIoU(m []float64) float64 {
 	sum, n := 0.0, 0
 	for k := 0; k < len(m); k += 2 {
@@ -71,29 +65,24 @@ func meanIoU(m []float64) float64 {
 	return sum / float64(n)
 }
 
-// regions counts the positions of the classes of two class maps.
 type regions struct {
 	Intersection, A, B []int // positions with the class in both, in the first, and in the second
 }
 
-// newRegions returns counts of a number of classes.
 func newRegions(classes int) *regions {
 	return &regions{make([]int, classes), make([]int, classes), make([]int, classes)}
 }
 
-// clear sets the counts to 0.
 func (r *regions) clear() {
 	clear(r.Intersection)
 	clear(r.A)
 	clear(r.B)
 }
 
-// union returns the number of positions with a class in either map.
 func (r *regions) union(class int) int { return r.A[class] + r.B[class] - r.Intersection[class] }
 
-// A mapAction moves and compares class maps. A row of tau f(x) holds the moved map, with class -1
-// where tau reads from outside. If the format has two channels, the moved map of confidences
-// follows.
+// A row of tau f(x) is the moved map, with class -1 where tau reads from outside, then, with two
+// channels, the moved map of confidences.
 type mapAction struct {
 	format   *decoded.Format
 	settings Settings
@@ -103,10 +92,8 @@ type mapAction struct {
 	sources  []int32          // the position that each position is read from, or -1
 }
 
-// Len implements paired.Action.
 func (a *mapAction) Len() int { return a.format.Channels * a.format.Height * a.format.Width }
 
-// Act implements paired.Action: it writes tau z to dst.
 func (a *mapAction) Act(dst []float32, _ []float64, z []float32, move measure.Motion) error {
 	f := a.format
 	p, ok := measure.PointMapOf(move, f.Height, f.Width)
@@ -137,8 +124,7 @@ func (a *mapAction) Act(dst []float32, _ []float64, z []float32, move measure.Mo
 	return nil
 }
 
-// check returns an error for a value of a map that is not a class. view says which map it is: that
-// of the clean input, or that of the transformed one.
+// check returns an error for a value that is not a class.
 func (a *mapAction) check(v float32, view string) error {
 	if v >= 0 && v < float32(len(a.regions.A)) {
 		return nil
@@ -149,8 +135,8 @@ func (a *mapAction) check(v float32, view string) error {
 	return classError(int(v), a.format)
 }
 
-// findSources sets sources: for each position the nearest one to that which tau reads, or -1
-// outside of the map or in its margin.
+// findSources sets for each position the one nearest to that which tau reads, or -1 outside of the
+// map or in its margin.
 func (a *mapAction) findSources(p measure.PointMap) {
 	if a.sources != nil && p == a.points {
 		return
@@ -179,7 +165,6 @@ func (a *mapAction) findSources(p measure.PointMap) {
 	}
 }
 
-// Pair implements paired.Action: it compares acted, which is tau f(x), with transformed, f(T(x)).
 func (a *mapAction) Pair(out []float64, acted, transformed []float32) error {
 	clear(out)
 	a.regions.clear()

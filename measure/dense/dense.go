@@ -86,7 +86,6 @@ func (m method) Skip(s measure.Site) string {
 
 func (m method) Cost(s measure.Site) int64 { return paired.New(m.spec(s)).Cost(s) }
 
-// Borrowed returns how many bytes an accumulator uses of a pool of memory that they share.
 func (m method) Borrowed(s measure.Site) int64 {
 	return paired.New(m.spec(s)).(measure.Borrower).Borrowed(s)
 }
@@ -95,7 +94,6 @@ func (m method) New(s measure.Site) (measure.Accumulator, error) {
 	return paired.New(m.spec(s)).New(s)
 }
 
-// spec returns the sums and the statistics of the kind of output of a site.
 func (m method) spec(s measure.Site) paired.Spec {
 	spec := paired.Spec{Descriptor: Descriptor(), Version: 1, StateVersion: 1, Settings: m.settings, Needs: m.Needs(),
 		LeftOut: "no position lies inside the image before and after the transformation"}
@@ -112,10 +110,8 @@ func (m method) spec(s measure.Site) paired.Spec {
 	return spec
 }
 
-// ratio returns a derived statistic that is the ratio of two sums: the mean of column a over that
-// of column b. It is undefined, with the warning undefined, where the latter is 0. factor names
-// what the sums are limited to, such as a class; if it is not "", an undefined statistic is left
-// out.
+// ratio returns the ratio of the means of columns a and b. Where the latter is 0 it is undefined,
+// with the warning undefined. With a factor, such as a class, an undefined statistic is left out.
 func ratio(statistic, factor string, a, b int, undefined string) paired.Derived {
 	of := func(m []float64) float64 {
 		if m[b] == 0 {
@@ -126,8 +122,8 @@ func ratio(statistic, factor string, a, b int, undefined string) paired.Derived 
 	return paired.Derived{Statistic: statistic, Factor: factor, Optional: factor != "", Shuffled: true, Of: of, Undefined: undefined}
 }
 
-// proportion returns the statistic d, which lies within 0 and 1, with Wilson's interval where its
-// value is 0 or 1: a jackknife of equal samples has width 0.
+// proportion returns d with Wilson's interval where its value is 0 or 1: the jackknife of equal
+// samples has width 0.
 func proportion(d paired.Derived) paired.Derived {
 	of := d.Of
 	d.Extreme = func(m []float64, n int) (low, high float64) {

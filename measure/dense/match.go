@@ -7,14 +7,13 @@ import (
 	"github.com/noether-ml/noether/measure/decoded"
 )
 
-// A pair is a pair of matched boxes: their indices in two lists, and their IoU.
 type pair struct {
 	A, B int
 	IoU  float64
 }
 
-// candidates returns all pairs of boxes that overlap and have an IoU of at least minIoU: first
-// pairs of the same class, then others, both by descending IoU.
+// candidates returns the overlapping pairs with an IoU of at least minIoU: those of the same class
+// first, then others, by descending IoU.
 func candidates(a, b []decoded.Box, minIoU float64) []pair {
 	var all []pair
 	for i, x := range a {
@@ -36,8 +35,8 @@ func candidates(a, b []decoded.Box, minIoU float64) []pair {
 	return all
 }
 
-// assign returns the candidates, in order, whose boxes are both unused and which are allowed. It
-// marks their boxes as used.
+// assign returns, in order, the candidates that are allowed and whose boxes are unused, and marks
+// their boxes as used.
 func assign(all []pair, allowed func(pair) bool, usedA, usedB []bool) []pair {
 	var out []pair
 	for _, p := range all {
@@ -49,24 +48,21 @@ func assign(all []pair, allowed func(pair) bool, usedA, usedB []bool) []pair {
 	return out
 }
 
-// An imageBoxes holds the boxes found in an image, and whether each counts: a box that is largely
-// outside of the image, before or after the transformation, does not (see the package comment).
+// An imageBoxes holds the boxes found in an image, and whether each counts (see the package
+// comment).
 type imageBoxes struct {
 	boxes  []decoded.Box
 	counts []bool
 }
 
-// A matching is the comparison of the boxes of two images: of an image, moved by the
-// transformation, and of the transformed image.
 type matching struct {
 	pairs              []pair // of boxes that both count
 	countedA, countedB []bool // boxes that count, in pairs or alone
 }
 
-// compare matches the boxes of two images that have a score of at least confidence. all holds the
-// pairs that candidates returns for these images. It first pairs boxes that both count. Then it
-// pairs remaining boxes that do not count with boxes that do, which from then on do not count
-// either. Only the pairs of the first step are returned.
+// compare matches the boxes with a score of at least confidence; all is from candidates. It first
+// pairs boxes that both count, then boxes that do not count with boxes that do, which from then on
+// do not count. Only the former pairs are returned.
 func compare(a, b imageBoxes, all []pair, confidence float64) matching {
 	strong := func(s imageBoxes, i int) bool { return float32(s.boxes[i].Score) >= float32(confidence) } // models output float32 scores
 	both := func(p pair) bool { return strong(a, p.A) && strong(b, p.B) }

@@ -20,9 +20,8 @@ type motion struct {
 	mirror      bool  // the moved image is a mirror image: left and right of a person are exchanged
 }
 
-// newMotion returns how a transformation moves the points of an
-// image of h x w pixels. If that is unknown or the map has no inverse, the error is
-// paired.ErrLeftOut: the image is left out of the statistics.
+// newMotion returns how a transformation moves the points of an image of h x w pixels. If that is
+// unknown or has no inverse, the error is paired.ErrLeftOut.
 func newMotion(move measure.Motion, h, w int) (motion, error) {
 	p, ok := measure.PointMapOf(move, h, w)
 	if !ok {
@@ -35,8 +34,8 @@ func newMotion(move measure.Motion, h, w int) (motion, error) {
 	if !ok {
 		return motion{}, paired.ErrLeftOut
 	}
-	// at returns where (x, y) is moved to: the position that the inverse map reads it from. The
-	// centre of a pixel is half a pixel from its corner.
+	// at returns where (x, y) is moved to, by the inverse map. The centre of a pixel is half a
+	// pixel from its corner.
 	at := func(x, y float64) point {
 		row, column := inverse.SourceOf(y*float64(h)-0.5, x*float64(w)-0.5)
 		return point{tidy((column + 0.5) / float64(w)), tidy((row + 0.5) / float64(h))}
@@ -50,7 +49,6 @@ func newMotion(move measure.Motion, h, w int) (motion, error) {
 // tidy rounds a coordinate to 1e-12, so that whole numbers are exact.
 func tidy(x float64) float64 { return math.Round(x*1e12) / 1e12 }
 
-// apply returns the position that a point is moved to.
 func (m motion) apply(p point) point {
 	if m.fixed {
 		return p
@@ -68,9 +66,8 @@ func (m motion) outline() [4]point {
 
 var unitSquare = [4]point{{0, 0}, {1, 0}, {1, 1}, {0, 1}}
 
-// box returns a moved box (around an object in the image), cut at the border of the image, and the
-// fraction of it that is inside. If ellipse is set, it is the box around the moved ellipse that is
-// inscribed in b, not the box around the moved corners.
+// box returns b moved and cut at the border, and the fraction of it that is inside. With ellipse it
+// bounds the moved ellipse inscribed in b, not the moved corners.
 func (m motion) box(b decoded.Box, ellipse bool) (moved decoded.Box, visible float64) {
 	corners := [4]point{
 		m.apply(point{b.Left, b.Top}), m.apply(point{b.Right, b.Top}),
@@ -105,8 +102,7 @@ func (m motion) box(b decoded.Box, ellipse bool) (moved decoded.Box, visible flo
 // cocoSides are the pairs of left and right among COCO's 17 keypoints of people.
 var cocoSides = [][2]int{{1, 2}, {3, 4}, {5, 6}, {7, 8}, {9, 10}, {11, 12}, {13, 14}, {15, 16}}
 
-// keypoints returns moved keypoints. Left and right of the 17 of COCO are exchanged in mirror
-// images.
+// Left and right of the 17 of COCO are exchanged in mirror images.
 func (m motion) keypoints(points []decoded.Keypoint, shift point) []decoded.Keypoint {
 	if len(points) == 0 {
 		return nil
@@ -124,7 +120,6 @@ func (m motion) keypoints(points []decoded.Keypoint, shift point) []decoded.Keyp
 	return out
 }
 
-// bounds returns the smallest upright box around four points.
 func bounds(corners [4]point) (left, top, right, bottom float64) {
 	left, top, right, bottom = corners[0].x, corners[0].y, corners[0].x, corners[0].y
 	for _, p := range corners[1:] {
@@ -134,7 +129,6 @@ func bounds(corners [4]point) (left, top, right, bottom float64) {
 	return left, top, right, bottom
 }
 
-// polygonArea returns the area of a polygon.
 func polygonArea(p []point) float64 {
 	sum := 0.0
 	for i, a := range p {
@@ -169,7 +163,6 @@ func clip(p []point, b decoded.Box) []point {
 	return p
 }
 
-// shown returns the fraction of a box that lies inside the moved image.
 func shown(b decoded.Box, outline [4]point) float64 {
 	area := b.Area()
 	if area == 0 {

@@ -9,11 +9,9 @@ import (
 	"github.com/noether-ml/noether/measure/paired"
 )
 
-// A model predicts keypoints on an image x and on the transformed Tx. Package paired computes
-// columns (numbers) from each such pair of predictions, and statistics from the means of the
-// columns. These columns are: the mean distance of the sample's keypoints, then the sum and the
-// number of these distances. From column pointSums on come sum and number for each keypoint alone.
-// Distances are in units of the square root of the image's area.
+// The columns of a pair of predictions of keypoints, the mean distance of the sample's keypoints,
+// then the sum and number of distances, and from pointSums on sum and number for each keypoint. in
+// units of the square root of the image's area:
 const (
 	samplePointDistance = iota
 	pointDistances
@@ -21,9 +19,7 @@ const (
 	pointSums
 )
 
-// addPoints adds the columns and the statistics (Derived) of keypoints, the maxima of heat maps, to
-// spec, the specification of a measure. f describes the model's output. ratio returns the statistic
-// that is the mean of one column divided by that of another.
+// addPoints adds the columns and the statistics of keypoints to a spec.
 func addPoints(spec *paired.Spec, f *decoded.Format) {
 	spec.Columns = make([]paired.Column, pointSums+2*f.Keypoints)
 	spec.Columns[samplePointDistance] = paired.Column{Sample: "keypoint-distance", Transformed: true}
@@ -35,17 +31,12 @@ func addPoints(spec *paired.Spec, f *decoded.Format) {
 	spec.Action = func(measure.Site) (paired.Action, error) { return &pointAction{f}, nil }
 }
 
-// A pointAction compares the keypoints of heat maps. f(x) is the model's output, and tau moves its
-// keypoints as the transformation T moves the image. A row of tau f(x) has, for each moved
-// keypoint, x and y in fractions of the image's sides, and 1 if it is visible and inside the image,
-// else 0.
+// A row of tau f(x) has, for each moved keypoint, x and y in fractions of the image's sides, and 1
+// if it is visible and inside, else 0.
 type pointAction struct{ format *decoded.Format }
 
-// Len implements paired.Action.
 func (a *pointAction) Len() int { return 3 * a.format.Keypoints }
 
-// Act implements paired.Action: from z, a row of f(x), it writes a row of tau f(x) to dst. move is that of T
-// with the parameters that were drawn for this sample.
 func (a *pointAction) Act(dst []float32, _ []float64, z []float32, move measure.Motion) error {
 	m, err := newMotion(move, a.format.Height, a.format.Width)
 	if err != nil {
@@ -67,9 +58,7 @@ func (a *pointAction) Act(dst []float32, _ []float64, z []float32, move measure.
 	return nil
 }
 
-// read returns the keypoints of a row of f(x) or f(Tx), which has x, y and confidence of each. It
-// returns an error if one of them is not finite. view is "clean" (not transformed) or
-// "transformed", for that error.
+// A row of f has x, y and confidence of each keypoint. One that is not finite is an error.
 func (a *pointAction) read(row []float32, view string) ([]decoded.Keypoint, error) {
 	points := make([]decoded.Keypoint, a.format.Keypoints)
 	for k := range points {
@@ -83,8 +72,6 @@ func (a *pointAction) read(row []float32, view string) ([]decoded.Keypoint, erro
 	return points, nil
 }
 
-// Pair implements paired.Action: from a row of tau f(x) (acted) and one of f(Tx), it writes the
-// columns to out.
 func (a *pointAction) Pair(out []float64, acted, transformed []float32) error {
 	found, err := a.read(transformed, "transformed")
 	if err != nil {

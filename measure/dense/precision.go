@@ -28,7 +28,6 @@ func iouThreshold(i int) float64 {
 // 1e10 stands for no bound.
 var areaRanges = [][2]float64{{0, 1e10}, {0, 32 * 32}, {32 * 32, 96 * 96}, {96 * 96, 1e10}}
 
-// A labelledBox is a box of the labels, around an object that a model should find.
 type labelledBox struct {
 	decoded.Box
 	Area    float64 // of the object, in square pixels
@@ -36,9 +35,8 @@ type labelledBox struct {
 	Ignored bool    // the object need not be found
 }
 
-// A detection is the evaluation of a box that was found. Bit a * iouThresholds + t of matched and
-// of ignored is for the range a of areas and the threshold t. matched says that the box finds an
-// object, and ignored that it is neither a true nor a false positive.
+// Bit a * iouThresholds + t of matched and ignored is for range a of areas and threshold t.
+// matched: the box finds an object; ignored: it is neither a true nor a false positive.
 type detection struct {
 	score   float64
 	order   int // by image, then by box in the image; orders equal scores
@@ -47,23 +45,22 @@ type detection struct {
 	ignored uint64
 }
 
-// A precision accumulates COCO's average precision of boxes, class by class: the mean over ten
-// thresholds of IoU, 0.50 to 0.95, of the mean over 101 recalls of the largest precision at that
-// recall or a higher one. It is what pycocotools computes with its default parameters.
+// A precision accumulates COCO's average precision, class by class: the mean over IoU thresholds
+// 0.50 to 0.95 of the mean over 101 recalls of the largest precision at that recall or a higher
+// one, as pycocotools with default parameters.
 type precision struct {
 	groups     int           // number of jackknife groups
 	positives  []int         // class x range x group: objects to be found
 	detections [][]detection // of each class
 }
 
-// newPrecision returns an empty precision of a number of classes, of samples in jackknife groups.
 func newPrecision(classes, groups int) *precision {
 	return &precision{groups, make([]int, classes*len(areaRanges)*groups), make([][]detection, classes)}
 }
 
-// add adds an image: the boxes that were found, in descending order of scores, and the labelled
-// ones. The index of the image orders boxes of equal scores. pixels is the area of the image in
-// square pixels; the areas of found boxes are fractions of it.
+// add adds the boxes found in an image, by descending score, and the labelled ones. The index of
+// the image orders boxes of equal scores. pixels is its area; areas of found boxes are fractions of
+// it.
 func (p *precision) add(index, group int, found []decoded.Box, labelled []labelledBox, pixels float64) {
 	for class := range p.detections {
 		var boxes []decoded.Box
@@ -84,7 +81,6 @@ func (p *precision) add(index, group int, found []decoded.Box, labelled []labell
 	}
 }
 
-// addClass adds the boxes of one class.
 func (p *precision) addClass(class, index, group int, found []decoded.Box, labelled []labelledBox, pixels float64) {
 	at := len(p.detections[class])
 	for rank, b := range found {
@@ -125,9 +121,8 @@ func (p *precision) addClass(class, index, group int, found []decoded.Box, label
 	}
 }
 
-// bestObject returns the index of the object that a box finds, or -1: the object of the highest
-// IoU, at least least, that no other box has taken. Objects that need not be found (ignored) are
-// considered only if there is no other. order lists them last.
+// bestObject returns the object of the highest IoU, at least least, that no other box has taken, or
+// -1. Ignored objects are considered only if there is no other; order lists them last.
 func bestObject(iou []float64, least float64, order []int, ignored, taken []bool, labelled []labelledBox) int {
 	best, value := -1, min(least, 1-1e-10) // as pycocotools, so that equal boxes reach a threshold of 1
 	for _, j := range order {
@@ -163,16 +158,15 @@ func boolInt(v bool) int {
 	return 0
 }
 
-// sort orders the detections by score, as average needs them.
 func (p *precision) sort() {
 	for _, all := range p.detections {
 		slices.SortFunc(all, func(a, b detection) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.order, b.order)) })
 	}
 }
 
-// average returns the average precision of a class over objects of a range of areas (0: all, 1:
-// small, 2: medium, 3: large) at a threshold of IoU, 0 to 9. It is NaN if there are no such
-// objects. without is the jackknife group whose images are left out; -1: none is.
+// average returns the average precision of a class over a range of areas (0: all, 1: small, 2:
+// medium, 3: large) at threshold 0 to 9, NaN without such objects. Images of the jackknife group
+// without are left out; -1: none.
 func (p *precision) average(class, area, threshold, without int) float64 {
 	positives := 0
 	for g := range p.groups {
@@ -226,8 +220,7 @@ func recallAt(step int) float64 {
 	return float64(step) * 0.01
 }
 
-// mean returns the mean of average over the given classes and thresholds, without those for which
-// it is NaN. The mean is NaN if all are.
+// mean returns the mean of average over classes and thresholds, without NaN.
 func (p *precision) mean(classes, thresholds []int, area, without int) float64 {
 	sum, n := 0., 0
 	for _, k := range classes {
@@ -241,7 +234,6 @@ func (p *precision) mean(classes, thresholds []int, area, without int) float64 {
 	return sum / float64(n)
 }
 
-// classes returns the classes that have objects.
 func (p *precision) classes() (out []int) {
 	for k := range p.detections {
 		from := k * len(areaRanges) * p.groups

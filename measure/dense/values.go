@@ -9,11 +9,9 @@ import (
 	"github.com/noether-ml/noether/measure/paired"
 )
 
-// This file compares maps of values, model outputs such as depth with values at each position of
-// the image: the map f(T(x)) of the transformed image, and tau f(x), the map f(x) of the image x
-// moved as T moves the image. T(x) is also called transformed, and x clean.
+// This file compares maps of values: f(T(x)) with tau f(x), the map f(x) moved as T moves the
+// image.
 
-// The columns of a pair of maps of values: what is computed for each sample.
 const (
 	relativeError = iota
 	samplePSNR
@@ -21,8 +19,7 @@ const (
 	meanAngle  // between vectors, such as normals
 )
 
-// addValues adds the columns and the statistics of maps of values, such as depth, to a spec, from
-// which package paired makes a measure. fields holds the actions tau that were computed before.
+// fields holds the actions tau that were computed before.
 func addValues(spec *paired.Spec, f *decoded.Format, s Settings, fields *action.Cache) {
 	spec.Columns = make([]paired.Column, meanAngle) // meanAngle is added for vectors only
 	spec.Columns[relativeError] = paired.Column{Statistic: "relative-error", Sample: "relative-error", Transformed: true}
@@ -37,8 +34,6 @@ func addValues(spec *paired.Spec, f *decoded.Format, s Settings, fields *action.
 	}
 }
 
-// psnr returns the peak signal-to-noise ratio in dB for a mean squared difference; NaN if that is
-// 0.
 func psnr(meanSquare, peak float64) float64 {
 	if meanSquare == 0 {
 		return math.NaN()
@@ -46,20 +41,16 @@ func psnr(meanSquare, peak float64) float64 {
 	return 10 * math.Log10(peak*peak/meanSquare)
 }
 
-// A valueAction compares maps of values. tau f(x) is stored as one row: the moved map, then for
-// each position 1 if it is counted and 0 otherwise. Positions whose value depends on what lies
-// outside the map are not counted.
+// A row of tau f(x) is the moved map, then for each position 1 if it counts and 0 if not. Positions
+// whose value depends on what lies outside the map do not count.
 type valueAction struct {
 	format   *decoded.Format
 	settings Settings
 	fields   *action.Cache // the actions tau
 }
 
-// Len implements paired.Action.
 func (a *valueAction) Len() int { return (a.format.Channels + 1) * a.format.Height * a.format.Width }
 
-// Act implements paired.Action: it writes tau f(x) to dst, where z is f(x). With
-// paired.ErrLeftOut the sample is left out.
 func (a *valueAction) Act(dst []float32, _ []float64, z []float32, move measure.Motion) error {
 	f := a.format
 	points, ok := measure.PointMapOf(move, f.Height, f.Width)
@@ -78,7 +69,7 @@ func (a *valueAction) Act(dst []float32, _ []float64, z []float32, move measure.
 			counted[at] = 1
 		}
 	}
-	// nil: channels are not permuted; the error of interpolation is not computed.
+	// nil: channels are not permuted; no floor
 	field.Act(dst[:n], z, action.Layout{Channels: f.Channels, Planes: true}, nil, nil)
 	if f.Vectors != decoded.NoVectors {
 		m, err := newMotion(move, f.Height, f.Width)
@@ -90,7 +81,6 @@ func (a *valueAction) Act(dst []float32, _ []float64, z []float32, move measure.
 	return nil
 }
 
-// Pair implements paired.Action: it computes the columns from tau f(x), acted, and f(T(x)).
 func (a *valueAction) Pair(out []float64, acted, transformed []float32) error {
 	n, plane := len(transformed), a.format.Height*a.format.Width
 	counted := acted[n:]

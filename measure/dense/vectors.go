@@ -6,18 +6,15 @@ import (
 	"github.com/noether-ml/noether/measure/decoded"
 )
 
-// An orthogonal is a rotation or reflection of the first two components of vectors: a 2 x 2 matrix,
-// by rows.
+// An orthogonal is a rotation or reflection of the first two components of vectors, by rows.
 type orthogonal [2][2]float64
 
-// nearestOrthogonal returns the orthogonal matrix nearest to the matrix of a motion, which is how a
-// transformation moves the points of the image (an affine map). It is the factor U of the polar
-// decomposition U P, in the coordinates of the vectors of a map of format f. A map is an output of
-// the model with a vector, such as a flow or a surface normal, at each position of the image.
+// nearestOrthogonal returns the orthogonal matrix nearest to that of a motion: the factor U of the
+// polar decomposition U P, in the coordinates of the vectors of a map of format f.
 func (m motion) nearestOrthogonal(f *decoded.Format) orthogonal {
 	aspect := float64(f.Width) / float64(f.Height)
-	// The motion's matrix, by rows. The unit of x and y is a pixel of the map; y points down. The
-	// motion turns the vectors (1, 0) and (0, 1) into right and down, in fractions of the sides.
+	// The motion's matrix, by rows, in pixels of the map; y points down. The motion turns (1, 0)
+	// and (0, 1) into right and down, in fractions of the sides.
 	a, b, c, d := m.right.x, m.down.x*aspect, m.right.y/aspect, m.down.y
 	if f.Vectors == decoded.YUp { // y of the vectors points up
 		b, c = -b, -c
@@ -39,9 +36,9 @@ func (t orthogonal) apply(z []float32, positions int) {
 	}
 }
 
-// angle returns the mean angle, in degrees, between the vectors of two maps, 3 x positions, over
-// the positions where counted is not 0, at least one. A vector of length 0 has an angle of 90
-// degrees to others, and 0 to another of length 0.
+// angle returns the mean angle, in degrees, between the vectors of two maps, 3 x positions, where
+// counted is not 0 (somewhere). A vector of length 0 has 90 degrees to others, and 0 to another of
+// length 0.
 func angle(a, b, counted []float32) float64 {
 	n, sum, count := len(counted), 0.0, 0
 	for i, c := range counted {

@@ -2,8 +2,7 @@ package distance
 
 import "github.com/noether-ml/noether/measure"
 
-// Descriptor describes the measure for reports and documentation: the question that it answers, how
-// to read its scores, and its statistics.
+// Descriptor describes the measure.
 func Descriptor() measure.Descriptor {
 	const units, null = measure.ActivationScale, "shuffled pairs"
 	fixed := measure.Range{Low: 0, High: 2}

@@ -39,10 +39,8 @@ type Settings struct {
 	PerClass bool `key:"per-class" json:"per-class" default:"false" doc:"also compute scores for each class of labels"`
 }
 
-// New returns the measure distance with the statistics cosine, l1, l2 and relative-l2. The
-// per-sample values have the same names.
+// New returns the measure distance. Its per-sample values have the names of its statistics.
 func New(s Settings) measure.Measure {
-	// Transformed: a column, the distances of one kind, needs z'.
 	column := func(name string) paired.Column {
 		return paired.Column{Statistic: name, Sample: name, Transformed: true}
 	}
@@ -53,10 +51,8 @@ func New(s Settings) measure.Measure {
 	})
 }
 
-// columns is the number of distances of a pair.
 const columns = 4
 
-// pair writes the four distances of a sample to out. clean is z and transformed is z'.
 func pair(out []float64, _ int, clean, transformed []float32) error {
 	m := newPairSums(clean, transformed) // m.aa is |z|^2, and m.bb is |z'|^2
 	// Squares of finite float32 values do not overflow a float64.
@@ -70,9 +66,9 @@ func pair(out []float64, _ int, clean, transformed []float32) error {
 	return nil
 }
 
-// pairRows is pair for several samples, whose distances it writes to own. Unless shuffled is nil,
-// it gets the distances of shuffled pairs: z' of each sample with z of the sample before. previous
-// is the z before the first. pairRows returns false if a z or z' is not finite.
+// pairRows is pair for several samples. shuffled, if not nil, gets the distances of z' of each
+// sample and z of the one before, previous for the first. It returns false if a z or z' is not
+// finite.
 func pairRows(own, shuffled []float64, previous, clean, transformed []float32) bool {
 	rows := len(own) / columns
 	sums := make([]pairSums, 2*rows)
@@ -80,7 +76,7 @@ func pairRows(own, shuffled []float64, previous, clean, transformed []float32) b
 	if shuffled == nil {
 		next = nil
 	}
-	// sumRows sets the sums of the samples' own pairs and, in next, of the shuffled ones.
+	// next gets the sums of shuffled pairs.
 	sumRows(sums[:rows], next, previous, clean, transformed)
 	for i, m := range sums[:rows] {
 		if !finite(m.aa) || !finite(m.bb) {
@@ -94,7 +90,6 @@ func pairRows(own, shuffled []float64, previous, clean, transformed []float32) b
 	return true
 }
 
-// write writes the four distances to out.
 func (m pairSums) write(out []float64) {
 	d := m.distances()
 	out[0], out[1], out[2], out[3] = d.Cosine, d.L1, d.L2, d.RelativeL2

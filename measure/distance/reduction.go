@@ -7,9 +7,8 @@ import (
 	"github.com/noether-ml/noether/measure/paired"
 )
 
-// reducedSums lists the sums of pairs of vectors (pairSums), for engines that add them up in float32.
-// The sum of the squared differences of directions takes the place of the dot product, which in
-// float32 does not suffice for small angles.
+// reducedSums lists the sums that an engine adds up in float32. Squared differences of directions
+// replace the dot product, whose float32 does not suffice for small angles.
 var reducedSums = paired.Reduction{Columns: reducedColumns, Sums: []measure.Sum{
 	reducedAA:         {Of: measure.OfClean},
 	reducedBB:         {Of: measure.OfTransformed},
@@ -32,7 +31,6 @@ const (
 	partnerSqr
 )
 
-// reducedColumns computes distances from sums of the reduction, see paired.Reduction.
 func reducedColumns(own, shuffled []float64, values, partner []float32) error {
 	sums := func(clean []float32, directions, abs, sqr int) pairSums {
 		m := pairSums{aa: float64(clean[reducedAA]), bb: float64(values[reducedBB]), abs: float64(values[abs]), sqr: float64(values[sqr])}
@@ -54,8 +52,8 @@ func reducedColumns(own, shuffled []float64, values, partner []float32) error {
 	return nil
 }
 
-// suffices reports whether sums in float32 suffice: none of them overflows, and squares that
-// underflow do not matter. A vector whose squares are all below 1e-38 counts as zero.
+// suffices reports whether sums in float32 suffice: no overflow, and no harm by squares that
+// underflow. A vector whose squares are all below 1e-38 counts as zero.
 func (m pairSums) suffices() bool {
 	large := func(v float64) bool { return v == 0 || v >= measure.LeastSquares }
 	return finite(m.aa+m.bb+m.dot+m.abs+m.sqr) && large(m.aa) && large(m.bb) && (m.sqr >= measure.LeastSquares || m.abs == 0)

@@ -7,8 +7,7 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// pairSums holds sums over the components of two vectors a and b, from which distances are
-// computed.
+// pairSums holds sums over the components of two vectors a and b.
 type pairSums struct {
 	dot      float64 // sum a b; package simd leaves it out
 	aa, bb   float64 // sum a^2, sum b^2
@@ -20,7 +19,6 @@ type pairSums struct {
 // components it adds too few values for their rounding errors to cancel.
 const kernelValues = 1024
 
-// newPairSums returns the sums of two vectors.
 func newPairSums(a, b []float32) pairSums {
 	own := make([]pairSums, 1)
 	sumRows(own, nil, nil, a, b)
@@ -54,8 +52,7 @@ func sumRows(own, next []pairSums, previous, a, b []float32) {
 	}
 }
 
-// kernelSums is sumRows by a kernel, without the dot products. Sums may be too imprecise (see
-// pairSums.precise).
+// kernelSums is sumRows by a kernel, without dot products; sums may not be precise.
 func kernelSums(k simd.Kernels, own, next []pairSums, previous, a, b []float32, n int) {
 	sums := make([]simd.RowSums, len(own)+len(next))
 	shuffled := sums[len(own):]
@@ -71,17 +68,15 @@ func kernelSums(k simd.Kernels, own, next []pairSums, previous, a, b []float32, 
 	}
 }
 
-// precise reports whether sums in float32 lanes suffice: no square overflows, squares that
-// underflow do not matter, and cosineDistance needs no dot product.
+// precise reports whether sums in float32 lanes suffice: no overflow, no harm by underflow, and no
+// need of the dot product.
 func (m pairSums) precise() bool {
 	return min(m.aa, m.bb) >= measure.LeastSquares && (m.sqr >= measure.LeastSquares || m.abs == 0) && finite(m.aa+m.bb+m.sqr) && m.similarLengths()
 }
 
-// similarLengths reports whether the lengths of the vectors differ by a factor of at most 8.
 func (m pairSums) similarLengths() bool { return m.aa <= 64*m.bb && m.bb <= 64*m.aa }
 
-// sumsInGo returns the sums of two vectors. It adds even and odd components separately, so that the
-// processor can add both in parallel.
+// Even and odd components are added separately, so that the processor can add both in parallel.
 func sumsInGo(a, b []float32) pairSums {
 	var dot, aa, bb, abs, sqr float64
 	var dot1, aa1, bb1, abs1, sqr1 float64
@@ -112,8 +107,7 @@ func sumsInGo(a, b []float32) pairSums {
 	return pairSums{dot + dot1, aa + aa1, bb + bb1, abs + abs1, sqr + sqr1}
 }
 
-// Distances holds the distances between two vectors z and z', such as the activations of a layer
-// for an input and for the transformed input.
+// Distances holds the distances between two vectors z and z'.
 type Distances struct {
 	Cosine     float64 // 1 - z.z' / (|z| |z'|): 0 same direction, 1 at right angles, 2 opposite
 	L1         float64 // sum |z_i - z'_i|

@@ -10,12 +10,10 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A layerAction computes the statistics of samples at a layer f. It implements paired.Action, whose
-// z is f(x), the feature maps of the clean input x. tau z are these maps, moved as the
-// transformation T moves the input; they are compared with f(T(x)), the transformed row. A row of
-// tau z has the values of tau z in the order of the layer's values, without those before the first
-// position, and then for each position 1 if it counts and 0 otherwise. Positions whose value
-// depends on what lies outside the map do not count.
+// A layerAction computes the statistics of samples at a layer f: tau z, with z = f(x), against
+// f(T(x)). A row of tau z has its values in the layer's order, without those before the first
+// position, then for each position 1 if it counts and 0 if not. Positions whose value depends on
+// what lies outside the map do not count.
 type layerAction struct {
 	maps     tensor.Maps
 	settings Settings
@@ -32,16 +30,14 @@ func newAction(l tensor.Layer, s Settings, fields *action.Cache) (paired.Action,
 	return &layerAction{maps: maps, settings: s, fields: fields}, nil
 }
 
-// Len implements paired.Action.
 func (a *layerAction) Len() int { return (a.maps.Channels + 1) * a.maps.Positions() }
 
 func (a *layerAction) layout() action.Layout {
 	return action.Layout{Channels: a.maps.Channels, Planes: a.maps.PositionStep == 1}
 }
 
-// Act implements paired.Action. It writes tau z to dst, and sets the column floor of
-// out: the error of tau^-1 tau z, which interpolation alone causes. With paired.ErrLeftOut the
-// sample is left out. The channels of a group convolution are permuted, too.
+// Act also sets the column floor of out: the error of tau^-1 tau z. Channels of a group convolution
+// are permuted, too.
 func (a *layerAction) Act(dst []float32, out []float64, z []float32, move measure.Motion) error {
 	h, w, _ := a.maps.Size()
 	points, ok := measure.PointMapOf(move, h, w)
@@ -74,11 +70,9 @@ func (a *layerAction) Act(dst []float32, out []float64, z []float32, move measur
 	return nil
 }
 
-// Pair implements paired.Action. After Act it is called for the pair of the latest sample, and for
-// a shuffled pair: tau z of the previous sample with the transformed row of the latest one. If both
-// samples have the same T, the norms are known from their own pairs, and only the dot product is
-// computed. At the end of a block, the last sample's tau z is paired with the transformed row of
-// the first one.
+// Pair is called after Act for the latest sample's pair, then for tau z of the previous sample with
+// the latest transformed row. If both have the same T, norms are known from their own pairs. At the
+// end of a block, the last tau z is paired with the first transformed row.
 func (a *layerAction) Pair(out []float64, acted, transformed []float32) error {
 	var s action.Sums
 	var dot float64
@@ -112,9 +106,8 @@ func (a *layerAction) Pair(out []float64, acted, transformed []float32) error {
 	return nil
 }
 
-// A pair holds the two rows of a sample, tau z and the transformed one, and their sums over counted
-// positions: AA of the squares of the first, BB of those of the second, and Difference of the
-// squared differences.
+// A pair holds tau z and the transformed row of a sample, and their sums over counted positions: AA
+// and BB of squares, Difference of squared differences.
 type pair struct {
 	acted, transformed *float32 // the first values, by whose addresses a row is recognised
 	field              *action.Field
@@ -132,8 +125,8 @@ func (a *layerAction) dot(acted, transformed []float32) float64 {
 }
 
 // compared returns the values x of tau z and y of a transformed row, each divided into rows of
-// equal length. The rows are the channels, or all values are one row if every position counts or
-// channels are the last axis. It sets a.counted to the runs of values that count in a row.
+// equal length. These are the channels, or one row if every position counts or channels are last.
+// It sets a.counted to the runs of values that count in a row.
 func (a *layerAction) compared(acted, transformed []float32) (x, y []float32, rows int) {
 	positions, channels := a.maps.Positions(), a.maps.Channels
 	n := channels * positions
@@ -149,7 +142,6 @@ func (a *layerAction) compared(acted, transformed []float32) (x, y []float32, ro
 	return x, y, rows
 }
 
-// findCounted finds the runs of positions that count: those whose marks are not 0.
 func (a *layerAction) findCounted(marks []float32) {
 	a.counted = a.counted[:0]
 	for at := 0; at < len(marks); at++ {
@@ -164,8 +156,8 @@ func (a *layerAction) findCounted(marks []float32) {
 	}
 }
 
-// relative returns the ratio of two norms, given their squares: 0 if the first is 0, 1 if only the
-// second is.
+// relative returns the ratio of two norms, given squares: 0 if the first is 0, 1 if only the second
+// is.
 func relative(difference, norm float64) float64 {
 	switch {
 	case difference == 0:
@@ -176,8 +168,8 @@ func relative(difference, norm float64) float64 {
 	return math.Sqrt(difference / norm)
 }
 
-// cosineOf returns the cosine of the angle between two rows, given their sums and dot product: 1 if
-// both rows are 0, 0 if one is.
+// cosineOf returns the cosine of two rows from their sums and dot product: 1 if both are 0, 0 if
+// one is.
 func cosineOf(s action.Sums, dot float64) float64 {
 	switch {
 	case s.AA == 0 && s.BB == 0:

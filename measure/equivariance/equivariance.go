@@ -52,16 +52,15 @@ type Settings struct {
 	PerClass bool     `key:"per-class" json:"per-class" default:"false" doc:"also compute scores for each class of labels"`
 }
 
-// Channels is the action of a cyclic group on channels: the regular representation of rotations by
-// multiples of 360 / n degrees. Channels form groups of n, called fields as in the library escnn,
-// and a rotation by one step moves the values of channel c of a field to channel c + 1.
+// Channels is the action of rotations by multiples of 360 / n degrees on channels, their regular
+// representation. Channels form fields of n (as in escnn), and one step moves channel c of a field
+// to c + 1.
 type Channels struct {
 	Cyclic int    `key:"cyclic" json:"cyclic" default:"1" min:"1" max:"360" doc:"number n of rotations of the group; 1: channels stay. Layers whose channels are not a multiple of n keep them"`
 	Order  string `key:"order" json:"order" default:"inner" enum:"inner|outer" doc:"inner: the n channels of a field follow each other, as in escnn; outer: all fields of one rotation follow each other"`
 	Sense  string `key:"sense" json:"sense" default:"forward" enum:"forward|backward" doc:"forward: a counter-clockwise rotation moves channel c to c + 1; backward: to c - 1"`
 }
 
-// The columns of a pair of tau f(x) and f(Tx), for package paired.
 const (
 	relativeError = iota
 	cosine
@@ -69,8 +68,8 @@ const (
 	columns // number of the columns above
 )
 
-// New returns the measure equivariance-error with the statistics relative-error, cosine and floor.
-// The per-sample values have the same names.
+// New returns the measure equivariance-error. Its per-sample values have the names of its
+// statistics.
 func New(s Settings) measure.Measure {
 	s.Channels.Cyclic = cmp.Or(s.Channels.Cyclic, 1)
 	column := func(name string) paired.Column {
@@ -86,8 +85,7 @@ func New(s Settings) measure.Measure {
 	})
 }
 
-// skip returns why tau is not known at a site, or "". It judges T by one draw, which moves
-// positions as p says. Fixed reports whether they stay.
+// skip returns why tau is not known at a site, or "". It judges T by one draw.
 func skip(site measure.Site, s Settings) string {
 	maps, why := site.Layer.Maps()
 	if why != "" {
@@ -112,8 +110,8 @@ func skip(site measure.Site, s Settings) string {
 	return ""
 }
 
-// shift returns the number of steps by which the group's channels move, within 0 to Cyclic - 1. It
-// returns an error if p rotates by an angle that is not in the group, or is not a rotation.
+// shift returns the number of steps of the channels, within 0 to Cyclic - 1. It is an error if p
+// does not rotate by an angle of the group.
 func (c Channels) shift(p measure.PointMap) (int, error) {
 	if c.Cyclic <= 1 || p.Fixed() {
 		return 0, nil
@@ -130,8 +128,7 @@ func (c Channels) shift(p measure.PointMap) (int, error) {
 	return n, nil
 }
 
-// destinations returns the channel that each of n channels is moved to by a number of steps, or nil
-// if all channels stay.
+// destinations returns where n channels are moved by some steps, nil if all stay.
 func (c Channels) destinations(n, steps int) []int32 {
 	if steps == 0 || n%c.Cyclic != 0 {
 		return nil
@@ -159,7 +156,7 @@ type Errors struct {
 }
 
 // Between returns the statistics of one sample: f(x) and f(Tx) are the values of a layer with the
-// given maps. It returns an error if no position counts.
+// given maps. It is an error if no position counts.
 func Between(maps tensor.Maps, move measure.Motion, s Settings, clean, transformed []float32) (Errors, error) {
 	s.Channels.Cyclic = cmp.Or(s.Channels.Cyclic, 1)
 	a := &layerAction{maps: maps, settings: s, fields: &action.Cache{}}
@@ -172,10 +169,9 @@ func Between(maps tensor.Maps, move measure.Motion, s Settings, clean, transform
 }
 
 // Act returns tau f(x) of one sample, for figures: f(x) are the values of a layer with the given
-// maps. The result has the values of the positions in the order of the layer's values, without
-// values before the first position, such as those of a class token. counted says for each position
-// whether it counts; the others may hold values from outside the map. Act returns an error if no
-// position counts.
+// maps. The result has the values of the positions in the layer's order, without those before the
+// first position. counted says which positions count; others may hold values from outside the map.
+// It is an error if none does.
 func Act(maps tensor.Maps, move measure.Motion, s Settings, clean []float32) (acted []float32, counted []bool, err error) {
 	s.Channels.Cyclic = cmp.Or(s.Channels.Cyclic, 1)
 	a := &layerAction{maps: maps, settings: s, fields: &action.Cache{}}

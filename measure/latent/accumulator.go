@@ -11,10 +11,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// An accumulator holds the second moments of channels for each fold, a part of the samples that the
-// fit of an operator leaves out once. It implements measure.Accumulator. An operator predicts a
-// layer's feature maps f(Tx) of transformed samples from f(x), those of the same samples
-// untransformed (clean). tau is what the transformation T does to the positions of a map.
+// An accumulator holds the second moments of channels for each fold.
 type accumulator struct {
 	setup
 	site    measure.Site // what is measured: a layer of a model under a transformation
@@ -25,15 +22,15 @@ type accumulator struct {
 	acted   []float32 // tau f(x) of a sample
 }
 
-// A fold holds second moments over its samples and their positions p: in same those of the pairs
-// (f(x)_p, f(Tx)_p) and, if positions move, in moved those of the pairs ((tau f(x))_p, f(Tx)_p).
+// A fold holds second moments over samples and positions p: of (f(x)_p, f(Tx)_p) and, if positions
+// move, of ((tau f(x))_p, f(Tx)_p).
 type fold struct {
 	samples     int // number of its samples
 	same, moved *linalg.Scatter[float64]
 }
 
-// rows buffers observations of one fold before they are added to its moments. same and moved are
-// n x 2C: the C channels of the clean maps, then those of the transformed maps.
+// rows buffers observations of one fold before they are added to its moments. same and moved are n
+// x 2C: the channels of the clean maps, then of the transformed ones.
 type rows struct {
 	fold, n     int // index of the fold, and number of observations
 	same, moved []float32
@@ -53,16 +50,14 @@ func newAccumulator(s setup, site measure.Site) *accumulator {
 	return a
 }
 
-// Update adds the samples of a batch. The error for an infinite or NaN activation is a
-// *measure.NonFinite.
+// For NaN and infinity the error is a *measure.NonFinite.
 func (a *accumulator) Update(b *measure.Batch) error {
 	if err := a.check(b); err != nil {
 		return err
 	}
 	defer func() { a.block, a.acted, a.scratch = rows{}, nil, linalg.Scratch{} }() // free the memory that Borrowed reports
 	for i, place := range b.Place {
-		// place is the position of sample i in the order of the study. Folds consist of whole
-		// groups, the parts of the samples that a jackknife leaves out.
+		// Folds consist of whole jackknife groups.
 		if f := a.site.Layout.Group(place) % a.foldCount; f != a.block.fold || a.block.n >= blockRows {
 			a.flush()
 			a.block.fold = f
@@ -85,7 +80,6 @@ func (a *accumulator) Update(b *measure.Batch) error {
 	return nil
 }
 
-// check returns an error for a batch that does not fit the site or its layout.
 func (a *accumulator) check(b *measure.Batch) error {
 	n := len(b.Place)
 	for _, z := range []tensor.Tensor{b.Clean, b.Transformed} {
@@ -104,8 +98,7 @@ func (a *accumulator) check(b *measure.Batch) error {
 	return nil
 }
 
-// addSample appends the observations of a sample to the block. maps.Base is the number of values
-// before the first position, such as those of a class token.
+// maps.Base is the number of values before the first position.
 func (a *accumulator) addSample(clean, transformed []float32, move measure.Motion) {
 	positions, c := a.maps.Positions(), a.maps.Channels
 	n := positions * c
@@ -138,7 +131,6 @@ func (a *accumulator) addSample(clean, transformed []float32, move measure.Motio
 	a.folds[a.block.fold].samples++
 }
 
-// planes reports whether the positions of a channel are contiguous in memory, as in NCHW.
 func (s setup) planes() bool { return s.maps.PositionStep == 1 && s.maps.Positions() > 1 }
 
 // appendRows appends a row of 2C values for each counted position: the channels of x, then of y.
@@ -168,7 +160,6 @@ func (a *accumulator) appendRows(to []float32, counted []action.Run, x, y []floa
 	return to
 }
 
-// flush adds the block to its fold.
 func (a *accumulator) flush() {
 	if a.block.n == 0 {
 		return
@@ -181,7 +172,6 @@ func (a *accumulator) flush() {
 	a.block.n, a.block.same, a.block.moved = 0, a.block.same[:0], a.block.moved[:0]
 }
 
-// Merge adds the state of another accumulator of the same site.
 func (a *accumulator) Merge(other measure.Accumulator) error {
 	o, ok := other.(*accumulator)
 	if !ok || o.maps.Channels != a.maps.Channels || o.movesPositions != a.movesPositions || o.site.Layout != a.site.Layout || o.foldCount != a.foldCount {
@@ -198,7 +188,6 @@ func (a *accumulator) Merge(other measure.Accumulator) error {
 	return nil
 }
 
-// MarshalBinary returns the state: the moments and counts, as they are saved.
 func (a *accumulator) MarshalBinary() ([]byte, error) {
 	w := state.NewWriter("latent-operator", 1)
 	w.Int(a.leftOut)
@@ -212,8 +201,7 @@ func (a *accumulator) MarshalBinary() ([]byte, error) {
 	return w.Bytes(), nil
 }
 
-// UnmarshalBinary replaces the state by one that MarshalBinary returned at the same site. After an
-// error the accumulator is unchanged.
+// UnmarshalBinary leaves the accumulator unchanged after an error.
 func (a *accumulator) UnmarshalBinary(data []byte) error {
 	r, err := state.NewReader(data, "latent-operator", 1)
 	if err != nil {
@@ -242,7 +230,6 @@ func (a *accumulator) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// samples returns the number of samples of all folds.
 func (a *accumulator) samples() (n int) {
 	for _, f := range a.folds {
 		n += f.samples
@@ -250,9 +237,7 @@ func (a *accumulator) samples() (n int) {
 	return n
 }
 
-// Scores returns r2, the explained fraction of the variance, of each operator: nothing changes
-// (identity), values move with T (place), channels are mixed by a fitted matrix (channels), or
-// both. It returns measure.ErrTooFew if no sample was added.
+// Scores returns r2 of each operator.
 func (a *accumulator) Scores() ([]measure.Score, error) {
 	if a.samples() == 0 && a.leftOut == 0 {
 		return nil, measure.ErrTooFew

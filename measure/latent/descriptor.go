@@ -2,8 +2,7 @@ package latent
 
 import "github.com/noether-ml/noether/measure"
 
-// Descriptor describes the measure. A score is of one layer and one operator: identity, place,
-// channels or both. Its interval covers the random choice of samples (Resampled).
+// Descriptor describes the measure.
 func Descriptor() measure.Descriptor {
 	return measure.Descriptor{
 		Name: "latent-operator", Title: "Latent operators", Level: measure.LayerLevel, Resampled: "sample",

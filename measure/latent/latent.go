@@ -42,8 +42,7 @@ type Settings struct {
 	Margin float64 `key:"margin" json:"margin" default:"0" min:"0" max:"0.45" doc:"fraction of the sides of a map that is left out at its border"`
 }
 
-// New returns the measure latent-operator with the statistic r2 of each operator. It returns an
-// error if Folds or Ridge is out of its range.
+// New returns the measure latent-operator. Folds or Ridge out of range is an error.
 func New(s Settings) (measure.Measure, error) {
 	switch {
 	case s.Folds < 2 || s.Folds > measure.MaxGroups:
@@ -72,7 +71,6 @@ func (m *method) Version() int {
 	return 1
 }
 
-// A setup describes the maps of a layer and how they are measured.
 type setup struct {
 	maps           tensor.Maps
 	movesPositions bool // whether T moves positions, so that there are four operators
@@ -101,7 +99,6 @@ func (m *method) setup(s measure.Site) (out setup, why string) {
 	return out, ""
 }
 
-// Skip implements measure.Measure.
 func (m *method) Skip(s measure.Site) string {
 	setup, why := m.setup(s)
 	if why != "" {
@@ -116,7 +113,6 @@ func (m *method) Skip(s measure.Site) string {
 	return ""
 }
 
-// Cost implements measure.Measure.
 func (m *method) Cost(s measure.Site) int64 {
 	setup, why := m.setup(s)
 	if why != "" {
@@ -125,7 +121,6 @@ func (m *method) Cost(s measure.Site) int64 {
 	return setup.bytes()
 }
 
-// bytes returns the memory of the moments of all folds.
 func (s setup) bytes() int64 {
 	c := int64(s.maps.Channels)
 	one := 8 * (c*(2*c+1) + 2*c + 2) // a linalg.Scatter of 2 c variables
@@ -135,11 +130,9 @@ func (s setup) bytes() int64 {
 	return int64(s.foldCount) * one
 }
 
-// Borrowed implements measure.Borrower: it returns the memory that is only needed during an update.
-// It counts the buffers same and moved of type rows (f(x) or tau f(x), each beside f(Tx)), tau f(x)
-// of a sample, and two tiles in which package linalg computes products. A buffer takes another
-// sample as long as it has fewer than blockRows rows, and append reserves up to a quarter more than
-// is needed.
+// Borrowed implements measure.Borrower. It counts the buffers same and moved, tau f(x) of a sample,
+// and two tiles of package linalg. A buffer takes samples until it has blockRows rows, and append
+// reserves up to a quarter more.
 func (m *method) Borrowed(s measure.Site) int64 {
 	setup, why := m.setup(s)
 	if why != "" {
@@ -150,7 +143,6 @@ func (m *method) Borrowed(s measure.Site) int64 {
 	return 4*(2*2*c*(blockRows+p)*5/4+c*p) + 2*4*tile*tile
 }
 
-// New implements measure.Measure.
 func (m *method) New(s measure.Site) (measure.Accumulator, error) {
 	setup, why := m.setup(s)
 	if why != "" {

@@ -22,8 +22,7 @@ type operator struct {
 	fitted  bool                                  // it mixes channels by a fitted matrix M
 }
 
-// score returns r2 of an operator, the fraction of the variance that it explains on folds that it
-// was not fitted on, with a jackknife over folds.
+// score returns r2 of an operator on folds that it was not fitted on, with a jackknife over folds.
 func (a *accumulator) score(o operator) measure.Score {
 	n := a.samples()
 	s := measure.Plain("r2", math.NaN(), n)
@@ -31,7 +30,7 @@ func (a *accumulator) score(o operator) measure.Score {
 	if a.leftOut > 0 {
 		s.Warnings = append(s.Warnings, fmt.Sprintf("%d of %d samples are left out: no position lies inside the map before and after the transformation", a.leftOut, n+a.leftOut))
 	}
-	// With per: trial, all samples of a trial (a repetition of all random draws) share one draw.
+	// With per: trial, all samples of a trial share one draw.
 	if o.fitted && a.movesPositions && a.site.PerSample {
 		s.Warnings = append(s.Warnings, "the transformation is drawn for each sample, but channels are mixed by one operator for all: set per: trial")
 	}
@@ -74,10 +73,8 @@ func (a *accumulator) score(o operator) measure.Score {
 	return s
 }
 
-// heldOut returns the sums of squared errors over the observations (x, y) of a test fold, where x
-// holds what an operator predicts from, all channels at one position, and y those of T(x): of the
-// prediction of y by an operator, and by the mean of y over the training folds. A fitted operator
-// predicts y = mean y + M (x - mean x), with M of the training folds.
+// heldOut returns the sums of squared errors over a test fold of predicting y, T(x), by an operator
+// from x and by the mean of the training folds. A fitted operator predicts mean y + M (x - mean x).
 func (a *accumulator) heldOut(train, test *linalg.Scatter[float64], fitted bool) (e, total float64) {
 	c, n := a.maps.Channels, float64(test.N)
 	squares := test.Diagonal() // for each variable of (x, y), the sum of its squared deviations
@@ -134,7 +131,6 @@ func (a *accumulator) fit(train *linalg.Scatter[float64]) blas64.General {
 	return m
 }
 
-// symmetric copies the upper triangle of an n x n matrix to the lower one.
 func symmetric(a []float64, n int) []float64 {
 	for i := range n {
 		for j := range i {

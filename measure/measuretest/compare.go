@@ -8,9 +8,7 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// same fails the test unless two accumulators have the same scores and the same per-sample values.
-// A subject is an accumulator under test, a contract the checks that it must pass, and a fataler a
-// *testing.T or *rapid.T.
+// same fails the test unless two accumulators have the same scores and per-sample values.
 func (c contract) same(t fataler, got, want subject) {
 	t.Helper()
 	g, err := got.scores()
@@ -27,8 +25,7 @@ func (c contract) same(t fataler, got, want subject) {
 	}
 }
 
-// sameScores fails the test unless two lists of scores are the same. A and B are the indices of the
-// layers that a score compares.
+// A and B are the indices of the layers that a score compares.
 func (c contract) sameScores(t fataler, got, want []measure.PairScore) {
 	t.Helper()
 	if len(got) != len(want) || len(got) == 0 {
@@ -41,8 +38,6 @@ func (c contract) sameScores(t fataler, got, want []measure.PairScore) {
 	}
 }
 
-// sameScore reports whether two scores are the same. A replicate is the value of a statistic with a
-// number of observations, Left, left out.
 func (c contract) sameScore(a, b measure.Score) bool {
 	return a.Statistic == b.Statistic && a.Variant == b.Variant && a.Parameter == b.Parameter && a.Factor == b.Factor && a.N == b.N &&
 		slices.Equal(a.Warnings, b.Warnings) &&
@@ -56,8 +51,8 @@ func (c contract) sameSample(a, b measure.SampleScore) bool {
 	return a.Index == b.Index && a.Statistic == b.Statistic && c.near(a.Value, b.Value)
 }
 
-// near reports whether two numbers differ by at most c.tolerance (0: 1e-9), or are both NaN. The
-// tolerance is relative for numbers beyond 1. With c.exact they must be equal.
+// near reports whether numbers differ by at most c.tolerance (0: 1e-9), relative beyond 1, or are
+// both NaN; with c.exact they must be equal.
 func (c contract) near(a, b float64) bool {
 	if math.IsNaN(a) || math.IsNaN(b) {
 		return math.IsNaN(a) && math.IsNaN(b)

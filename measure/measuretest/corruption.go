@@ -9,9 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// refusesTruncated checks that it is an error to restore a state that is truncated or extended. It
-// tries at most 300 lengths. A contract checks the accumulators (running sums) of one measure, and
-// its method empty returns a new one.
+// refusesTruncated checks that truncated or extended states, of at most 300 lengths, are errors.
 func (c contract) refusesTruncated(t *testing.T, state []byte) {
 	t.Helper()
 	for n := 0; n < len(state); n += 1 + len(state)/300 {
@@ -24,9 +22,8 @@ func (c contract) refusesTruncated(t *testing.T, state []byte) {
 	}
 }
 
-// survivesAltered changes a byte of a state and checks that it is then an error to restore it. With
-// a new valid checksum the state may be accepted or refused, but neither reading nor scoring may
-// panic. States have the format of internal/state: a body, then its CRC-32 checksum.
+// survivesAltered changes a byte of a state, which must then be an error. With a valid checksum it
+// may be accepted or refused, but reading and scoring may not panic.
 func (c contract) survivesAltered(t *rapid.T, state []byte) {
 	bad := slices.Clone(state)
 	body := len(bad) - crc32.Size

@@ -9,24 +9,20 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A GridCase is a comparison with data to test it. A side is a model on its inputs. The grid's
-// layout describes the random order of the samples: it divides them into blocks of consecutive
-// ones, and the place of a sample is its position in the order. The sample at place p is row p of
-// the tensors.
+// A GridCase is a comparison with data to test it. The sample at place p is row p.
 type GridCase struct {
 	Comparison measure.Comparison
 	Grid       measure.Grid
-	// A and B hold a tensor for each layer of a side: Layout.N x ... With Grid.Self, both sides are
-	// one model on the same inputs, and layers of equal names have equal tensors.
+	// A and B hold a tensor for each layer of a side: Layout.N x ... With Grid.Self, layers of
+	// equal names have equal tensors.
 	A, B []tensor.Tensor
-	// Tolerance is the largest difference of two scores, relative to the largest of 1 and their
-	// absolute values; 0: 1e-9.
+	// Tolerance is the largest difference of two scores, relative beyond 1; 0: 1e-9.
 	Tolerance float64
 }
 
 // RunGrid checks the case. The grid should have several layers on each side, and the layout several
-// blocks with an incomplete last one. RunGrid feeds all samples and computes the scores some
-// hundred times, so doing that once should take milliseconds.
+// blocks with an incomplete last one. It feeds all samples some hundred times, so that should take
+// milliseconds.
 func RunGrid(t *testing.T, c GridCase) {
 	t.Helper()
 	c.contract().check(t)
@@ -34,7 +30,6 @@ func RunGrid(t *testing.T, c GridCase) {
 	t.Run("batches are read only", c.checkReadOnly)
 }
 
-// contract returns the checks of accumulators that measures of all kinds have in common.
 func (c GridCase) contract() contract {
 	return contract{layout: c.Grid.Layout, cost: c.Comparison.Cost(c.Grid), tolerance: c.Tolerance, open: func() (subject, error) {
 		acc, err := c.Comparison.New(c.Grid)
@@ -42,8 +37,7 @@ func (c GridCase) contract() contract {
 	}}
 }
 
-// checkSinglePairs compares the scores of each pair in a grid of its own with those of the whole
-// grid.
+// checkSinglePairs compares each pair in a grid of its own with the whole grid.
 func (c GridCase) checkSinglePairs(t *testing.T) {
 	all := make([]int, c.Grid.Layout.N)
 	for p := range all {
@@ -97,7 +91,6 @@ func (c GridCase) checkReadOnly(t *testing.T) {
 	same("B", b.B, c.B)
 }
 
-// A gridSubject is the subject of a GridCase.
 type gridSubject struct {
 	measure.GridAccumulator
 	c GridCase

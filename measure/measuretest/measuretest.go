@@ -27,8 +27,7 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// A contract checks accumulators of one measure. The sample at place p of the layout is row p of
-// the data.
+// A contract checks accumulators of one measure. The sample at place p is row p of the data.
 type contract struct {
 	layout    measure.Layout
 	cost      int64                   // bound of the measure on the memory of an accumulator, in bytes
@@ -37,7 +36,6 @@ type contract struct {
 	open      func() (subject, error) // returns an empty accumulator
 }
 
-// A subject is an accumulator under test, with its data.
 type subject interface {
 	// update adds the samples at some places, from tensors that it overwrites afterwards.
 	update(places []int) error
@@ -48,7 +46,6 @@ type subject interface {
 	encoding.BinaryUnmarshaler
 }
 
-// check runs all checks of a contract.
 func (c contract) check(t *testing.T) {
 	t.Helper()
 	all := make([]int, c.layout.N)
@@ -79,9 +76,8 @@ func (c contract) check(t *testing.T) {
 	})
 }
 
-// parts compares one accumulator of all samples with several that are merged in random order. Each
-// block goes to one of these, in batches of random sizes. Some samples are left out, as if they
-// could not be read.
+// parts compares one accumulator with several, merged in random order. Each block goes to one of
+// these, in batches of random sizes. Some samples are left out, as if they could not be read.
 func (c contract) parts(t *rapid.T) {
 	seen := c.readable(t)
 	owner := rapid.SliceOfN(rapid.IntRange(0, 3), c.layout.Blocks(), -1).Draw(t, "owner of each block")
@@ -101,10 +97,9 @@ func (c contract) parts(t *rapid.T) {
 	c.same(t, whole, c.feed(t, seen, len(seen)))
 }
 
-// resuming stops after some samples, perhaps within a block, continues from the serialised state,
-// and compares the scores with those of an uninterrupted reading. A call of Scores in between must
-// not change the state. With the same batches the scores must be exactly equal, because the times
-// at which a run saves its states vary.
+// resuming continues from a state after some samples, perhaps within a block, and compares the
+// scores. Scores in between must not change it. With the same batches scores must be exactly equal:
+// the times at which states are saved vary.
 func (c contract) resuming(t *rapid.T) {
 	seen := c.readable(t)
 	cut := rapid.IntRange(0, len(seen)).Draw(t, "samples before the stop")
@@ -140,13 +135,11 @@ func (c contract) readable(t *rapid.T) []int {
 	return seen
 }
 
-// A fataler is a *testing.T or a *rapid.T.
 type fataler interface {
 	Helper()
 	Fatalf(format string, args ...any)
 }
 
-// empty returns an empty accumulator.
 func (c contract) empty(t fataler) subject {
 	t.Helper()
 	a, err := c.open()
@@ -156,8 +149,6 @@ func (c contract) empty(t fataler) subject {
 	return a
 }
 
-// feed returns a new accumulator with the samples at some places, which are added in batches of the
-// given size.
 func (c contract) feed(t fataler, places []int, size int) subject {
 	t.Helper()
 	a := c.empty(t)

@@ -10,9 +10,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Case is a measure with data to test it. The sample at place p is row p of the tensors. If the
-// site has a transform, an Op, a transformation with fixed parameters, is drawn from it for each
-// sample.
+// A Case is a measure with data to test it. The sample at place p is row p. If the site has a
+// transform, an Op is drawn for each sample.
 type Case struct {
 	Measure     measure.Measure
 	Site        measure.Site
@@ -20,8 +19,7 @@ type Case struct {
 	Transformed tensor.Tensor    // those on the transformed samples, of the same shape, or empty
 	Label       []int            // nil: no labels
 	Truth       []*decoded.Truth // labelled boxes or masks; nil: none
-	// Tolerance is the largest difference of two scores, relative to the largest of 1 and their
-	// absolute values; 0: 1e-9.
+	// Tolerance is the largest difference of two scores, relative beyond 1; 0: 1e-9.
 	Tolerance float64
 }
 
@@ -35,7 +33,6 @@ func Run(t *testing.T, c Case) {
 	}}.check(t)
 }
 
-// A siteSubject is the accumulator under test in a Case.
 type siteSubject struct {
 	measure.Accumulator
 	c Case
@@ -79,7 +76,6 @@ func (s *siteSubject) samples() []measure.SampleScore {
 	return nil
 }
 
-// identify returns the places, indices and labels of a batch.
 func identify(l measure.Layout, labels, places []int) (place, index, label []int) {
 	for _, p := range places {
 		// Any one-to-one map of places to indices will do.
@@ -93,7 +89,6 @@ func identify(l measure.Layout, labels, places []int) (place, index, label []int
 	return slices.Clone(places), index, label
 }
 
-// rows returns a new tensor of the rows at some places.
 func rows(t tensor.Tensor, places []int) tensor.Tensor {
 	if t.Len() == 0 {
 		return tensor.Tensor{}

@@ -9,14 +9,10 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// In this file a row is the vector of a model's result for one sample: in the clean view for x, in
-// the transformed view for T(x). With an Action, the clean row z is replaced by tau z, z moved as
-// the transformation moves x. A pair of rows gives the columns, the values whose means are the
-// statistics. The null is the same mean over shuffled pairs, rows of two different samples of a
-// block.
+// A row is a sample's vector, clean or transformed; with an Action the clean row z is replaced by
+// tau z. A pair of rows gives the columns. The null is their mean over shuffled pairs of a block.
 
-// An accumulator sums the columns of a Spec at a site (such as a layer under a transformation). It
-// implements measure.Accumulator and measure.Sampler, which returns values of single samples.
+// An accumulator sums the columns of a Spec at a site. It implements measure.Sampler.
 type accumulator struct {
 	spec        *Spec
 	site        measure.Site
@@ -41,9 +37,8 @@ type accumulator struct {
 	projection *projection // onto principal components, for a picture; nil unless the site asks for it
 }
 
-// newAccumulator returns an empty accumulator. Its tables have sums for each part (all samples, or
-// those of a class) and each group of a jackknife. If the null would exceed the site's budget of
-// memory, there is no null, and the scores have a warning.
+// Tables have sums for each part (all samples or a class) and jackknife group. A null that exceeds
+// the site's budget is left out, with a warning.
 func newAccumulator(spec *Spec, site measure.Site) *accumulator {
 	parts, groups, columns := spec.parts(site), site.Layout.Groups, len(spec.Columns)
 	a := &accumulator{spec: spec, site: site, values: newTable(parts, groups, columns), out: make([]float64, columns)}
@@ -63,7 +58,6 @@ func newAccumulator(spec *Spec, site measure.Site) *accumulator {
 	return a
 }
 
-// Update adds the samples of a batch.
 func (a *accumulator) Update(b *measure.Batch) error {
 	if len(b.Place) == 0 {
 		return nil
@@ -111,9 +105,9 @@ func (a *accumulator) Update(b *measure.Batch) error {
 	return nil
 }
 
-// borrowRows returns two functions. next returns the row to pair with the transformed row of sample
-// i: its clean row or, with an Action, memory for its tau z (see Action). The memory is valid until
-// the second call of next after it. free returns it to the pool.
+// borrowRows returns next, which gives the row to pair with the transformed row of sample i (clean,
+// or memory for tau z), valid until the second next call after it, and free, which returns the
+// memory.
 func (a *accumulator) borrowRows() (next func(b *measure.Batch, i int) []float32, free func()) {
 	if a.action == nil {
 		return func(b *measure.Batch, i int) []float32 { return b.Clean.At(i).Data }, func() {}
@@ -129,7 +123,6 @@ func (a *accumulator) borrowRows() (next func(b *measure.Batch, i int) []float32
 	return next, func() { a.rows.Put(rows) }
 }
 
-// check checks that a batch is valid and has the shape of the batches before it.
 func (a *accumulator) check(b *measure.Batch) error {
 	n, transformed := len(b.Place), b.Transformed.Len() > 0
 	if b.Clean.Rank() == 0 || b.Clean.Shape[0] != n || len(b.Index) != n || len(b.Label) != n {
@@ -160,8 +153,7 @@ func (a *accumulator) check(b *measure.Batch) error {
 	return a.checkPlaces(b.Place)
 }
 
-// setWidth sets the number of values of a row, and whether there is a transformed view. It is an
-// error if they differ from those of earlier batches.
+// setWidth sets the values of a row, and whether there is a transformed view; they may not change.
 func (a *accumulator) setWidth(width int, transformed bool) error {
 	if a.width == 0 {
 		a.width, a.transformed = width, transformed
@@ -181,9 +173,8 @@ func (a *accumulator) checkPlaces(places []int) error {
 	return nil
 }
 
-// addSample adds sample i of a batch to the sums. With an Action it writes tau z to row; else row
-// is the clean row. own holds the columns of the sample, or is nil. The error is ErrLeftOut if the
-// sample has no columns.
+// addSample adds sample i of a batch to the sums. With an Action it writes tau z to row, else the
+// clean row. own holds its columns or is nil. ErrLeftOut: it has none.
 func (a *accumulator) addSample(b *measure.Batch, i int, row []float32, own []float64) error {
 	label, classes := b.Label[i], len(a.site.Classes)
 	if a.spec.Needs.Labels && label == measure.NoLabel {
@@ -233,7 +224,6 @@ func (a *accumulator) addSample(b *measure.Batch, i int, row []float32, own []fl
 	return nil
 }
 
-// compute computes the columns of sample i of a batch.
 func (a *accumulator) compute(b *measure.Batch, i, label int, row, transformed []float32) error {
 	if a.action == nil {
 		return a.spec.Pair(a.out, label, row, transformed)

@@ -50,16 +50,15 @@ type Column struct {
 	Difference  bool   // each value is -1, 0 or 1, the difference of two proportions
 	Transformed bool   // needs the transformed view
 	Guessed     bool   // random guessing gives 1 / classes; a score has a warning unless its interval lies above that
-	// Labelled reports whether the value is NaN for a sample without a label. The column then has a
-	// score only if every sample has a label.
+	// Labelled reports whether the value is NaN without a label, and the column has a score only if
+	// all have one.
 	Labelled bool
-	// Null returns the null from the means of all columns. nil: the null is the mean over shuffled
-	// pairs, if the descriptor names a null.
+	// Null returns the null from the means of all columns. nil: the mean over shuffled pairs, if
+	// the descriptor names a null.
 	Null func(means []float64) float64
 }
 
-// A Derived is a statistic that is a function of the means of the columns. Its interval is a
-// delete-group jackknife.
+// A Derived is a function of the columns' means, with a delete-group jackknife.
 type Derived struct {
 	Statistic string
 	Factor    string                        // the class that its scores are about (measure.Score); usually empty
@@ -69,8 +68,7 @@ type Derived struct {
 	Of        func(means []float64) float64 // the statistic; NaN: undefined
 	Undefined string                        // the warning if it is undefined and not Optional
 	Null      func(means []float64) float64 // the null; nil: none, unless Shuffled
-	// Extreme returns the interval if all replicates of the jackknife are equal, for instance if
-	// two predictions agree for all n samples; nil: the interval has no width.
+	// Extreme returns the interval if all replicates are equal; nil: one without width.
 	Extreme func(means []float64, n int) (low, high float64)
 }
 
@@ -78,27 +76,23 @@ type Derived struct {
 type Spec struct {
 	// Descriptor has the name of the measure, and the range and the null of each statistic.
 	Descriptor measure.Descriptor
-	// Version is the version of the measure's results, and StateVersion that of its saved
-	// accumulators.
+	// of the measure's results and of its saved accumulators
 	Version, StateVersion int
 	Settings              any // see measure.Method
 	// Needs says what the measure reads. With Needs.Prediction a row has one value for each class.
 	Needs   measure.Needs
 	Columns []Column  // the values that Pair or an Action computes, in order
 	Derived []Derived // statistics that are computed from the means of Columns
-	// Pair computes the columns of one pair. It sets every element of out, which may hold values of
-	// an earlier pair. transformed is nil if there is no transformed view. A *measure.NonFinite error
-	// does not need the index of the sample.
+	// Pair computes the columns of one pair, all of out. Without a transformed view, transformed is
+	// nil. A *measure.NonFinite error needs no index.
 	Pair func(out []float64, label int, clean, transformed []float32) error
-	// PairRows, if set, computes what Pair does for several samples at once, so that it can read each
-	// row from memory once. The results must not depend on how samples are divided between calls. It
-	// is for measures without an Action and without columns that use labels.
+	// PairRows, if set, computes what Pair does for several samples, reading each row once. Results
+	// must not depend on the division into calls. There may be no Action and no labelled column.
 	//
-	// clean and transformed hold the rows of the samples, and own gets the columns of each sample's
-	// pair. Unless shuffled is nil, it gets the columns of shuffled pairs: the transformed row of each
-	// sample with the clean row of the sample before. The clean row before the first is previous; if
-	// that is nil, the first sample has no shuffled pair. PairRows returns false if Pair returns an
-	// error for any of the samples.
+	// own gets the columns of each sample's pair. shuffled, unless nil, gets the columns of the
+	// transformed row of each sample with the clean row of the one before, previous for the first;
+	// if that is nil, the first has no shuffled pair. It returns false where Pair would return an
+	// error.
 	PairRows func(own, shuffled []float64, previous, clean, transformed []float32) bool
 	// Reduction, if set, computes what Pair does from values of the graph.
 	Reduction *Reduction
@@ -112,24 +106,20 @@ type Spec struct {
 	PerClass bool
 }
 
-// An Action computes the columns of pairs of tau z and z'. tau is the action of a sample's
-// transformation on its activations z. An Action is used by one goroutine at a time.
+// An Action computes the columns of pairs of tau z and z', in one goroutine at a time.
 type Action interface {
 	// Len returns the number of values of tau z.
 	Len() int
-	// Act writes tau z of a sample to dst, and sets the columns that depend only on z and T. move is
-	// what T does to positions. It returns ErrLeftOut if the sample has no columns.
+	// Act writes tau z to dst and sets the columns that depend only on z and T. ErrLeftOut: the
+	// sample has none.
 	Act(dst []float32, out []float64, z []float32, move measure.Motion) error
-	// Pair sets the other columns from tau z and a transformed row: that of the same sample or, for
-	// the null, of another.
+	// Pair sets the others from tau z and a transformed row, for the null of another sample.
 	Pair(out []float64, tauZ, transformed []float32) error
 }
 
 // ErrLeftOut is returned by an Action for a sample that has no columns.
 var ErrLeftOut = errors.New("the sample is left out")
 
-// method is the measure of a Spec. It implements measure.Measure and, for memory that accumulators
-// share, measure.Borrower.
 type method struct {
 	spec Spec
 	rows sync.Pool // of *[]float32: memory for tau z, needed during Update only
@@ -170,7 +160,6 @@ func (m *method) New(s measure.Site) (measure.Accumulator, error) {
 	return a, err
 }
 
-// actionLen returns the number of values of tau z, or 0 without an Action.
 func (s *Spec) actionLen(site measure.Site) int64 {
 	if s.Action == nil {
 		return 0
@@ -182,12 +171,10 @@ func (s *Spec) actionLen(site measure.Site) int64 {
 	return int64(action.Len())
 }
 
-// hasNull reports whether any statistic has a null.
 func (s *Spec) hasNull() bool {
 	return slices.ContainsFunc(s.Descriptor.Statistics, func(d measure.StatisticDescriptor) bool { return d.Null != "" })
 }
 
-// usesLabels reports whether any column depends on the label.
 func (s *Spec) usesLabels() bool {
 	return slices.ContainsFunc(s.Columns, func(c Column) bool { return c.Labelled })
 }
@@ -203,8 +190,7 @@ func (s *Spec) storedColumns() int {
 	return n
 }
 
-// parts returns the number of parts of the data that have sums of their own. Part 0 is all samples,
-// and part 1 + k the samples of class k.
+// parts counts the parts with sums of their own: 0 is all samples, 1 + k class k.
 func (s *Spec) parts(site measure.Site) int {
 	if s.PerClass {
 		return 1 + len(site.Classes)
@@ -212,11 +198,9 @@ func (s *Spec) parts(site measure.Site) int {
 	return 1
 }
 
-// projects reports whether an accumulator stores a projection of the layer's activations to a plane
-// (measure.Site.Project).
+// projects reports whether measure.Site.Project applies.
 func (s *Spec) projects(site measure.Site) bool { return site.Project > 0 && !s.Needs.Prediction }
 
-// cost returns an upper bound on the bytes of an accumulator.
 func (s *Spec) cost(site measure.Site) int64 {
 	table := 8 * int64(s.parts(site)*site.Layout.Groups) * int64(1+len(s.Columns))
 	width := tensor.Size(site.Layer.Shape)

@@ -11,9 +11,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A projection stores the vectors of a layer on the first samples (clean) and on their transformed
-// versions, and projects them to the plane of the first two principal components of all of them
-// together. A vector is a layer's activation, averaged over positions of the feature map.
+// A projection stores vectors of the first samples, clean and transformed, for the plane of their
+// first two principal components. A vector is an activation averaged over positions.
 type projection struct {
 	pool   func(dst, z []float32) // writes to dst the means over positions of the channels of z
 	pooled []float32              // scratch
@@ -23,8 +22,8 @@ type projection struct {
 	clean, transformed []float32 // len(index) x dim
 }
 
-// maxStored is the maximum length of a stored vector. Longer vectors are reduced by a count sketch,
-// which preserves squared distances in expectation.
+// maxStored is the longest stored vector; longer ones are reduced by a count sketch, which
+// preserves expected squared distances.
 const maxStored = 512
 
 func newProjection(l tensor.Layer) *projection {
@@ -32,8 +31,7 @@ func newProjection(l tensor.Layer) *projection {
 	return &projection{pool: pooling.Mean.Pool(l), pooled: make([]float32, dim), dim: min(dim, maxStored)}
 }
 
-// projectionCost returns an upper bound on the bytes of a projection of n samples, whose slices may
-// have twice the capacity that they need.
+// projectionCost bounds the bytes for n samples; slices may have twice the capacity needed.
 func projectionCost(l tensor.Layer, n int) int64 {
 	dim := pooling.Mean.Dim(l)
 	return int64(n)*(8+2*2*4*int64(min(dim, maxStored))) + 4*int64(dim)
@@ -47,8 +45,7 @@ func (p *projection) add(index int, clean, transformed []float32) {
 	p.transformed = p.vector(p.transformed, p.pooled)
 }
 
-// addPooled is add for activations that are averaged over positions already: pooled has the means
-// of the clean activation and then those of the transformed one.
+// addPooled is add for means over positions: the clean ones, then the transformed ones.
 func (p *projection) addPooled(index int, pooled []float32) {
 	p.index = append(p.index, index)
 	p.clean = p.vector(p.clean, pooled[:len(pooled)/2])
@@ -90,12 +87,11 @@ func (p *projection) read(r *state.Reader, n int) {
 	}
 }
 
-// Names of the per-sample values of a projection: coordinates along the components 1 and 2, of the
-// clean sample and of the transformed one (moved).
+// Per-sample values: coordinates along components 1 and 2, clean and moved.
 var projectionNames = []string{"projection-clean-1", "projection-clean-2", "projection-moved-1", "projection-moved-2"}
 
-// samples returns the coordinates of each sample, in ascending order of the indices. It returns nil
-// if there are fewer than two samples, or the decomposition fails.
+// samples returns the coordinates by index; nil for fewer than two samples or a failed
+// decomposition.
 func (p *projection) samples() []measure.SampleScore {
 	k := len(p.index)
 	if k < 2 {

@@ -9,18 +9,16 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Reduction lists sums over the activations of a sample, from which the columns of a Spec follow.
-// It is for measures that read layers, without an Action.
+// A Reduction lists sums over a sample's activations from which the columns of a Spec, without
+// Action, follow.
 type Reduction struct {
 	Sums []measure.Sum
-	// Columns computes the columns of a sample's pair from its sums and, unless shuffled is nil,
-	// those of its shuffled pair: its transformed row with the clean row of its partner (see
-	// measure.Layout.Partners), which has the sums partner. It returns
-	// measure.ErrNeedsActivations if the sums do not suffice, for instance if they overflow.
+	// Columns computes a sample's columns from its sums and, unless shuffled is nil, those of its
+	// transformed row with its partner's clean row. It returns measure.ErrNeedsActivations if they
+	// do not suffice, as after overflow.
 	Columns func(own, shuffled []float64, sums, partner []float32) error
 }
 
-// Reduction implements measure.Reducer.
 func (m *method) Reduction(s measure.Site) *measure.Reduction {
 	r := m.spec.Reduction
 	size := tensor.Size(s.Layer.Shape)
@@ -38,7 +36,6 @@ func (m *method) Reduction(s measure.Site) *measure.Reduction {
 	return out
 }
 
-// updateReduced is Update for a batch with the values of a Reduction.
 func (a *accumulator) updateReduced(b *measure.Batch) error {
 	if err := a.checkReduced(b); err != nil {
 		return err
@@ -63,8 +60,7 @@ func (a *accumulator) updateReduced(b *measure.Batch) error {
 	return nil
 }
 
-// checkReduced checks that a batch of values of the Reduction is valid and fits to the batches
-// before it.
+// checkReduced checks a batch of values of the Reduction against those before it.
 func (a *accumulator) checkReduced(b *measure.Batch) error {
 	r, n := a.spec.Reduction, len(b.Place)
 	switch {
@@ -84,7 +80,6 @@ func (a *accumulator) checkReduced(b *measure.Batch) error {
 	return a.setWidth(tensor.Size(a.site.Layer.Shape), true)
 }
 
-// pooledMeans returns the number of means over positions that follow the values of a Reduction.
 func (a *accumulator) pooledMeans() int {
 	if a.projection == nil {
 		return 0

@@ -2,17 +2,14 @@ package paired
 
 import "github.com/noether-ml/noether/measure"
 
-// rowColumns holds the columns of successive samples of a batch that Spec.PairRows computed. A Spec
-// specifies a measure, and the columns are the values that it computes from a pair of rows: the
-// vectors of one sample, clean and transformed. own has the columns of each sample's pair, shuffled
-// those of a transformed row with the clean row of the sample before.
+// rowColumns holds the columns of successive samples that Spec.PairRows computed: own of each pair,
+// shuffled of a transformed row with the clean row before it.
 type rowColumns struct {
 	from, to      int // the samples, [from, to) of the batch
 	own, shuffled []float64
 }
 
-// of returns the columns of sample i of the batch, and those of its shuffled pair. They are nil if
-// they were not computed.
+// of returns the own and shuffled columns of sample i, nil if they were not computed.
 func (r *rowColumns) of(i int) (own, shuffled []float64) {
 	if i < r.from || i >= r.to {
 		return nil, nil
@@ -25,11 +22,9 @@ func (r *rowColumns) of(i int) (own, shuffled []float64) {
 	return r.own[at : at+n], shuffled
 }
 
-// compute computes the columns of sample i of the batch, and of the samples after it in the same
-// block, a range of successive places (positions in the random order of the samples). a.open holds
-// the blocks that are not complete yet, with the latest clean row. It is nil if no shuffled pairs
-// are needed. If Spec.Pair would return an error for one of the samples, r holds no columns
-// afterwards.
+// compute computes the columns of sample i and of those after it in its block. a.open holds the
+// incomplete blocks with their latest clean row, nil without a null. If Spec.Pair would fail for
+// one of them, r is empty afterwards.
 func (r *rowColumns) compute(a *accumulator, b *measure.Batch, i int) {
 	block := b.Place[i] / a.site.Layout.Block
 	r.from, r.to = i, i+1

@@ -10,12 +10,8 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// Scores returns the scores over all samples (part 0 of the tables of sums), then those over each
-// class that has samples (part 1 + its index). Without samples it returns measure.ErrTooFew.
-//
-// A score is the mean of a column, or is derived from such means. Its null is the same over
-// shuffled pairs, of one sample with the transformed version of another. For intervals by a
-// jackknife, the samples are divided into groups, each of which is left out once.
+// Scores returns the scores over all samples (part 0), then those over classes with samples (1 +
+// index). Without samples it returns measure.ErrTooFew.
 func (a *accumulator) Scores() ([]measure.Score, error) {
 	if a.values.n(0) == 0 {
 		if a.leftOut > 0 {
@@ -61,8 +57,7 @@ func (a *accumulator) Scores() ([]measure.Score, error) {
 	return scores, nil
 }
 
-// derive returns the score of a derived statistic. It returns false if a label that the statistic
-// needs is missing, or if the statistic is optional and undefined.
+// derive returns false if a label is missing, or if the statistic is optional and undefined.
 func (a *accumulator) derive(d Derived, part int, null *table) (measure.Score, bool) {
 	means, n := a.values.means(-1, part), a.values.n(part)
 	for c, column := range a.spec.Columns {
@@ -102,7 +97,6 @@ func (a *accumulator) derive(d Derived, part int, null *table) (measure.Score, b
 	return s, true
 }
 
-// factor returns the field Factor of the scores of a part of the samples: its class, or "".
 func (a *accumulator) factor(part int) string {
 	if part == 0 {
 		return ""
@@ -110,7 +104,6 @@ func (a *accumulator) factor(part int) string {
 	return "class=" + a.site.Classes[part-1]
 }
 
-// leftOutWarning returns a warning if samples are left out.
 func (a *accumulator) leftOutWarning() []string {
 	if a.leftOut == 0 {
 		return nil
@@ -118,7 +111,7 @@ func (a *accumulator) leftOutWarning() []string {
 	return []string{fmt.Sprintf("%d of %d samples are left out: %s", a.leftOut, a.leftOut+a.values.n(0), a.spec.LeftOut)}
 }
 
-// undefined returns scores of NaN, for the case that all samples are left out.
+// undefined returns scores of NaN for no samples.
 func (a *accumulator) undefined() (scores []measure.Score) {
 	for _, column := range a.spec.Columns {
 		if column.Statistic != "" {
@@ -133,8 +126,8 @@ func (a *accumulator) undefined() (scores []measure.Score) {
 // maxClassFraction is the fraction of the predictions above which a single class causes a warning.
 const maxClassFraction = 0.9
 
-// constantPrediction returns a warning if the model predicts one class for nearly all samples. Such
-// predictions are the same under any transformation, so their invariance is not meaningful.
+// constantPrediction warns if nearly all predictions are one class: such are the same under any
+// transformation.
 func (a *accumulator) constantPrediction() []string {
 	if len(a.classes) == 0 || a.values.n(0) < 2 || a.spec.Needs.OtherModel {
 		return nil
@@ -147,8 +140,8 @@ func (a *accumulator) constantPrediction() []string {
 	return []string{fmt.Sprintf("the predictions hardly vary: class %q for %.0f %% of the samples, so invariance shows little", a.site.Classes[slices.Index(a.classes, top)], 100*fraction)}
 }
 
-// completeNull returns the sums of the null with the last shuffled pair of each open block, which
-// closeBlock adds. After all samples, a block is still open if its last ones could not be read.
+// completeNull adds the last shuffled pair of blocks that are open because their last samples could
+// not be read.
 func (a *accumulator) completeNull() (table, error) {
 	null := a.null.clone()
 	for _, block := range slices.Sorted(maps.Keys(a.open)) {
@@ -162,7 +155,6 @@ func (a *accumulator) completeNull() (table, error) {
 // noNull is the warning of scores whose null would not fit into the memory bound.
 const noNull = "no null: it would exceed the memory bound"
 
-// score returns the score of a column over a part of the samples.
 func (a *accumulator) score(null *table, part, column int) measure.Score {
 	c, n := a.spec.Columns[column], a.values.n(part)
 	s := measure.Plain(c.Statistic, a.values.mean(part, column), n)
@@ -192,10 +184,8 @@ func (a *accumulator) score(null *table, part, column int) measure.Score {
 	return s
 }
 
-// Samples returns the stored values of each sample, whose means are the scores, in the order of the
-// sample indices, and then the coordinates of the projection to two principal components. There are
-// none unless KeepSamples or Project is set in the site, which says what the accumulator measures
-// (measure.Site).
+// Samples returns the stored values of each sample, in the order of indices, then the projection,
+// as far as the site asks for them.
 func (a *accumulator) Samples() []measure.SampleScore {
 	order := indices(len(a.index))
 	slices.SortFunc(order, func(i, j int) int { return a.index[i] - a.index[j] })
@@ -218,7 +208,6 @@ func (a *accumulator) Samples() []measure.SampleScore {
 	return out
 }
 
-// indices returns 0, 1, ..., n-1.
 func indices(n int) []int {
 	all := make([]int, n)
 	for i := range all {

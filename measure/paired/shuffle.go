@@ -6,26 +6,20 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// This file pairs samples for the null: the value of a statistic for shuffled pairs, the clean row
-// of one sample with the transformed row of another. Pairs are made within a block: up to 32
-// consecutive samples of the random order in which a run reads them. Where a measure has an Action,
-// the clean row is replaced by tau z, the row moved as the input is. The numbers that are computed
-// of a pair are its columns.
+// This file pairs the samples of a block for the null. With an Action, tau z replaces the clean
+// row.
 
-// An openPair holds the rows of an incomplete block that are not yet paired for the null.
 type openPair struct {
 	last        int       // place of the latest sample
 	count       int       // samples so far
 	label       int       // class of the latest sample
 	clean       []float32 // the latest sample's clean row, or tau z
 	transformed []float32 // the first sample's transformed row
-	// cleanBorrowed and transformedBorrowed report whether the rows are memory that is valid during
-	// Update only.
+	// the rows are memory that is valid during Update only
 	cleanBorrowed, transformedBorrowed bool
 	copied, copiedFirst                []float32 // memory for copies of clean and transformed
 }
 
-// copyBorrowed copies rows that are valid during Update only.
 func (o *openPair) copyBorrowed() {
 	if o.cleanBorrowed {
 		o.copied = append(o.copied[:0], o.clean...)
@@ -37,11 +31,9 @@ func (o *openPair) copyBorrowed() {
 	}
 }
 
-// shuffle adds a shuffled pair: the clean row of the previous sample of the block, with the
-// transformed row of sample i of the batch. It stores the clean row of sample i for the next pair.
-// row is that clean row, or tau z with an Action. columns holds the columns of the pair, or is nil
-// if they must be computed. shuffle returns the open pair, or nil if the block is complete. It is
-// an error if the places of a block do not ascend.
+// shuffle adds the pair of the block's previous clean row and the transformed row of sample i, and
+// stores the clean row of i, row (tau z with an Action). columns is nil if they must be computed.
+// It returns the open pair, nil if the block is complete. Places must ascend.
 func (a *accumulator) shuffle(b *measure.Batch, i int, row []float32, columns []float64) (*openPair, error) {
 	place := b.Place[i]
 	block := place / a.site.Layout.Block
@@ -65,8 +57,7 @@ func (a *accumulator) shuffle(b *measure.Batch, i int, row []float32, columns []
 	return a.closeIfComplete(o, block)
 }
 
-// skipSample records that the sample at a place has no columns: the measure leaves it out. It
-// returns the open pair of its block, or nil if there is none or the block is complete.
+// skipSample records a sample without columns. It returns the open pair of its block, if any.
 func (a *accumulator) skipSample(place int) (*openPair, error) {
 	block := place / a.site.Layout.Block
 	o := a.open[block]
@@ -80,8 +71,7 @@ func (a *accumulator) skipSample(place int) (*openPair, error) {
 	return a.closeIfComplete(o, block)
 }
 
-// closeIfComplete closes a block after its last sample. It returns the open pair, or nil if it was
-// closed.
+// closeIfComplete closes a complete block and returns the open pair, nil if closed.
 func (a *accumulator) closeIfComplete(o *openPair, block int) (*openPair, error) {
 	if o.last < min((block+1)*a.site.Layout.Block, a.site.Layout.N)-1 {
 		return o, nil
@@ -91,8 +81,8 @@ func (a *accumulator) closeIfComplete(o *openPair, block int) (*openPair, error)
 	return nil, a.closeBlock(&a.null, block, o)
 }
 
-// closeBlock pairs a block's last clean row with its first transformed row, unless the block has a
-// single sample.
+// closeBlock pairs a block's last clean row with its first transformed row, unless it has one
+// sample.
 func (a *accumulator) closeBlock(t *table, block int, o *openPair) error {
 	if o.count < 2 {
 		return nil
@@ -100,8 +90,7 @@ func (a *accumulator) closeBlock(t *table, block int, o *openPair) error {
 	return a.addShuffled(t, block, o.label, o.clean, o.transformed)
 }
 
-// addShuffled adds the columns of a shuffled pair to a table. label is that of the clean row's
-// sample.
+// addShuffled adds a shuffled pair's columns; label is that of the clean row.
 func (a *accumulator) addShuffled(t *table, block, label int, clean, transformed []float32) error {
 	var err error
 	if a.action != nil {
@@ -116,8 +105,7 @@ func (a *accumulator) addShuffled(t *table, block, label int, clean, transformed
 	return nil
 }
 
-// addOut adds the columns in a.out, of a shuffled pair of a block, to the sums of a table: those of
-// the block's group and of the label's class.
+// addOut adds the columns in a.out to the sums of the block's group and the label's class.
 func (a *accumulator) addOut(t *table, block, label int) {
 	a.addTo(t, a.site.Layout.Group(block*a.site.Layout.Block), label)
 }

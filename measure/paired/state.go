@@ -12,9 +12,8 @@ import (
 
 var errOtherSite = errors.New("the state belongs to another layer or study: its numbers of samples, classes or values differ")
 
-// Merge adds the state of another accumulator of the same Spec, which specifies the measure, and
-// the same site, a layer on some data under a transformation, for other samples. A block, up to 32
-// consecutive samples, must not be open (incomplete) in both.
+// Merge adds the state of another accumulator of the same Spec and site, for other samples. A block
+// must not be open in both.
 func (a *accumulator) Merge(other measure.Accumulator) error {
 	o, ok := other.(*accumulator)
 	if !ok || o.spec.Descriptor.Name != a.spec.Descriptor.Name || len(o.values.sum) != len(a.values.sum) || a.site.Layout != o.site.Layout {
@@ -56,19 +55,15 @@ func (a *accumulator) Merge(other measure.Accumulator) error {
 	return nil
 }
 
-// dropNull removes the null, that is, the statistic on shuffled pairs: an accumulator whose budget
-// of memory it would exceed has none.
+// dropNull removes a null that would exceed the budget.
 func (a *accumulator) dropNull() {
 	a.dropped, a.null, a.open = true, table{}, nil
 }
 
-// MarshalBinary returns the state. Fields with a condition exist only for some measures: leftOut,
-// the number of samples without values, if activations are transformed before they are compared
-// (action), and classes, the number of samples by predicted class, if predictions are needed. index
-// and kept are the samples whose values are stored, and these values. values and null are tables of
-// sums, for each part of the data: all samples and, if scores are by class too, those of each
-// class. projection, if the site asks for it, holds the vectors of some samples, for a picture of
-// the plane of their first two principal components.
+// MarshalBinary returns the state. Some fields are conditional: leftOut (action) counts samples
+// without columns, classes (predictions) samples by predicted class; index and kept are stored
+// samples and their values; values and null are tables for each part; projection is for the site's
+// plane.
 func (a *accumulator) MarshalBinary() ([]byte, error) {
 	w := state.NewWriter(a.spec.Descriptor.Name, a.spec.StateVersion)
 	w.Int(a.width)
@@ -97,8 +92,7 @@ func (a *accumulator) MarshalBinary() ([]byte, error) {
 	return w.Bytes(), nil
 }
 
-// UnmarshalBinary replaces the state by one that MarshalBinary returned at the same site. After an
-// error the accumulator is unchanged.
+// UnmarshalBinary leaves the accumulator unchanged after an error.
 func (a *accumulator) UnmarshalBinary(data []byte) error {
 	r, err := state.NewReader(data, a.spec.Descriptor.Name, a.spec.StateVersion)
 	if err != nil {
@@ -147,7 +141,6 @@ func (a *accumulator) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// readOpen reads the open blocks: those with samples that are not yet in a shuffled pair.
 func (a *accumulator) readOpen(r *state.Reader) {
 	for range r.Int() {
 		head, o := r.Ints(), &openPair{}
@@ -160,9 +153,8 @@ func (a *accumulator) readOpen(r *state.Reader) {
 	}
 }
 
-// setOpen sets three properties of an open block from head, which holds the block, the place of its
-// latest sample (its position in the order of reading), the number of samples so far, and the label
-// of the latest; -1: none. It reports whether they are valid for this site.
+// setOpen sets an open block from head: block, latest place, number of samples, latest label (-1:
+// none). It reports whether they are valid.
 func (a *accumulator) setOpen(head []int, o *openPair) bool {
 	o.last, o.count, o.label = head[1], head[2], head[3]
 	layout := a.site.Layout
@@ -170,8 +162,6 @@ func (a *accumulator) setOpen(head []int, o *openPair) bool {
 		o.label >= -1 && (a.values.parts == 1 || o.label < len(a.site.Classes)) && a.width > 0 && len(o.clean) == a.pairedWidth() && len(o.transformed) == a.width
 }
 
-// pairedWidth returns the number of values of a row that is paired with a row of a transformed
-// sample.
 func (a *accumulator) pairedWidth() int {
 	if a.action != nil {
 		return a.action.Len()

@@ -7,8 +7,7 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// A table holds sums of columns over samples, and numbers of samples. There is a sum for each part
-// of the data (all samples, then each class), each jackknife group and each column.
+// A table holds sums and counts for each part (all samples, then each class), group and column.
 type table struct {
 	parts, groups, columns int
 	sum                    []float64 // parts x groups x columns
@@ -25,7 +24,6 @@ func (t *table) clone() table {
 	return c
 }
 
-// add adds one sample's values to a part.
 func (t *table) add(part, group int, values []float64) {
 	k := part*t.groups + group
 	t.count[k]++
@@ -44,7 +42,6 @@ func (t *table) merge(o *table) {
 	}
 }
 
-// n returns the number of samples of a part.
 func (t *table) n(part int) int {
 	n := 0
 	for g := range t.groups {
@@ -53,7 +50,6 @@ func (t *table) n(part int) int {
 	return n
 }
 
-// mean returns a column's mean over a part, NaN over no samples.
 func (t *table) mean(part, column int) float64 {
 	return t.sumWithout(-1, part, column) / float64(t.n(part))
 }
@@ -86,9 +82,8 @@ func (t *table) at(part, group, column int) float64 {
 	return t.sum[(part*t.groups+group)*t.columns+column]
 }
 
-// replicates returns the means of a column over a part, each without one group. Each is the sum
-// over the other groups (not the total less the group) divided by the number of samples in them. So
-// if all values of a part are 0, or all are 1, the replicates equal the mean exactly.
+// replicates returns a column's means without one group, each the sum over the other groups, not
+// the total less the group: if all values are 0, or all 1, the replicates equal the mean exactly.
 func (t *table) replicates(part, column int) []measure.Replicate {
 	n := t.n(part)
 	var out []measure.Replicate
@@ -107,7 +102,6 @@ func (t *table) write(w *state.Writer) {
 	w.Ints(t.count)
 }
 
-// read replaces the sums and counts by saved ones. r.Fail sets the error that r.Close returns.
 func (t *table) read(r *state.Reader) {
 	r.FloatsInto(t.sum)
 	count := r.Ints()

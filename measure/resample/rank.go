@@ -9,8 +9,8 @@ import (
 // A Cutoff describes the choice of a rank K: the smallest number of leading eigenvalues of a
 // scatter matrix whose sum is at least a given fraction of the sum of all.
 //
-// K is an integer, so on other samples it may differ by one or more, and a score of K dimensions
-// jumps when K does. To estimate this variation, FractionalRank interpolates between integers.
+// On other samples the integer K may differ, and a score of K dimensions jumps. FractionalRank
+// interpolates to estimate this.
 type Cutoff struct {
 	K        int       // the rank
 	Values   []float64 // eigenvalues, descending, at least K of them
@@ -18,8 +18,7 @@ type Cutoff struct {
 	Total    float64   // sum of all eigenvalues
 }
 
-// CountLeading returns the smallest k for which the first k values add up to at least sum, or
-// len(values) if there is none.
+// CountLeading returns the smallest k whose first k values add up to sum, or len(values).
 func CountLeading(values []float64, sum float64) int {
 	var partial float64
 	for i, v := range values {
@@ -39,9 +38,8 @@ func SumPositive(values []float64) float64 {
 	return sum
 }
 
-// FractionalRank returns the rank at which the partial sum of eigenvalues, interpolated linearly
-// between integers, reaches the fraction: above K - 1 and at most K. It is K if all K eigenvalues
-// do not reach the fraction, which happens only by rounding.
+// FractionalRank returns where the interpolated partial sum reaches the fraction: above K - 1, at
+// most K. Rounding can leave it short; then it is K.
 func (c Cutoff) FractionalRank() float64 {
 	if c.K == 0 {
 		return 0
@@ -57,10 +55,9 @@ func (c Cutoff) FractionalRank() float64 {
 	return float64(c.K-1) + last
 }
 
-// Influence returns the change of FractionalRank, to first order, if some observations are counted
-// twice. squares[i] is the sum of the squared coordinates of these observations along eigenvector
-// i, for the first K eigenvectors, and total is the sum along all eigenvectors. Coordinates are
-// relative to the mean of all observations.
+// Influence returns, to first order, the change of FractionalRank if some observations count twice.
+// squares[i] sums their squared coordinates, relative to the mean of all, along eigenvector i of K,
+// total along all.
 func (c Cutoff) Influence(squares []float64, total float64) float64 {
 	last := c.FractionalRank() - float64(c.K-1)
 	if last == 1 { // further eigenvalues do not matter
@@ -78,16 +75,14 @@ type Ranks struct{ X, Y float64 }
 
 func (r Ranks) plus(o Ranks) Ranks { return Ranks{r.X + o.X, r.Y + o.Y} }
 
-// A RankSlope holds the derivatives of a score with respect to the smaller and the larger of the
-// ranks of two subspaces. The smaller rank is the number of canonical correlations.
+// A RankSlope holds the derivatives of a score by the smaller rank, the number of canonical
+// correlations, and the larger.
 type RankSlope struct{ Smaller, Larger float64 }
 
-// at returns the linear part of the score at some ranks.
 func (s RankSlope) at(r Ranks) float64 { return s.Smaller*min(r.X, r.Y) + s.Larger*max(r.X, r.Y) }
 
-// NewRankSlope returns the slope of a score by finite differences. full is the score at the ranks p
-// and q, and nearby holds the scores at NearbyRanks(p, q, maxP). maxP is the largest p at which the
-// score can be computed.
+// NewRankSlope returns slopes by finite differences, from the score full at p, q and those at
+// NearbyRanks(p, q, maxP). maxP is the largest p at which the score can be computed.
 func NewRankSlope(p, q, maxP int, full float64, nearby [2]float64) RankSlope {
 	var slopes [2]float64
 	for i, k := range NearbyRanks(p, q, maxP) {
@@ -96,11 +91,9 @@ func NewRankSlope(p, q, maxP int, full float64, nearby [2]float64) RankSlope {
 	return RankSlope{Smaller: slopes[0], Larger: slopes[1]}
 }
 
-// NearbyRanks returns two pairs of ranks near p and q, at which NewRankSlope needs the score. Let
-// step be a fiftieth of the smaller of p and q, rounded down, but at least 1. In the first pair the
-// smaller rank (q if they are equal) is reduced by step. In the second pair the larger rank is
-// reduced by step, but not below the smaller one; if p and q are equal, p is increased by step
-// instead, to at most maxP. If no other rank is possible, a pair is p and q themselves.
+// NearbyRanks returns two pairs of ranks near p and q. With step a fiftieth of the smaller, at
+// least 1: the first pair reduces the smaller rank (q if equal), the second the larger, not below
+// the smaller one; if p = q, p is increased, to at most maxP. A pair that cannot change is p and q.
 func NearbyRanks(p, q, maxP int) [2][2]int {
 	step := max(1, min(p, q)/50)
 	out := [2][2]int{{p, q - step}, {p + min(step, maxP-p), q}}
@@ -116,18 +109,16 @@ func NearbyRanks(p, q, maxP int) [2][2]int {
 	return out
 }
 
-// A RankSpread is the estimated sampling distribution of the fractional ranks of two subspaces:
-// normal, with the jackknife's estimate of the covariance. A replicate of the jackknife is the
-// value without one group of the observations.
+// A RankSpread is the estimated, normal distribution of the fractional ranks of two subspaces, with
+// jackknife covariance.
 type RankSpread struct {
 	ranks Ranks        // of all observations
 	l     [3]float64   // Cholesky factor of the covariance: x = l[0] z, y = l[1] z + l[2] z'
 	coord [][2]float64 // z and z' of each replicate's deviation from the mean, in units of l
 }
 
-// NewRankSpread returns the spread of the fractional ranks of all n observations. Replicate i
-// leaves out left[i] observations, which changes the ranks by changes[i]. The replicates are
-// weighted as by Jackknife.
+// NewRankSpread returns the spread of the ranks of n observations. Replicate i leaves out left[i]
+// of them and changes ranks by changes[i], weighted as by Jackknife.
 func NewRankSpread(ranks Ranks, changes []Ranks, left []int, n int) RankSpread {
 	s := RankSpread{ranks: ranks}
 	count := float64(len(changes))
@@ -154,7 +145,6 @@ func NewRankSpread(ranks Ranks, changes []Ranks, left []int, n int) RankSpread {
 	return s
 }
 
-// ratio returns a / b, or 0 if b is 0.
 func ratio(a, b float64) float64 {
 	if b == 0 {
 		return 0
@@ -162,18 +152,14 @@ func ratio(a, b float64) float64 {
 	return a / b
 }
 
-// at returns the fractional ranks at z and z' (z1).
 func (s RankSpread) at(z, z1 float64) Ranks {
 	return s.ranks.plus(Ranks{s.l[0] * z, s.l[1]*z + s.l[2]*z1})
 }
 
-// Shifts returns corrections to add to the replicates of a score, so that its interval includes the
-// variation of the integer ranks over samples. They add the variance a - b. a is the variance of
-// the score at ranks that are drawn with twice the variance of the spread, and rounded up: the
-// observed ranks vary too, which doubles the variance of their difference from ranks on other
-// samples. b is the variance of the score at fractional ranks drawn from the spread, which the
-// replicates already contain. The correction of a replicate is proportional to the change of the
-// score that the replicate's ranks cause to first order.
+// Shifts returns corrections of a score's replicates, so that its interval includes the variation
+// of integer ranks: the variance a - b, with a of the score at ranks drawn with twice the spread's
+// variance, since the observed ranks vary too, and rounded up, and b at fractional ranks, which
+// replicates contain already. Each is proportional to the first-order effect of its ranks.
 func (s RankSpread) Shifts(score RankSlope) []float64 {
 	const points = 61     // number of points of the numeric integrals over z and over z'
 	var z [points]float64 // quantiles of the standard normal distribution
@@ -202,7 +188,6 @@ func (s RankSpread) Shifts(score RankSlope) []float64 {
 	return out
 }
 
-// moments holds the count of some values, their sum and the sum of their squares.
 type moments struct{ n, sum, square float64 }
 
 func (m *moments) add(v float64) { m.n, m.sum, m.square = m.n+1, m.sum+v, m.square+v*v }

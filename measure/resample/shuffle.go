@@ -3,7 +3,7 @@ package resample
 import "math/rand/v2"
 
 // Cycle returns a random permutation of 0 to n - 1 that consists of one cycle, drawn uniformly
-// (Sattolo 1986). For n of 2 or more it has no fixed point, so Cycle(g, n)[i] is never i.
+// (Sattolo 1986). For n >= 2 it has no fixed point.
 func Cycle(g *rand.Rand, n int) []int {
 	p := make([]int, n)
 	for i := range p {

@@ -2,9 +2,9 @@ package resample
 
 import "math"
 
-// Wilson returns the 95 % score interval for a proportion p of n trials (Wilson 1927). Unlike p
-// plus or minus two standard deviations, it is contained in [0, 1], and its coverage is near 95 %
-// for p near 0 and 1, too. Both bounds are NaN for n = 0.
+// Wilson returns the 95 % score interval for a proportion p of n trials (Wilson 1927). It is
+// contained in [0, 1], with coverage near 95 % for p near 0 and 1, too. Both bounds are NaN for n =
+// 0.
 func Wilson(p float64, n int) (low, high float64) {
 	if n == 0 {
 		return math.NaN(), math.NaN()

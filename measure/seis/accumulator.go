@@ -9,8 +9,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// An accumulator holds the second moments of (z, z') over all observations of a layer, and a
-// segment that is not full yet. z and z' are activations on the clean and the transformed input. An
+// An accumulator holds second moments of (z, z') over observations, and an unfinished segment. An
 // observation is one channel of one sample, with d values in each, one for each position.
 type accumulator struct {
 	measure        *seis
@@ -19,16 +18,15 @@ type accumulator struct {
 	poolingWarning string // warning that the feature maps are pooled; empty: they are not
 	parts          parts  // how samples are divided into segments
 
-	// total holds the moments of all observations. If there are groups of samples, it holds those
-	// of the open group alone, the one that observations are added to.
+	// of all observations or, with groups, of the open group alone
 	total   *linalg.Scatter[float64]
 	null    *linalg.CrossScatter[float64] // of shuffled pairs (z of one sample, z' of another); nil if the settings ask for no null
 	groups  *groups                       // for the interval; empty if there is no interval
 	segment segment                       // that is being filled
 	clean   *cleanView                    // results of clean activations, shared in the layer
 
-	// pending holds the moments of a segment that withPending has added to the total, but not to
-	// the segment's group, which is pendingGroup. It is nil if there is none.
+	// pending holds moments that withPending has added to the total, but not to group pendingGroup;
+	// nil: none.
 	pending      *linalg.Scatter[float32]
 	pendingGroup int
 }
@@ -57,7 +55,6 @@ func newAccumulator(m *seis, s measure.Site, p featureMaps, clean *cleanView) *a
 	return a
 }
 
-// Update adds the samples of a batch.
 func (a *accumulator) Update(b *measure.Batch) error {
 	if err := checkBatch(a.site, b); err != nil {
 		return err
@@ -85,7 +82,6 @@ func (a *accumulator) Update(b *measure.Batch) error {
 	return nil
 }
 
-// appendSample adds the observations of a batch's sample to the segment.
 func (a *accumulator) appendSample(b *measure.Batch, i int) error {
 	size := a.valuesOf(1)
 	rows := a.segment.rows[a.segment.samples*size : (a.segment.samples+1)*size]
@@ -94,8 +90,7 @@ func (a *accumulator) appendSample(b *measure.Batch, i int) error {
 	return a.maps.observe(rows, a.segment.sum, b, i)
 }
 
-// checkBatch checks the order of places and the shapes of a batch before any of its samples is
-// used.
+// checkBatch checks places and shapes before any sample is used.
 func checkBatch(s measure.Site, b *measure.Batch) error {
 	for i := 1; i < len(b.Place); i++ {
 		if b.Place[i] <= b.Place[i-1] {
@@ -117,8 +112,7 @@ func outOfOrder(place, before int) error {
 	return fmt.Errorf("seis: the sample at place %d comes after that at place %d", place, before)
 }
 
-// startSample checks that the sample at a place may follow those of the segment. If the segment is
-// empty, it also sets its range of places and allocates its memory.
+// startSample checks a place against the segment; if that is empty, it sets its range and memory.
 func (c *segment) startSample(place int, a *accumulator) error {
 	if place < 0 || place >= a.site.Layout.N {
 		return fmt.Errorf("seis: a sample at place %d; the layout has %d places", place, a.site.Layout.N)
@@ -136,7 +130,6 @@ func (c *segment) startSample(place int, a *accumulator) error {
 	return nil
 }
 
-// flush adds the current segment to the moments and starts an empty one.
 func (a *accumulator) flush() error {
 	err := a.add(a.segment)
 	a.measure.giveRows(a.segment.rows)
@@ -144,12 +137,11 @@ func (a *accumulator) flush() error {
 	return err
 }
 
-// valuesOf returns the number of values in the observations of a number of samples.
 func (a *accumulator) valuesOf(samples int) int {
 	return samples * a.maps.channels * 2 * a.maps.positions()
 }
 
-// add adds the samples of a segment to the moments. It overwrites their rows.
+// add overwrites the segment's rows.
 func (a *accumulator) add(c segment) error {
 	if c.samples == 0 {
 		return nil
@@ -163,8 +155,7 @@ func (a *accumulator) add(c segment) error {
 	return nil
 }
 
-// addProducts adds the products of a segment's observations to the total and the null, and to group
-// unless it is nil.
+// addProducts adds a segment's products to the total, the null and a non-nil group.
 func (a *accumulator) addProducts(c segment, group *linalg.Scatter[float32]) {
 	if c.samples > 1 && slices.Contains(c.counts, 1) { // a sample that is alone in its part is in no pair
 		for _, one := range a.split(c) {
@@ -184,8 +175,8 @@ func (a *accumulator) addParts(c segment, group *linalg.Scatter[float32]) {
 	defer a.measure.scratch.Put(memory)
 	// In this package, the type block is the observations of a segment, not samples of the layout.
 	b := block{rows: c.rows[:a.valuesOf(c.samples)], d: a.maps.positions()}
-	// tile is the number of variables that are multiplied at once. The products of x with x are
-	// cached only if they are a single tile.
+	// tile is the number of variables that are multiplied at once; a single tile of x with x is
+	// cached.
 	if b.d <= tile && a.clean.shared() {
 		b.clean, b.hash = a.clean, hashClean(b.rows, b.d)
 	}
@@ -205,9 +196,8 @@ func (a *accumulator) addParts(c segment, group *linalg.Scatter[float32]) {
 	groupUpdate.End()
 }
 
-// shuffledPairs draws the pairs of a segment for the null: those of each of its parts, so that they
-// do not depend on how the blocks are divided among processes. For a segment of one sample the
-// result is nil.
+// shuffledPairs draws a segment's pairs within parts, independent of the division among processes.
+// One sample has none.
 func (a *accumulator) shuffledPairs(c segment) (pairs []*shuffledPairs) {
 	for i, samples := range c.counts {
 		if samples > 1 {
@@ -222,7 +212,6 @@ func (a *accumulator) startOf(c segment, i int) int {
 	return a.parts.start(a.parts.index(c.from) + i)
 }
 
-// split returns the samples of each part of a segment as a segment of its own.
 func (a *accumulator) split(c segment) (out []segment) {
 	rows := c.rows
 	for i, samples := range c.counts {
@@ -238,9 +227,8 @@ func (a *accumulator) split(c segment) (out []segment) {
 	return out
 }
 
-// Merge adds the state of an accumulator of other blocks. If only other has an unfinished segment,
-// this accumulator continues it. If both have one, the segment of other gets no further samples, so
-// it is added now.
+// Merge adds other blocks. Their unfinished segment is continued here, or, if both have one, added
+// now, since it gets no further samples.
 func (a *accumulator) Merge(other measure.Accumulator) error {
 	o, ok := other.(*accumulator)
 	if !ok {
@@ -268,7 +256,7 @@ func (a *accumulator) Merge(other measure.Accumulator) error {
 	return nil
 }
 
-// eachGroup calls f for each of the first n groups in turn. The scatter is valid during the call.
+// eachGroup calls f for the first n groups; the scatter is valid during the call.
 func (a *accumulator) eachGroup(n int, f func(s *linalg.Scatter[float32]) error) error {
 	return a.groups.each(n, func(group int, s *linalg.Scatter[float32]) error {
 		if a.pending != nil && a.pendingGroup == group {
@@ -283,8 +271,7 @@ func (c segment) clone() segment {
 	return c
 }
 
-// withPending returns an accumulator whose segment is empty and whose total holds the moments of
-// all observations. It is the accumulator itself or a copy, so the state does not change.
+// withPending returns an accumulator, maybe a copy, with an empty segment and the moments of all.
 func (a *accumulator) withPending() (*accumulator, error) {
 	if a.segment.samples == 0 && a.groups.len() == 0 {
 		return a, nil

@@ -9,16 +9,14 @@ import (
 	"github.com/noether-ml/noether/internal/linalg"
 )
 
-// moments are the scatters (sums of products of deviations from the mean) of the coordinates x and
-// y of observations in two bases: x of the activations of inputs, y of those of transformed inputs.
+// moments are the scatters of coordinates x (clean) and y (transformed) in two bases.
 type moments interface {
-	// correlations returns the canonical correlations of x and y, descending, and the absolute
-	// cosine of each pair of canonical vectors in the space of the activations.
+	// correlations returns the canonical correlations, descending, and each pair's absolute cosine
+	// in the space of activations.
 	correlations() (rho, cos []float64, err error)
 }
 
-// principalMoments are those of coordinates in principal axes: x are uncorrelated with each other,
-// and so are y.
+// principalMoments are moments in principal axes: each of x and y is uncorrelated.
 type principalMoments struct {
 	xx, yy  []float64  // diagonals of the scatters of x (p) and of y (q)
 	xy      *mat.Dense // p x q
@@ -49,7 +47,6 @@ func (m principalMoments) correlations() (rho, cos []float64, err error) {
 	return rho, cosines(w, v, m.overlap), nil
 }
 
-// inverseRoots returns 1 / sqrt of each variance.
 func inverseRoots(variances []float64) []float64 {
 	out := make([]float64, len(variances))
 	for i, v := range variances {
@@ -58,7 +55,6 @@ func inverseRoots(variances []float64) []float64 {
 	return out
 }
 
-// scaleRows multiplies row i of a matrix by by[i], in place.
 func scaleRows(m *mat.Dense, by []float64) {
 	for i, s := range by {
 		row := m.RawRowView(i)
@@ -84,7 +80,6 @@ func cosines(w, v, overlap *mat.Dense) []float64 {
 	return cos
 }
 
-// columnDots returns the inner product of each column of a with that of b.
 func columnDots(a, b *mat.Dense) []float64 {
 	rows, cols := a.Dims()
 	out := make([]float64, cols)

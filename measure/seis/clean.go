@@ -11,12 +11,9 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// A cleanView caches what the accumulators (running sums) of a layer compute from its clean
-// activations x, those of inputs that are not transformed; y are those of transformed inputs. An
-// observation is one channel of one sample, with a value for each of the d positions. The results
-// for x are the same under every transformation, so accumulators that are updated one after another
-// share them. A result is found by a hash of the numbers that it was computed from. Nothing is kept
-// if there is only one accumulator.
+// A cleanView caches what a layer's accumulators compute from clean activations x. An observation
+// is one channel of one sample, of d positions. Results are found by a hash of their input, and
+// kept only for several accumulators.
 type cleanView struct {
 	accumulators atomic.Int32 // number of accumulators that were created with this view
 
@@ -36,11 +33,10 @@ type cleanSegment struct {
 	products []float32 // d x d, upper triangle
 }
 
-// shared reports whether the layer has several accumulators.
 func (c *cleanView) shared() bool { return c.accumulators.Load() > 1 }
 
-// withProducts calls f with the products of x with x of a block, the centred observations of a
-// segment, in which x has at most tile variables. The products are valid during the call.
+// withProducts calls f with x's products of a block of at most tile variables, valid during the
+// call.
 func (c *cleanView) withProducts(b block, f func(products []float32)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -67,22 +63,19 @@ func (c *cleanView) reserve(segments int) {
 	c.maxSegments = max(c.maxSegments, segments)
 }
 
-// A cleanKey identifies a layer. Layers of two models may have the same key; the hashes of their
-// observations differ.
+// Layers of two models may have the same cleanKey; the hashes of their observations differ.
 type cleanKey struct {
 	layer       string // its name
 	channels, d int    // d: number of positions, after pooling
 	data        string // name of the data set
 }
 
-// cleanViews holds the clean views of the layers that have accumulators.
 type cleanViews struct {
 	mu     sync.Mutex // guards layers
 	layers map[cleanKey]weak.Pointer[cleanView]
 }
 
-// view returns the clean view of a layer for a new accumulator. It creates one if no accumulator of
-// the layer has one. site describes what the accumulator measures, such as the layer and the data.
+// view returns the clean view of a layer, creating it for its first accumulator.
 func (s *cleanViews) view(site measure.Site, p featureMaps) *cleanView {
 	key := cleanKey{site.Layer.Name, p.channels, p.positions(), site.Key.Data}
 	s.mu.Lock()
@@ -111,9 +104,7 @@ func hashClean(rows []float32, d int) uint64 {
 	return h.Sum64()
 }
 
-// cleanScores holds what the method Scores of an accumulator computes from x alone: the subspace
-// (of the leading eigenvectors), and the scatters (sums of products of deviations from the mean) of
-// each group's coordinates in that subspace.
+// cleanScores holds what Scores computes from x alone: the subspace and each group's scatter in it.
 type cleanScores struct {
 	hash   uint64               // of the moments of x of all observations
 	space  subspace             // of all observations
@@ -121,9 +112,8 @@ type cleanScores struct {
 	groups map[uint64][]float32 // by the hash of a group's moments; nil if no other accumulator has this view
 }
 
-// scores returns the results that depend on x alone. all is the scatter of all observations of (x,
-// y), and fraction is the fraction of the variance that the subspace must hold. With margin, the
-// subspace keeps its margin, some eigenvectors beyond its rank.
+// scores returns what depends on x alone: all is the scatter of (x, y), fraction the variance to
+// hold; margin keeps the subspace's margin.
 func (c *cleanView) scores(all *linalg.Scatter[float64], fraction float64, margin bool) (*cleanScores, error) {
 	d := all.P / 2
 	if !c.shared() {
@@ -154,9 +144,8 @@ func cleanSpace(scatter []float64, d int, fraction float64, margin bool) (subspa
 	return space, err
 }
 
-// group returns the scatter of the coordinates of a group's x in the subspace: an upper triangle,
-// row after row. part is the scatter of the group. A result that is not cached is computed by
-// compute.
+// group returns the scatter of a group's x in the subspace, a packed upper triangle, computed if
+// not cached.
 func (c *cleanScores) group(part *linalg.Scatter[float32], compute func() []float32) []float32 {
 	if c.groups == nil {
 		return compute()

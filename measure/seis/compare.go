@@ -9,10 +9,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Compare returns the scores of activations in memory: z on some inputs and zt on the transformed
-// ones, both b x c x h x w or, for maps of one dimension, b x c x t. The inputs may be in any
-// order: the partners in the shuffled pairs of the null and the groups of samples from which the
-// interval is computed are drawn at random.
+// Compare returns the scores of z and, on transformed inputs, zt, both b x c x h x w or b x c x t.
+// Inputs may be in any order: the null's partners and the interval's groups are random.
 func Compare(z, zt tensor.Tensor, s Settings) ([]measure.Score, error) {
 	axes := map[int]tensor.Axes{4: "NCHW", 3: "NCT"}[z.Rank()]
 	if axes == "" {

@@ -8,12 +8,9 @@ import (
 	"github.com/noether-ml/noether/internal/linalg"
 )
 
-// bases are the principal subspaces of the feature maps x of clean inputs and of those of
-// transformed inputs, y. An observation is one channel of one sample. The bases have memory for
-// computing scatters (sums of products of deviations from the mean) of coordinates in them. Let d
-// be the number of positions, and K and K' the dimensions of the subspaces of x and of y, and U and
-// V the bases. A margin is a few basis vectors more (see subspace). Only one goroutine at a time
-// may use the bases.
+// bases are the principal subspaces U of x and V of y, of dimensions K and K', and memory for
+// scatters in them. A margin is a few basis vectors more (see subspace). One goroutine at a time
+// may use them.
 type bases struct {
 	x, y          subspace
 	u, v          blas32.General // the bases, margins included, in float32
@@ -25,7 +22,6 @@ type bases struct {
 	work          workspace      // for the results of one jackknife group of observations at a time
 }
 
-// newBases returns the bases of two subspaces of one space, neither of dimension 0.
 func newBases(clean *cleanScores, y subspace) *bases {
 	x := clean.space
 	f := &bases{x: x, y: y, clean: clean, u: toSingle(x.basis), v: toSingle(y.basis), overlap: new(mat.Dense)}
@@ -34,16 +30,14 @@ func newBases(clean *cleanScores, y subspace) *bases {
 	return f
 }
 
-// coordinates are the scatters of the coordinates of all observations in both bases, margins
-// included.
+// coordinates are the scatters of all observations in both bases, margins included.
 type coordinates struct {
 	xx, yy []float64  // diagonals; the other values of these scatters are zero
 	xy     *mat.Dense // between the two
 	bases  *bases
 }
 
-// coordinates returns the scatters of the coordinates of all observations. cross is the scatter of
-// x with y, d x d.
+// cross is the scatter of x with y, d x d.
 func (f *bases) coordinates(cross []float64) coordinates {
 	d, _ := f.x.basis.Dims()
 	var half, xy mat.Dense
@@ -62,9 +56,8 @@ func (c coordinates) leading() principalMoments {
 	}
 }
 
-// shuffled returns coordinates(c).leading() in float32, which is accurate enough for a null. c is
-// factor times cross, the scatter of shuffled pairs (x of one sample with y of another), d x d. The
-// result is valid until the bases are used again.
+// shuffled returns coordinates(c).leading() in float32, enough for a null, for the scatter c =
+// factor cross of shuffled pairs, d x d. It is valid until the bases are used again.
 func (f *bases) shuffled(cross []float64, factor float64) principalSingleMoments {
 	d, p, q := f.u.Rows, f.x.K, f.y.K
 	between := blas32.General{Rows: d, Cols: d, Stride: d, Data: grow(&f.square, d*d)}
@@ -78,15 +71,14 @@ func (f *bases) shuffled(cross []float64, factor float64) principalSingleMoments
 	return principalSingleMoments{xx: f.x.Values[:p], yy: f.y.Values[:q], xy: xy, overlap: submatrix(f.overlapSingle, 0, p, 0, q), work: &f.work}
 }
 
-// project returns Uᵀ x. u is d x K, x has d values.
 func project(u blas32.General, x []float32) []float32 {
 	y := blas32.Vector{N: u.Cols, Inc: 1, Data: make([]float32, u.Cols)}
 	blas32.Gemv(blas.Trans, 1, u, blas32.Vector{N: u.Rows, Inc: 1, Data: x}, 0, y)
 	return y.Data
 }
 
-// atRanks returns the scatters of the coordinates in the first p axes of x and the first q of y, in
-// float32. p and q may reach into the margins. The result is valid until the bases are used again.
+// atRanks returns float32 scatters in the first p axes of x and q of y, maybe in the margins, valid
+// until the next use of the bases.
 func (c coordinates) atRanks(p, q int) principalSingleMoments {
 	f := c.bases
 	f.work.reset()
@@ -97,12 +89,11 @@ func (c coordinates) atRanks(p, q int) principalSingleMoments {
 	return principalSingleMoments{xx: c.xx[:p], yy: c.yy[:q], xy: xy, overlap: submatrix(f.overlapSingle, 0, p, 0, q), work: &f.work}
 }
 
-// leadingX and leadingY return the bases without their margins.
+// the bases without their margins
 func (f *bases) leadingX() blas32.General { return submatrix(f.u, 0, f.u.Rows, 0, f.x.K) }
 func (f *bases) leadingY() blas32.General { return submatrix(f.v, 0, f.v.Rows, 0, f.y.K) }
 
-// reduceBetween returns Uᵀ S V, where S is the scatter of x with y, and U and V are the bases
-// without their margins. s is the scatter of the 2 d variables (x, y).
+// reduceBetween returns Uᵀ S V without margins, for S of x with y from the scatter s of (x, y).
 func (f *bases) reduceBetween(s *linalg.Scatter[float32]) blas32.General {
 	d := s.P / 2
 	between := blas32.General{Rows: d, Cols: d, Stride: d, Data: grow(&f.square, d*d)}
@@ -117,18 +108,16 @@ func (f *bases) reduceBetween(s *linalg.Scatter[float32]) blas32.General {
 	return out
 }
 
-// halfOf returns memory for the first half of a product Uᵀ S V, a matrix S V.
 func (f *bases) halfOf(rows, cols int) blas32.General {
 	return blas32.General{Rows: rows, Cols: cols, Stride: cols, Data: grow(&f.half, rows*cols)}
 }
 
-// strip is the number of rows of an upper triangle that are multiplied at once, from the diagonal
-// element of the first row on. A smaller strip multiplies fewer of the zeros below the diagonal.
+// strip is the number of rows of an upper triangle multiplied at once; smaller ones multiply fewer
+// zeros below the diagonal.
 const strip = 128
 
-// reduceSquare returns Uᵀ S U, where S is the scatter of d variables, from lo on: 0 for x, d for y.
-// Let T be the upper triangle of S with its diagonal halved. Then S = T + Tᵀ, so Uᵀ S U = Uᵀ T U +
-// (Uᵀ T U)ᵀ. Only the upper triangle of the result is valid.
+// reduceSquare returns Uᵀ S U of the scatter of d variables from lo (0: x, d: y). With T its upper
+// triangle with halved diagonal, it is Uᵀ T U + (Uᵀ T U)ᵀ. Only the upper triangle is valid.
 func (f *bases) reduceSquare(s *linalg.Scatter[float32], lo int, u blas32.General) blas32.General {
 	d := u.Rows
 	half := f.halfOf(d, u.Cols)
@@ -151,8 +140,7 @@ func (f *bases) reduceSquare(s *linalg.Scatter[float32], lo int, u blas32.Genera
 	return out
 }
 
-// addTranspose adds Aᵀ to the upper triangle and the diagonal of a square matrix A. It works in
-// tiles, so that an element and its mirror image are both in the cache.
+// addTranspose adds Aᵀ to A's upper triangle and diagonal, in tiles for the cache.
 func addTranspose(a blas32.General) {
 	const side = 32
 	n := a.Rows

@@ -2,10 +2,7 @@ package seis
 
 import "github.com/noether-ml/noether/measure"
 
-// Descriptor describes the measure for reports: what it asks, its statistics and their ranges.
-// Clean feature maps are those of the input that is not transformed. Shuffled pairs are the clean
-// feature maps of one sample and the transformed ones of another. The intervals account for the
-// choice of samples (Resampled).
+// Descriptor describes the measure.
 func Descriptor() measure.Descriptor {
 	return measure.Descriptor{
 		Name: "seis", Title: "SEIS: spatial equivariance and invariance", Level: measure.LayerLevel, Resampled: "sample",

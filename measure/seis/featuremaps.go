@@ -9,11 +9,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A featureMaps describes where a sample's observations are in its activations. Each channel of a
-// sample is one observation of d values, one for each position (after pooling). The value of
-// channel c at position i has the index base + c channelStep + i positionStep. Positions, the
-// points of the grid, are numbered row by row. Values before base belong to tokens without a
-// position, such as a class token.
+// A featureMaps describes a layer's observations: one for each channel, of d values (positions
+// after pooling). Channel c at position i, row by row, has index base + c channelStep + i
+// positionStep. Before base are tokens without a position.
 type featureMaps struct {
 	channels                        int
 	grid                            []int // height and width, or the length of one-dimensional maps
@@ -21,12 +19,10 @@ type featureMaps struct {
 	base, channelStep, positionStep int
 }
 
-// positions returns the number of positions of an observation.
 func (p featureMaps) positions() int { return product(p.pooled) }
 
 func (p featureMaps) isPooled() bool { return product(p.pooled) < product(p.grid) }
 
-// poolingWarning returns the warning that the feature maps are pooled, or "".
 func (p featureMaps) poolingWarning() string {
 	if !p.isPooled() {
 		return ""
@@ -34,8 +30,7 @@ func (p featureMaps) poolingWarning() string {
 	return fmt.Sprintf("average-pooled from %s to %s positions", formatGrid(p.grid), formatGrid(p.pooled))
 }
 
-// isWhole reports whether every value of a sample enters its observations. Only tokens without a
-// position, which are before base, do not.
+// isWhole reports whether only tokens without a position, before base, are left out, and none is.
 func (p featureMaps) isWhole() bool { return p.base == 0 }
 
 func product(n []int) int {
@@ -46,8 +41,8 @@ func product(n []int) int {
 	return out
 }
 
-// featureMapsOf finds the feature maps of a layer from its axes, pooled to at most limit positions,
-// or says why it has none.
+// featureMapsOf finds a layer's feature maps, pooled to at most limit positions, or says why it has
+// none.
 func featureMapsOf(l tensor.Layer, limit int) (p featureMaps, why string) {
 	m, why := l.Maps()
 	if why != "" {
@@ -59,11 +54,9 @@ func featureMapsOf(l tensor.Layer, limit int) (p featureMaps, why string) {
 	}, ""
 }
 
-// pooledGrid returns a grid of at most limit positions with about the same aspect ratio. A grid
-// that is small enough is returned as it is. Otherwise both sides are halved until the grid fits,
-// so that 56 x 56 becomes 28 x 28 and the pooled ranges do not overlap. This requires even sides,
-// and a result of at least three quarters of the limit. Otherwise the result has rows =
-// sqrt(limit h / w), rounded down, and as many columns as the limit allows.
+// pooledGrid returns a grid of at most limit positions and about the same aspect ratio. Even sides
+// are halved until it fits, so that ranges do not overlap, if the result has three quarters of the
+// limit. Otherwise rows = sqrt(limit h / w), rounded down, and as many columns as fit.
 func pooledGrid(grid []int, limit int) []int {
 	if product(grid) <= limit {
 		return grid
@@ -85,10 +78,8 @@ func pooledGrid(grid []int, limit int) []int {
 	return []int{rows, min(w, limit/rows)}
 }
 
-// observe writes the observations of (z, z') of sample i of a batch, a row of 2 d values for each
-// channel, and adds them to sum. z is the activation for the clean sample, which is not
-// transformed, and z' that for the transformed one. The sum is tested for NaN and infinity, which
-// is faster than testing each value.
+// observe writes the observations of (z, z') of sample i, 2 d values for each channel, and adds
+// them to sum. The sum is tested for NaN and infinity, faster than each value.
 func (p featureMaps) observe(rows []float32, sum []float64, b *measure.Batch, i int) error {
 	stride := 2 * p.positions()
 	clean, transformed := b.Clean.At(i), b.Transformed.At(i)
@@ -107,7 +98,6 @@ func (p featureMaps) observe(rows []float32, sum []float64, b *measure.Batch, i 
 	return nil // all values are finite; the method subspaces returns an error if an average overflows
 }
 
-// finite reports whether no value is NaN or infinite.
 func finite(x []float64) bool {
 	for _, v := range x {
 		if v-v != 0 {
@@ -117,8 +107,7 @@ func finite(x []float64) bool {
 	return true
 }
 
-// rows writes the observations of a sample, d values for each channel. dst holds rows of stride
-// values; each observation goes to the start of a row.
+// rows writes a sample's observations, d values for each channel, to rows of stride values.
 func (p featureMaps) rows(dst []float32, stride int, sample []float32) {
 	if p.isPooled() {
 		p.pool(dst, stride, sample)
@@ -140,8 +129,8 @@ func (p featureMaps) rows(dst []float32, stride int, sample []float32) {
 	}
 }
 
-// pool is like rows for pooled feature maps: it writes averages over cells. Cell i of m over n
-// positions spans floor(i n / m) to ceil((i + 1) n / m), as in PyTorch's AdaptiveAvgPool2d.
+// pool is rows with averages over cells: cell i of m over n positions spans floor(i n / m) to
+// ceil((i + 1) n / m), as in PyTorch's AdaptiveAvgPool2d.
 func (p featureMaps) pool(dst []float32, stride int, sample []float32) {
 	h, w, m, n := 1, p.grid[0], 1, p.pooled[0]
 	if len(p.grid) == 2 {
@@ -181,8 +170,7 @@ func (p featureMaps) pool(dst []float32, stride int, sample []float32) {
 	}
 }
 
-// poolPlane writes the averages over the cells of a channel (plane: h x w). line is memory for w
-// values.
+// poolPlane averages over the cells of an h x w plane; line is memory for w values.
 func poolPlane(dst, plane []float32, rows, columns []cell, line []float32) {
 	w := len(line)
 	for i, y := range rows {
@@ -211,7 +199,6 @@ func halve(dst, plane []float32, n int) {
 	}
 }
 
-// A cell is a half-open range of positions along one side of the grid.
 type cell struct{ from, to int }
 
 // cells returns m cells that cover n positions. Neighbours overlap if m does not divide n.

@@ -8,13 +8,10 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// groups holds the second moments of the groups of samples in a Store (usually a file). The
-// confidence interval is computed from half-samples, each of which consists of half of the groups.
-// The moments of all samples are their sum. An observation is one channel of one sample. Since a
-// group is a range of places, one group at a time is open: it gets the observations. Memory holds
-// the moments of that group alone; they are stored when another group begins. A complete group is
-// stored in float32. A group that is incomplete, because a shard or a state ends in it, is stored
-// in float64 until its other samples are added, so that the result does not change.
+// groups holds the second moments of the groups of samples in a Store, for the interval. A group is
+// a range of places, so one at a time is open: memory holds its moments alone. Complete groups are
+// stored in float32, incomplete ones in float64 until their other samples are added, so that the
+// result does not change.
 type groups struct {
 	store   measure.Store
 	current *linalg.Scatter[float64] // of the open group
@@ -25,8 +22,7 @@ type groups struct {
 	closing sync.Mutex // for storing the open group: a run that is stopped saves accumulators while they are scored
 }
 
-// newGroups returns n empty groups of a layout. current is memory for the moments of the open
-// group.
+// newGroups returns n empty groups; current is memory for the open one.
 func newGroups(n int, l measure.Layout, channels int, current *linalg.Scatter[float64], store measure.Store) *groups {
 	if store == nil {
 		store = new(memoryStore)
@@ -39,8 +35,8 @@ func newGroups(n int, l measure.Layout, channels int, current *linalg.Scatter[fl
 	return g
 }
 
-// groupOf returns the group, one of n, of the sample at a place. A group consists of consecutive
-// blocks of the layout: it need not mix them, since the samples are in random order.
+// groupOf returns the group, of n, of a place. Its blocks are consecutive: samples are in random
+// order.
 func groupOf(place, n int, l measure.Layout) int { return place / l.Block * n / l.Blocks() }
 
 // placesOf returns the half-open range of places of a group.
@@ -51,9 +47,8 @@ func placesOf(group, n int, l measure.Layout) (from, to int) {
 
 func (g *groups) len() int { return len(g.stored) }
 
-// begin opens a group, which then gets observations. A group that was stored before it was
-// complete, when a state was saved, is loaded, so that its sums are added in the same order as
-// without saving.
+// begin opens a group. One that was stored incomplete is loaded, so that sums are added in the same
+// order.
 func (g *groups) begin(group int) error {
 	if group == g.open {
 		return nil
@@ -72,14 +67,12 @@ func (g *groups) begin(group int) error {
 	return err
 }
 
-// allocate allocates memory for the open group if the method total has taken it.
 func (g *groups) allocate() {
 	if g.current.Data == nil {
 		g.current.Data = linalg.NewScatter[float64](g.current.P).Data
 	}
 }
 
-// close stores the moments of the open group, if there is one.
 func (g *groups) close() error {
 	g.closing.Lock()
 	defer g.closing.Unlock()
@@ -99,9 +92,8 @@ func (g *groups) storeCurrent() error {
 	return nil
 }
 
-// total returns the moments of all observations. It closes the open group and uses its memory for
-// the result. The groups are added in order, in the precision in which they are stored, so that the
-// sum does not depend on how the samples were divided among runs.
+// total returns the moments of all, in the memory of the open group, which it closes. Groups are
+// added in order and stored precision, so that the division among runs does not matter.
 func (g *groups) total() (*linalg.Scatter[float64], error) {
 	g.closing.Lock()
 	defer g.closing.Unlock()
@@ -119,7 +111,6 @@ func (g *groups) total() (*linalg.Scatter[float64], error) {
 	return all, nil
 }
 
-// addTo adds the moments of further observations to a group and stores the group.
 func (g *groups) addTo(group int, part *linalg.Scatter[float64]) error {
 	s := &g.stored[group]
 	if part.N == 0 {
@@ -139,7 +130,6 @@ func (g *groups) addTo(group int, part *linalg.Scatter[float64]) error {
 	return save(g.store, s, part)
 }
 
-// merge adds the moments of the groups of o, which are of other samples.
 func (g *groups) merge(o *groups) error {
 	if err := g.close(); err != nil {
 		return err
@@ -159,7 +149,7 @@ func (g *groups) merge(o *groups) error {
 	return nil
 }
 
-// each calls f for each of the first n groups, in order. The scatter is valid during the call.
+// each calls f for the first n groups; the scatter is valid during the call.
 func (g *groups) each(n int, f func(group int, s *linalg.Scatter[float32]) error) error {
 	if err := g.close(); err != nil || n == 0 {
 		return err
@@ -176,7 +166,6 @@ func (g *groups) each(n int, f func(group int, s *linalg.Scatter[float32]) error
 	return nil
 }
 
-// write writes the groups into a state.
 func (g *groups) write(w *state.Writer) error {
 	if err := g.close(); err != nil {
 		return err
@@ -209,7 +198,6 @@ func writeGroup[T float32 | float64](w *state.Writer, g *groups, s *storedScatte
 	return err
 }
 
-// read replaces the groups by those of a state.
 func (g *groups) read(r *state.Reader) error {
 	g.allocate()
 	g.current.Clear()

@@ -11,19 +11,15 @@ import (
 // errSingular is returned if the scores of a half of the samples cannot be computed.
 var errSingular = errors.New(warnSingular)
 
-// A replicate holds the scores of a half of the samples (four of their eight groups). They are
-// computed in two principal subspaces: of the clean activations x and of the transformed ones y of
-// all samples. An observation is the values of one channel of one sample at all positions.
+// A replicate holds the scores of four of eight groups, in the principal subspaces of all samples.
 type replicate struct {
 	result
 	left       int            // observations left out
 	rankChange resample.Ranks // fractional ranks (resample.Cutoff) of the half, minus those of all
 }
 
-// interval writes the replicates into t, and the shifts of their scores that follow from the
-// changes of the ranks. A rank is the dimension of a subspace; a fractional rank is interpolated
-// between two dimensions. c holds the sums of products of all observations, in coordinates of the
-// subspaces.
+// interval writes replicates into t, with the shifts from changes of ranks. c holds the scatters of
+// all coordinates.
 func (a *accumulator) interval(c coordinates, t *table) error {
 	replicates, err := a.replicates(c)
 	if err != nil {
@@ -44,8 +40,7 @@ func (a *accumulator) interval(c coordinates, t *table) error {
 	return nil
 }
 
-// rankSlopes returns the slopes of both scores as functions of the ranks. full holds the scores at
-// the actual ranks.
+// rankSlopes returns both scores' slopes by the ranks; full is at the actual ranks.
 func (c coordinates) rankSlopes(full result) (equivariance, invariance resample.RankSlope, err error) {
 	// The ranks of x and y, and the largest rank of x for which eigenvalues are known.
 	p, q, most := c.bases.x.K, c.bases.y.K, len(c.bases.x.Values)
@@ -61,9 +56,8 @@ func (c coordinates) rankSlopes(full result) (equivariance, invariance resample.
 	return slope(func(r result) float64 { return r.equivariance }), slope(func(r result) float64 { return r.invariance }), nil
 }
 
-// replicates computes the scores of the halves of the samples. The last group need not be reduced
-// to coordinates: a half that contains it is computed as all observations minus the groups that the
-// half does not contain.
+// replicates computes the halves' scores. A half with the last group is all observations minus
+// other groups, so that one is not reduced to coordinates.
 func (a *accumulator) replicates(c coordinates) (out []replicate, err error) {
 	last := a.groups.len() - 1
 	halves := c.bases.newSubsets(a.total, len(resample.HalfSamples))

@@ -5,19 +5,16 @@ import (
 	"math"
 )
 
-// shuffledPairs are the pairs for the null of a part, the observations of some consecutive samples
-// (see parts): the x of observation i is paired with the y of observation order[i]. order is a
-// permutation of the part's observations. An observation is one channel of a sample; x and y are
-// its values on the clean and on the transformed input.
+// shuffledPairs are the null's pairs of a part: x of observation i with y of order[i], a
+// permutation.
 type shuffledPairs struct {
 	order []int
 	match []int // if the pairs form cycles of four, see cyclesOfFour; else nil
 }
 
-// cyclesOfFour returns pairs that form cycles of four observations, which need fewer products (see
-// cycleProducts). A part consists of four quarters of len(match) observations. The x of
-// observation i of a quarter is paired with the y of observation match[i] of the next quarter; the
-// first quarter follows the last. match must be its own inverse.
+// cyclesOfFour returns pairs in cycles of four, which need fewer products (see cycleProducts). A
+// part is four quarters of len(match): x of i in a quarter is paired with y of match[i] in the
+// next, cyclically. match is its own inverse.
 func cyclesOfFour(match []int) shuffledPairs {
 	q := len(match)
 	order := make([]int, 4*q)

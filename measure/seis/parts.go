@@ -8,24 +8,20 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// partRows is the number of observations that a part of a block should have. With so many, matrix
-// products are fast. An observation is one channel of one sample: its values at all positions, clean
-// and transformed.
+// partRows is the desired number of observations of a part, for fast matrix products.
 const partRows = 1024
 
 // minJoined is the smallest number of observations of a part that is joined with others. Layers of
-// fewer channels take little time, and their parts are whole blocks, which shards do not divide.
+// fewer channels take little time, and their parts are whole blocks.
 const minJoined = partRows / 2
 
-// minPart is the smallest number of samples in a part of a full block. With only two samples, each
-// would always be paired with the other for the null, the scores of shuffled pairs.
+// minPart is the least number of samples in a part of a full block: with two, each would always
+// pair with the other for the null.
 const minPart = 4
 
-// parts divides a layout into parts, and joins successive parts to segments. A part is a block, or
-// a part of a block with about partRows observations; the pairs of the null are drawn within it. A
-// segment is one or several parts of a block, or one or several blocks, whose observations are
-// multiplied at once. The parts and segments depend only on the layout, the number of channels and
-// that of groups.
+// parts divides a layout into parts and joins them to segments. A part is a block or a piece of one
+// with about partRows observations, in which the null's pairs are drawn. A segment, multiplied at
+// once, is parts of a block or whole blocks. Both depend only on layout, channels and groups.
 type parts struct {
 	layout measure.Layout
 	groups int // of samples, for the interval (see groups); 0: none. A segment is of one group
@@ -33,13 +29,11 @@ type parts struct {
 	joined int // largest number of parts of a segment
 }
 
-// newParts returns the parts of a layout, for samples of a number of channels. groups is the number
-// of groups of samples for the interval, or 0.
+// newParts returns the parts of a layout; groups is 0 without an interval.
 //
-// Parts of at least minJoined observations are joined until a segment has partRows observations, or
-// with groups twice as many. The more a segment has, the fewer times its products are added to
-// moments that do not fit in the cache, but the more memory it takes. With groups, whose moments are
-// rounded to float32, products in float32 of more observations change the intervals little.
+// Parts of minJoined observations or more are joined to segments of partRows, twice as many with
+// groups. Larger segments are added less often to moments beyond the cache, but take memory. With
+// groups, rounded to float32 anyway, longer float32 products hardly change the intervals.
 func newParts(l measure.Layout, channels, groups int) parts {
 	size := (partRows + channels - 1) / channels
 	p := parts{layout: l, groups: groups, size: min(max(size, minPart), l.Block), joined: 1}
@@ -53,11 +47,9 @@ func newParts(l measure.Layout, channels, groups int) parts {
 	return p
 }
 
-// perBlock returns the number of parts of a full block.
 func (p parts) perBlock() int { return max(1, p.layout.Block/p.size) }
 
-// index returns the index of the part that contains a place. The last block, if it is shorter, may
-// have fewer parts than perBlock.
+// index returns the part of a place; a shorter last block may have fewer parts than perBlock.
 func (p parts) index(place int) int {
 	block := place / p.layout.Block
 	from := block * p.layout.Block
@@ -65,7 +57,6 @@ func (p parts) index(place int) int {
 	return block*p.perBlock() + min((place-from)/p.size, max(1, length/p.size)-1)
 }
 
-// start returns the first place of a part: N for the index after the last part.
 func (p parts) start(index int) int {
 	if index > p.index(p.layout.N-1) {
 		return p.layout.N
@@ -73,7 +64,6 @@ func (p parts) start(index int) int {
 	return index/p.perBlock()*p.layout.Block + index%p.perBlock()*p.size
 }
 
-// segment returns the half-open range of places of the segment that contains a place.
 func (p parts) segment(place int) (from, to int) {
 	// The places that may be joined: those of a block, if it has several parts, of a group, or all.
 	first, end := 0, p.layout.N
@@ -89,10 +79,8 @@ func (p parts) segment(place int) (from, to int) {
 	return p.start(index), p.start(min(index+p.joined, p.index(end-1)+1))
 }
 
-// count returns the number of parts of a segment, a half-open range of places.
 func (p parts) count(from, to int) int { return p.index(to-1) - p.index(from) + 1 }
 
-// longest returns the largest number of samples in a segment.
 func (p parts) longest() int {
 	longest := p.longestOf(p.layout.Block)
 	if rest := p.layout.N % p.layout.Block; rest > 0 && p.perBlock() > 1 {
@@ -102,8 +90,7 @@ func (p parts) longest() int {
 	return min(longest, p.layout.N)
 }
 
-// longestOf returns the largest number of samples in a segment that begins in a block of the given
-// number of samples.
+// longestOf is longest for segments that begin in a block of so many samples.
 func (p parts) longestOf(block int) int {
 	if p.perBlock() == 1 {
 		return p.joined * block
@@ -113,13 +100,11 @@ func (p parts) longestOf(block int) int {
 	return last + (min(p.joined, parts)-1)*p.size
 }
 
-// newShuffledPairs draws the pairs of a part for the null; from is the place of its first sample.
-// Each observation is paired with one of another sample and, with several channels, another
-// channel. Observations are ordered by sample, then by channel. For a single sample the result is
-// nil. The random numbers depend on key and from. If the number of samples is a multiple of four
-// and that of channels even, the pairs form cycles of four, which cost less (see cyclesOfFour).
-// These are random enough, since the samples are in random order already. Else the field order has
-// the partner of each observation.
+// newShuffledPairs draws a part's pairs for the null, by key and from, its first place. Each
+// observation is paired with one of another sample and, if there are several, another channel.
+// Observations are ordered by sample, then by channel. One sample has none. With a multiple of four
+// samples and even channels, pairs form cycles of four, which cost less; samples are in random
+// order already.
 func newShuffledPairs(key measure.Key, from, samples, channels int) *shuffledPairs {
 	if samples < 2 {
 		return nil
@@ -132,10 +117,9 @@ func newShuffledPairs(key measure.Key, from, samples, channels int) *shuffledPai
 	return &shuffledPairs{order: unrelated(g, samples, channels)}
 }
 
-// unrelated returns a random permutation of observations, which are ordered by sample, then by
-// channel. No observation is paired with one of the same sample or, with several channels, of the
-// same channel. The partners of a sample's channels belong to several samples, for the reason given
-// at matching.
+// unrelated permutes observations, ordered by sample, then by channel. None is paired within its
+// sample or, if there are several, its channel. A sample's channels have partners of several
+// samples: see matching.
 func unrelated(g *rand.Rand, samples, channels int) []int {
 	n := samples * channels
 	p := g.Perm(n)
@@ -166,10 +150,9 @@ func cycles(g *rand.Rand, samples, channels int) (order []int) {
 	return order
 }
 
-// matching returns a random permutation of n observations that is its own inverse: it forms pairs.
-// Each observation is paired with one of another channel. n is a multiple of channels, which is
-// even. The partners of a sample's channels belong to several samples: if two samples were paired
-// in all channels, they would correlate by what their channels have in common.
+// matching permutes n observations in pairs of different channels. n is a multiple of channels,
+// which is even. Two samples paired in all channels would correlate by what their channels have in
+// common, so a sample's partners belong to several.
 func matching(g *rand.Rand, n, channels int) []int {
 	order, out := g.Perm(n), make([]int, n)
 	sameChannel := func(i, j int) bool { return order[i]%channels == order[j]%channels }

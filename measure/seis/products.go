@@ -12,24 +12,20 @@ import (
 // tile is the side of the square tiles that products are computed in, as in linalg.
 const tile = 1024
 
-// A scratch is memory for the products of a segment (consecutive samples whose observations are
-// multiplied at once). Accumulators, the running sums of the measure, use it one after another.
+// A scratch is memory for a segment's products, used by one accumulator after another.
 type scratch struct {
 	products linalg.Scratch
 	shuffled []float32 // products of shuffled pairs: x of one sample with y of another
 	rows     []float32 // permuted or transformed observations of a block
 }
 
-// scratchSize returns the bytes of a scratch for blocks of n observations of (x, y), d variables
-// each. single is the size of a float32.
+// scratchSize returns the bytes for blocks of n observations of (x, y), d variables each.
 func scratchSize(n, d int) int64 {
 	side := int64(min(d, tile))
 	return linalg.ScratchSize(d) + single*(side*side+int64(n)*int64(d))
 }
 
-// A block is a segment's observations of (x, y), 2 d variables, centred and ready to be added to
-// scatters (sums of centred products). An observation is one channel of one sample: x are its d
-// positions on the clean input, y those on the transformed input.
+// A block is a segment's observations of (x, y), 2 d variables, centred, ready for scatters.
 type block struct {
 	linalg.Block
 	rows  []float32  // the observations; adding shuffled pairs overwrites them
@@ -38,8 +34,7 @@ type block struct {
 	hash  uint64     // of the rows of x before they were centred, if clean is not nil
 }
 
-// addViews adds the products of x with x, and of y with y, to scatters of (x, y): all is that of
-// all observations, part that of a group of samples, which may be the zero Update.
+// addViews adds x with x and y with y to the scatters of all and of a group (part, maybe zero).
 func (b block) addViews(all linalg.Update[float64], part linalg.Update[float32], memory *scratch) {
 	for top := 0; top < b.d; top += tile {
 		bottom := min(top+tile, b.d)
@@ -62,11 +57,9 @@ func (b block) addViews(all linalg.Update[float64], part linalg.Update[float32],
 	}
 }
 
-// addPairs adds the products of x with y to scatters of (x, y), and those of shuffled pairs to the
-// null (from which the scores that chance alone gives are computed). pairs are those of successive
-// ranges of observations, together all. Without a null, pairs is nil. If the pairs of each range
-// form cycles of four observations, none has a nil match, and addPairs overwrites the block's
-// observations.
+// addPairs adds x with y to scatters, and shuffled pairs to the null. pairs covers successive
+// ranges, nil without a null. If all have a match (cycles of four), the block's observations are
+// overwritten.
 func (b block) addPairs(all linalg.Update[float64], part linalg.Update[float32], null *linalg.CrossScatter[float64], pairs []*shuffledPairs, memory *scratch) {
 	products := b.unshuffledProducts
 	var shuffled linalg.CrossUpdate[float64]
@@ -92,16 +85,14 @@ func (b block) addPairs(all linalg.Update[float64], part linalg.Update[float32],
 	shuffled.End()
 }
 
-// A pairProducts returns products of the variables top to bottom of x with the variables left to
-// right of y: those of the same observation, and those of shuffled pairs. They are valid until the
-// memory is used again.
+// A pairProducts returns products of variables of x and of y, own and shuffled, valid until the
+// memory is reused.
 type pairProducts func(top, bottom, left, right int, memory *scratch) (unshuffled, shuffled []float32)
 
 func (b block) unshuffledProducts(top, bottom, left, right int, memory *scratch) (unshuffled, shuffled []float32) {
 	return b.Products(top, bottom, b.d+left, b.d+right, &memory.products), nil
 }
 
-// permutedProducts pairs the x of observation i of a range with the y of its observation order[i].
 func (b block) permutedProducts(pairs []*shuffledPairs, memory *scratch) pairProducts {
 	y := grow(&memory.rows, b.N()*b.d)
 	first := 0 // of the range
@@ -177,7 +168,6 @@ func (b block) cycleProducts(pairs []*shuffledPairs, memory *scratch) pairProduc
 	}
 }
 
-// columns returns columns lo to hi of a matrix whose rows have p values.
 func columns(rows []float32, p, lo, hi int) blas32.General {
 	return blas32.General{Rows: len(rows) / p, Cols: hi - lo, Stride: p, Data: rows[lo:]}
 }

@@ -6,10 +6,8 @@ type result struct {
 	ties                     bool // see haveTies
 }
 
-// resultOf computes the two scores from the moments (sums of products) of coordinates in the
-// principal subspaces of the clean and of the transformed feature maps: equations 4 and 5 of the
-// SEIS paper (see the package comment). rho are the canonical correlations, and cos the absolute
-// cosines between the two canonical vectors of each.
+// resultOf computes the two scores from moments: equations 4 and 5 of the SEIS paper (package
+// comment).
 func resultOf(m moments) (result, error) {
 	rho, cos, err := m.correlations()
 	if err != nil {
@@ -25,11 +23,10 @@ func resultOf(m moments) (result, error) {
 	return s, nil
 }
 
-// haveTies reports whether more than one in twenty canonical correlations, given in descending
-// order, equal the one before up to rounding. Canonical vectors of equal correlations are not
-// unique, so invariance is not either. Successive ones of r correlations of real data lie about
-// 1 / r apart; those of a flip, a translation by whole positions or an identity are all 1 but for
-// rounding. Correlations near 0 are not counted.
+// haveTies reports whether over one in twenty of the descending canonical correlations ties with
+// the one before. Their canonical vectors are not unique, so invariance is not either. Real data
+// have gaps of about 1 / r; those of a flip, a shift by whole positions or an identity are 1 but
+// for rounding. Those near 0 are not counted.
 func haveTies(rho []float64) bool {
 	const tolerance, smallest = 1e-6, 0.01
 	tied := 0

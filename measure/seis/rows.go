@@ -16,24 +16,19 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// fewRows reports whether a site has so few observations that a rowAccumulator is cheaper than an
-// accumulator of moments: n observations of d positions with 4 n <= d. An observation is one
-// channel of one sample, and a position a row and column of its feature map.
+// fewRows reports whether a rowAccumulator is cheaper than moments: 4 n <= d.
 func fewRows(s measure.Site, p featureMaps) bool {
 	return 4*int64(s.Layout.N)*int64(p.channels) <= int64(p.positions())
 }
 
-// rowBytes returns the size of all observations of a site in both views (clean, that is of x, and
-// transformed, of T(x)), in bytes.
+// rowBytes returns the bytes of all observations of a site in both views.
 func rowBytes(s measure.Site, p featureMaps) int64 {
 	return single * int64(s.Layout.N) * int64(p.channels) * 2 * int64(p.positions())
 }
 
-// A rowAccumulator holds the observations themselves, where an accumulator holds their moments. Its
-// scores are those of an accumulator: subspaces, canonical correlations and cosines do not depend
-// on the orthonormal basis in which the observations are given. The 2 n observations of both views
-// span a space of at most 2 n dimensions. So an accumulator of their coordinates in a basis of that
-// space has at most 2 n variables for each view instead of d.
+// A rowAccumulator holds observations, not moments. The basis does not affect scores, and the 2 n
+// observations span at most 2 n dimensions, so an accumulator of coordinates has at most 2 n
+// variables for each view instead of d.
 type rowAccumulator struct {
 	measure *seis
 	site    measure.Site
@@ -45,7 +40,6 @@ func newRowAccumulator(m *seis, s measure.Site, p featureMaps) *rowAccumulator {
 	return &rowAccumulator{m, s, p, map[int][]float32{}}
 }
 
-// Update adds the samples of a batch.
 func (a *rowAccumulator) Update(b *measure.Batch) error {
 	if err := checkBatch(a.site, b); err != nil {
 		return err
@@ -63,7 +57,6 @@ func (a *rowAccumulator) Update(b *measure.Batch) error {
 	return nil
 }
 
-// sampleSize returns the number of values of a sample in both views together.
 func (a *rowAccumulator) sampleSize() int { return a.maps.channels * 2 * a.maps.positions() }
 
 func (a *rowAccumulator) add(place int, rows []float32) error {
@@ -77,10 +70,8 @@ func (a *rowAccumulator) add(place int, rows []float32) error {
 	return nil
 }
 
-// places returns the places of the samples, ascending.
 func (a *rowAccumulator) places() []int { return slices.Sorted(maps.Keys(a.samples)) }
 
-// Merge adds the samples of another accumulator, none of which this one may have.
 func (a *rowAccumulator) Merge(other measure.Accumulator) error {
 	o, ok := other.(*rowAccumulator)
 	if !ok {
@@ -105,7 +96,6 @@ func (a *rowAccumulator) header() []int {
 
 const rowState = "seis observations"
 
-// MarshalBinary returns the samples in the order of their places.
 func (a *rowAccumulator) MarshalBinary() ([]byte, error) {
 	w := state.NewWriter(rowState, a.measure.Version())
 	w.Ints(a.header())
@@ -117,8 +107,7 @@ func (a *rowAccumulator) MarshalBinary() ([]byte, error) {
 	return w.Bytes(), nil
 }
 
-// UnmarshalBinary replaces the samples by those of a state. After an error the accumulator is not
-// to be used. r.Fail sets the error that r.Close returns.
+// UnmarshalBinary leaves an accumulator that is not to be used after an error.
 func (a *rowAccumulator) UnmarshalBinary(data []byte) error {
 	r, err := state.NewReader(data, rowState, a.measure.Version())
 	if err != nil {
@@ -149,7 +138,6 @@ func (a *rowAccumulator) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// Scores computes the statistics of all samples so far.
 func (a *rowAccumulator) Scores() ([]measure.Score, error) {
 	places := a.places()
 	if len(places) == 0 {
@@ -170,11 +158,10 @@ func (a *rowAccumulator) Scores() ([]measure.Score, error) {
 	return m.Scores()
 }
 
-// coordinates returns the observations of samples in an orthonormal basis of k vectors of the space
-// that they span: 2 x samples x channels x k, the clean view first. Each view is centred and scaled
-// to a sum of squares of 1, which changes no score. Let R be the observations of both views, one in
-// each row, and R Rᵀ = Q Λ Qᵀ the eigendecomposition of their Gram matrix. Then the basis is
-// Rᵀ Q Λ^-½, and the coordinates are Q Λ^½.
+// coordinates returns samples in an orthonormal basis of k vectors of their span: 2 x samples x
+// channels x k, clean first. Each view is centred and scaled to a sum of squares of 1, which
+// changes no score. With R the observations in rows and R Rᵀ = Q Λ Qᵀ, the basis is Rᵀ Q Λ^-½ and
+// the coordinates are Q Λ^½.
 func (a *rowAccumulator) coordinates(places []int) (tensor.Tensor, error) {
 	c, d := a.maps.channels, a.maps.positions()
 	n := len(places) * c
@@ -211,12 +198,12 @@ func (a *rowAccumulator) coordinates(places []int) (tensor.Tensor, error) {
 	return out, nil
 }
 
-// gramFloor is the fraction of a Gram matrix's largest eigenvalue below which an eigenvalue is
-// considered a rounding error: about the square of the resolution of float32.
+// gramFloor is the fraction of the largest eigenvalue below which one is rounding: about float32's
+// resolution squared.
 const gramFloor = 1e-14
 
-// standardise subtracts the mean row from rows of d values and scales all of them together to a sum
-// of squares of 1, unless all rows are equal. NaN and infinity are an error.
+// standardise centres rows of d values and scales them to a joint sum of squares of 1, unless all
+// are equal. NaN and infinity are errors.
 func standardise(rows []float64, d int) error {
 	linalg.Centre64(rows, d)
 	all := blas64.Vector{N: len(rows), Inc: 1, Data: rows}

@@ -9,9 +9,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// scorers counts the accumulators of a measure whose scores are being computed at the same time.
-// When fewer are left than there were at most, cores are probably idle: the accumulators that have
-// not ended then compute the halves of their intervals in further goroutines.
+// scorers counts the accumulators that compute scores at the same time. When fewer are left than at
+// most, cores are probably idle: the rest then use further goroutines for their halves.
 type scorers struct {
 	mu      sync.Mutex
 	running int // goroutines that compute scores
@@ -33,8 +32,7 @@ func (s *scorers) end() {
 	s.running--
 }
 
-// join counts a goroutine that shares the work of an accumulator, unless as many as ever compute
-// scores.
+// join counts a helper goroutine, unless as many as ever compute scores.
 func (s *scorers) join() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -45,10 +43,9 @@ func (s *scorers) join() bool {
 	return true
 }
 
-// each calls f for 0 to n - 1, in the goroutine of the caller, which has called begin, and in
-// others while join allows them. The caller's calls get its workspace, those at the same time
-// others. It returns an error of one of the calls, after which it begins no others. If one panics,
-// each panics, once all others have ended, with the value and the stack of that goroutine.
+// each calls f for 0 to n - 1, in the caller's goroutine (after begin) and as many as join allows.
+// Each has a workspace, the caller its own. After an error it begins no others. A panic is repeated
+// once all have ended, with value and stack.
 func (s *scorers) each(n int, own *workspace, f func(i int, work *workspace) error) error {
 	var others errgroup.Group
 	var mu sync.Mutex // guards next and crash

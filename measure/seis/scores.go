@@ -9,8 +9,8 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// Warnings of scores. Correlations are the canonical ones between the clean and the transformed
-// feature maps. Patterns are the principal components of these maps over their positions.
+// Warnings; correlations are canonical, clean with transformed. Patterns are principal components
+// over positions.
 const (
 	warnPerSample = "the transformation is drawn per sample: SEIS assumes one linear map for all (per: trial)"
 	warnTies      = "canonical correlations tie: invariance depends on the solver"
@@ -22,8 +22,6 @@ const (
 	warnSingular  = "no interval: half of the samples do not span the layer's patterns"
 )
 
-// Scores computes the statistics of all samples so far, from the running sums that the accumulator
-// holds.
 func (a *accumulator) Scores() ([]measure.Score, error) {
 	defer a.measure.scorers.begin()()
 	a, err := a.withPending()
@@ -67,8 +65,7 @@ func (a *accumulator) Scores() ([]measure.Score, error) {
 	return t.rows(a.null != nil), nil
 }
 
-// warnings returns the warnings that concern all statistics. The groups of samples are those of the
-// interval.
+// warnings returns those that concern all statistics.
 func (a *accumulator) warnings() []string {
 	var w []string
 	if a.poolingWarning != "" {
@@ -88,7 +85,6 @@ func (a *accumulator) warnings() []string {
 	return w
 }
 
-// formatGrid returns the size of a grid for a warning, such as "56 x 56".
 func formatGrid(grid []int) string {
 	if len(grid) == 1 {
 		return fmt.Sprint(grid[0])
@@ -104,8 +100,7 @@ func (a *accumulator) nullScores(f *bases, t *table) (err error) {
 		t.warnings = append(t.warnings, warnNoNull)
 		t.null = result{math.NaN(), math.NaN(), false}
 	default:
-		// Pairs are shuffled within parts (some consecutive samples). A sample that is alone in its
-		// part is in no shuffled pair, so the sums are scaled up.
+		// A sample alone in its part is in no shuffled pair, so the sums are scaled up.
 		t.null, err = resultOf(f.shuffled(a.null.Data, float64(a.total.N)/float64(a.null.N)))
 	}
 	return err
@@ -120,7 +115,7 @@ type table struct {
 	warnings     []string
 }
 
-// rows returns the table as scores. null asks for the statistics of shuffled pairs.
+// null asks for the statistics of shuffled pairs.
 func (t table) rows(null bool) []measure.Score {
 	nan := math.NaN()
 	equivariance := t.row("equivariance", t.shifts[0], func(r result) float64 { return r.equivariance })
@@ -146,7 +141,6 @@ func (t table) rows(null bool) []measure.Score {
 	return out
 }
 
-// row returns one of the two scores, that which score selects, with its interval and its null.
 func (t table) row(statistic string, shifts []float64, score func(result) float64) measure.Score {
 	s := measure.Plain(statistic, score(t.scores), t.n)
 	s.Null, s.Warnings = score(t.null), t.warnings

@@ -17,8 +17,7 @@ type Settings struct {
 	Interval  bool    `key:"interval" json:"interval" default:"true" doc:"compute an interval from groups of samples, if memory allows"`
 }
 
-// Defaults returns the settings of the SEIS paper, with null (scores of shuffled pairs, which
-// chance alone gives) and interval, for maps of at most 32 x 32 positions.
+// Defaults returns the SEIS paper's settings, with null and interval, for maps of at most 32 x 32.
 func Defaults() Settings {
 	return Settings{Variance: 0.99, Positions: 32 * 32, Null: true, Interval: true}
 }
@@ -36,9 +35,8 @@ func (s Settings) check() error {
 // New returns the measure seis: equivariance, invariance, rank, null-equivariance, null-invariance.
 func New(s Settings) measure.Measure { return &seis{settings: s} }
 
-// seis implements measure.Measure. It makes accumulators, each the running sums of one layer under
-// one transformation. They add samples in segments: consecutive samples whose observations are
-// multiplied at once. An observation, or row, is one channel of one sample, clean and transformed.
+// seis implements measure.Measure. An observation, or row, is one channel of one sample, clean and
+// transformed.
 type seis struct {
 	settings Settings
 	scratch  sync.Pool  // of *scratch: an accumulator needs one only while it adds a segment
@@ -47,7 +45,7 @@ type seis struct {
 	rows     sync.Map   // from a number of values to a *sync.Pool of *[]float32: an accumulator needs rows only while its segment is not empty
 }
 
-// takeRows returns memory for n values. Its contents are undefined.
+// takeRows returns n values. Their contents are undefined.
 func (m *seis) takeRows(n int) []float32 {
 	if r, ok := m.rowPool(n).Get().(*[]float32); ok {
 		return *r
@@ -55,11 +53,9 @@ func (m *seis) takeRows(n int) []float32 {
 	return make([]float32, n)
 }
 
-// giveRows returns the memory that takeRows has given.
 func (m *seis) giveRows(rows []float32) { m.rowPool(len(rows)).Put(&rows) }
 
-// rowPool returns the pool of rows of n values. Each size has its own, so that small segments do
-// not hold the memory of large ones.
+// rowPool has a pool for each size, so that small segments do not hold large memory.
 func (m *seis) rowPool(n int) *sync.Pool {
 	pool, _ := m.rows.LoadOrStore(n, new(sync.Pool))
 	return pool.(*sync.Pool)
@@ -75,17 +71,14 @@ func (m *seis) Settings() any { return m.settings }
 
 func (*seis) Needs() measure.Needs { return measure.Needs{Transformed: true} }
 
-// Skip implements measure.Measure: it returns why a site cannot be measured, or "".
 func (m *seis) Skip(s measure.Site) string {
 	_, why := featureMapsOf(s.Layer, m.settings.Positions)
 	return why
 }
 
-// Cost implements measure.Measure: it returns the memory in bytes. That is the memory of the second
-// moments, of the segment that is being filled and, if Site.Budget allows them and there is no
-// Site.Store (usually a file) for them, of the moments of groups for the interval; with few
-// observations, that of the observations instead. It does not include about ten d x d matrices of
-// float64 that Scores needs.
+// Cost implements measure.Measure. It counts second moments, the segment and, if Site.Budget allows
+// and there is no Store, groups; with few observations, these instead. It leaves out about ten d x
+// d matrices of float64 that Scores needs.
 func (m *seis) Cost(s measure.Site) int64 {
 	p, why := featureMapsOf(s.Layer, m.settings.Positions)
 	if why != "" || s.Layout.Block < 1 {
@@ -101,7 +94,6 @@ func (m *seis) Cost(s measure.Site) int64 {
 	return need.base
 }
 
-// Borrowed implements measure.Borrower: it returns the memory in bytes for adding a segment.
 func (m *seis) Borrowed(s measure.Site) int64 {
 	p, why := featureMapsOf(s.Layer, m.settings.Positions)
 	if why != "" || s.Layout.Block < 1 || fewRows(s, p) {
@@ -110,8 +102,7 @@ func (m *seis) Borrowed(s measure.Site) int64 {
 	return m.memory(s, p).scratch
 }
 
-// A memoryNeed is the memory of an accumulator in bytes: what it always holds, the moments of
-// groups for the interval, and what it needs for adding a segment.
+// A memoryNeed is bytes: always, for groups, and for adding a segment.
 type memoryNeed struct{ base, groups, scratch int64 }
 
 func (n memoryNeed) all() int64 { return n.base + n.groups + n.scratch }
@@ -137,8 +128,7 @@ func (m *seis) memory(s measure.Site, p featureMaps) memoryNeed {
 	return b
 }
 
-// groups returns the number of groups that the accumulator of a site keeps for the interval; 0 if
-// they do not fit into the budget.
+// groups returns how many groups fit the budget of a site, all or none.
 func (m *seis) groups(s measure.Site, p featureMaps) int {
 	n := intervalGroups(s.Layout)
 	if !m.settings.Interval || n == 0 || s.Budget > 0 && m.memory(s, p).all() > s.Budget {
@@ -147,8 +137,8 @@ func (m *seis) groups(s measure.Site, p featureMaps) int {
 	return n
 }
 
-// parts returns the parts and segments of a layout. A measure with intervals uses those with groups
-// also where memory does not suffice for the groups, so that memory does not affect scores.
+// parts uses groups in a measure with intervals even if memory lacks them, so that memory does not
+// affect scores.
 func (m *seis) parts(l measure.Layout, channels int) parts {
 	groups := 0
 	if m.settings.Interval {
@@ -157,9 +147,7 @@ func (m *seis) parts(l measure.Layout, channels int) parts {
 	return newParts(l, channels, groups)
 }
 
-// maxGroups is the number of groups of samples for the interval, which is computed from
-// half-samples of half of the groups each. It is smaller than measure.MaxGroups, since the moments
-// of each group are kept.
+// maxGroups is below measure.MaxGroups, since each group's moments are kept.
 const maxGroups = resample.HalfGroups
 
 // intervalGroups returns maxGroups, or 0 if the layout has fewer groups.

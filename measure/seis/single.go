@@ -12,10 +12,8 @@ import (
 	"github.com/noether-ml/noether/internal/linalg"
 )
 
-// singleMoments are moments in float32: the scatters (sums of centred products) of x and y, the
-// coordinates of clean and transformed feature maps in two orthonormal bases. They are used for
-// replicates, the scores of parts of the samples from which an interval is computed: there are
-// many, and they differ by far more than the rounding of float32.
+// singleMoments are float32 scatters of coordinates x and y in two orthonormal bases. They serve
+// replicates: there are many, which differ by far more than float32 rounding.
 type singleMoments struct {
 	xx, yy  blas32.General // p x p and q x q, symmetric, upper triangles
 	xy      blas32.General // p x q
@@ -29,9 +27,8 @@ type singleMoments struct {
 //
 //	L⁻ᵀ xy M⁻¹ = P diag(rho) Qᵀ,  W = L⁻¹ P,  V = M⁻¹ Q.
 //
-// The variables are scaled to unit variance first, so that relative rounding errors are as small
-// for coordinates of little variance as for others. xx, yy and xy are overwritten. It is an error
-// if a scatter is not positive definite.
+// Variables are scaled to unit variance first, so that small ones have no larger relative errors.
+// xx, yy and xy are overwritten. It is an error if a scatter is not positive definite.
 func (p singleMoments) correlations() (rho, cos []float64, err error) {
 	sx, sy := scales(p.xx), scales(p.yy)
 	l, okx := factorSingle(scaleTriangle(p.xx, sx))
@@ -53,8 +50,7 @@ func (p singleMoments) correlations() (rho, cos []float64, err error) {
 	return rho, cos, nil
 }
 
-// principalSingleMoments are principalMoments in float32, except for the diagonals: singleMoments
-// in principal axes, in which the scatters of x and of y are diagonal.
+// principalSingleMoments are principalMoments in float32, but for the diagonals.
 type principalSingleMoments struct {
 	xx, yy      []float64
 	xy, overlap blas32.General
@@ -74,9 +70,9 @@ func (p principalSingleMoments) correlations() (rho, cos []float64, err error) {
 	return rho, cos, nil
 }
 
-// scaledBack returns the correlations, descending, and the cosines of the canonical vectors in the
-// variables before scaling by sx and sy. The vectors are rows, in the order of ascending
-// correlations. overlap has the inner products of the axes of x with those of y.
+// scaledBack returns correlations, descending, and cosines of the canonical vectors, scaling by sx
+// and sy undone. The vectors are rows by ascending correlation; overlap has the inner products of
+// the axes.
 func scaledBack(left blas32.General, rho []float64, right blas32.General, sx, sy []float32, overlap blas32.General, work *workspace) (descending, cos []float64) {
 	scaleColumns(left, sx)
 	scaleColumns(right, sy)
@@ -95,8 +91,8 @@ func scaledBack(left blas32.General, rho []float64, right blas32.General, sx, sy
 	return rho, cos
 }
 
-// decomposeSingle does what linalg.Decompose does in float32, with the singular values ascending
-// and the vectors as rows: r x rows and r x cols.
+// decomposeSingle is linalg.Decompose in float32: ascending singular values, vectors as rows, r x
+// rows and r x cols.
 func decomposeSingle(k blas32.General, work *workspace) (p blas32.General, rho []float64, q blas32.General, err error) {
 	wide := k.Rows < k.Cols
 	inner, outer := blas.Trans, blas.Trans
@@ -119,8 +115,8 @@ func decomposeSingle(k blas32.General, work *workspace) (p blas32.General, rho [
 	return large, rho, small, nil
 }
 
-// unscale divides rows by their lengths and returns the lengths. squares holds the squared lengths,
-// ascending. Rows shorter than smallestSingle times the longest become zero.
+// unscale divides rows by their lengths, which it returns. squares has them squared, ascending;
+// rows below smallestSingle of the longest become zero.
 func unscale(rows blas32.General, squares []float32) []float64 {
 	lengths := make([]float64, len(squares))
 	for i, v := range squares {
@@ -137,15 +133,14 @@ func unscale(rows blas32.General, squares []float32) []float64 {
 	return lengths
 }
 
-// smallestSingle is the fraction of the largest singular value below which decomposeSingle cannot
-// distinguish a singular value from zero.
+// smallestSingle is the fraction of the largest singular value below which decomposeSingle finds
+// zeros only.
 const smallestSingle = 1e-3
 
 func newSingle(rows, cols int) blas32.General {
 	return blas32.General{Rows: rows, Cols: cols, Stride: cols, Data: make([]float32, rows*cols)}
 }
 
-// toSingle returns a matrix in float32.
 func toSingle(m *mat.Dense) blas32.General {
 	rows, cols := m.Dims()
 	out := newSingle(rows, cols)
@@ -153,7 +148,6 @@ func toSingle(m *mat.Dense) blas32.General {
 	return out
 }
 
-// narrow converts values to float32.
 func narrow(dst []float32, src []float64) {
 	for i, v := range src {
 		dst[i] = float32(v)
@@ -177,7 +171,6 @@ func scales(a blas32.General) []float32 {
 	return scalesOf(diagonal)
 }
 
-// scalesOf is scales of a matrix of which the diagonal is given.
 func scalesOf(diagonal []float64) []float32 {
 	out := make([]float32, len(diagonal))
 	for i, v := range diagonal {

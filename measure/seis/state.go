@@ -13,15 +13,13 @@ import (
 // stateVersion is the version of the state's format. It was that of the scores up to 6.
 const stateVersion = 8
 
-// MarshalBinary returns the state, from which an interrupted run continues. It includes the samples
-// of a segment that is not full (consecutive samples that are added to the moments together).
+// MarshalBinary returns the state, an unfinished segment included.
 func (a *accumulator) MarshalBinary() ([]byte, error) {
 	var out bytes.Buffer
 	err := a.WriteState(&out)
 	return out.Bytes(), err
 }
 
-// WriteState implements measure.StateWriter.
 func (a *accumulator) WriteState(to io.Writer) error {
 	w := state.Stream(to, "seis", stateVersion)
 	w.Ints([]int{a.maps.channels, a.total.P, a.groups.len(), a.site.Layout.N, a.site.Layout.Block, a.site.Layout.Groups})
@@ -44,9 +42,7 @@ func (a *accumulator) WriteState(to io.Writer) error {
 	return w.Close()
 }
 
-// UnmarshalBinary replaces the state by one that MarshalBinary returned for an accumulator of the
-// same site (layer, data and transformation). After an error the accumulator must not be used.
-// r.Fail sets the error that r.Close returns.
+// UnmarshalBinary leaves an accumulator that must not be used after an error.
 func (a *accumulator) UnmarshalBinary(data []byte) error {
 	r, err := state.NewReader(data, "seis", stateVersion)
 	if err != nil {
@@ -77,10 +73,8 @@ func (a *accumulator) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// readSegment reads the segment that was not full: the numbers of its samples in each part, the
-// place of the last one (its position in the random order of the samples), and the observations.
-// Each channel of a sample is one observation, of P values: the clean and the transformed feature
-// map.
+// readSegment reads an unfinished segment: samples of each part, the last place, and observations
+// of P values, both views.
 func (a *accumulator) readSegment(r *state.Reader) {
 	a.segment = segment{}
 	counts := r.Ints()
@@ -111,15 +105,13 @@ func (a *accumulator) readSegment(r *state.Reader) {
 	}
 }
 
-// writeNull writes the scatter of shuffled pairs. The means of the clean and of
-// the transformed feature maps are written as one array.
+// Both means are written as one array.
 func writeNull(w *state.Writer, null *linalg.CrossScatter[float64]) {
 	w.Int(null.N)
 	w.Floats(slices.Concat(null.MeanX, null.MeanY))
 	w.Floats(null.Data)
 }
 
-// readNull reads what writeNull wrote.
 func readNull(r *state.Reader, null *linalg.CrossScatter[float64]) {
 	if null.N = r.Int(); null.N < 0 {
 		r.Fail(fmt.Errorf("the state has %d shuffled pairs", null.N))

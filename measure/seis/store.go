@@ -12,8 +12,7 @@ const single, double = 4, 8 // bytes of a float32 and of a float64
 // bandSize is the number of values that are converted between float32 and float64 at once.
 const bandSize = 1 << 16
 
-// A storedScatter describes a linalg.Scatter whose values (the upper triangle of the matrix) are in
-// a measure.Store, usually a file.
+// A storedScatter describes a linalg.Scatter in a measure.Store, its upper triangle.
 type storedScatter struct {
 	n        int // observations
 	mean     []float64
@@ -22,8 +21,8 @@ type storedScatter struct {
 	reserved int64 // bytes reserved at this offset
 }
 
-// reserve sets the description of a scatter. It reserves space in the Store for its values, of
-// width bytes each, if the space reserved before is too small. A measure.Store frees no space.
+// reserve describes a scatter and gives it new space in the Store, which frees none, if its old
+// space is too small.
 func (s *storedScatter) reserve(store measure.Store, n int, mean []float64, values int, width int64) {
 	if need := int64(values) * width; n > 0 && s.reserved < need {
 		s.offset, s.reserved = store.Reserve(need), need
@@ -31,7 +30,6 @@ func (s *storedScatter) reserve(store measure.Store, n int, mean []float64, valu
 	s.n, s.mean, s.width = n, append([]float64(nil), mean...), width
 }
 
-// save writes a scatter to the Store, and its description to s.
 func save[T float32 | float64](store measure.Store, s *storedScatter, x *linalg.Scatter[T]) error {
 	s.reserve(store, x.N, x.Mean, len(x.Data), sizeOf[T]())
 	if x.N == 0 {
@@ -57,7 +55,6 @@ func saveSingle(store measure.Store, s *storedScatter, x *linalg.Scatter[float64
 	return nil
 }
 
-// load reads a stored scatter of either width into x.
 func load[T float32 | float64](store measure.Store, s *storedScatter, x *linalg.Scatter[T]) error {
 	x.N = s.n
 	if s.n == 0 {
@@ -76,7 +73,6 @@ func load[T float32 | float64](store measure.Store, s *storedScatter, x *linalg.
 	return loadAs[float32](store, s, x.Data)
 }
 
-// loadAs reads values that are stored as type S and converts them to T.
 func loadAs[S, T float32 | float64](store measure.Store, s *storedScatter, dst []T) error {
 	values := make([]S, min(bandSize, len(dst)))
 	for at := 0; at < len(dst); at += len(values) {
@@ -91,7 +87,6 @@ func loadAs[S, T float32 | float64](store measure.Store, s *storedScatter, dst [
 	return nil
 }
 
-// mergeStored adds the observations of a stored scatter to x.
 func mergeStored(store measure.Store, s *storedScatter, x *linalg.Scatter[float64]) error {
 	switch {
 	case s.n == 0:
@@ -109,14 +104,12 @@ func mergeStoredAs[S float32 | float64](store measure.Store, s *storedScatter, x
 	})
 }
 
-// sizeOf returns the size of a T in bytes.
 func sizeOf[T float32 | float64]() int64 {
 	var one T
 	return int64(unsafe.Sizeof(one))
 }
 
-// bytesOf returns the memory of numbers as bytes, in the byte order of the machine. A Store is read
-// only by the process that wrote it.
+// The bytes are in the machine's order: only the process that wrote a Store reads it.
 func bytesOf[T float32 | float64](x []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), int64(len(x))*sizeOf[T]())
 }
@@ -128,7 +121,6 @@ type memoryStore struct {
 	buffers [][]byte // contents of each range
 }
 
-// Reserve implements measure.Store.
 func (s *memoryStore) Reserve(n int64) (at int64) {
 	at = s.end
 	s.end += n
@@ -136,10 +128,8 @@ func (s *memoryStore) Reserve(n int64) (at int64) {
 	return at
 }
 
-// WriteAt implements measure.Store.
 func (s *memoryStore) WriteAt(p []byte, at int64) (int, error) { return copy(s.bytesFrom(at), p), nil }
 
-// ReadAt implements measure.Store.
 func (s *memoryStore) ReadAt(p []byte, at int64) (int, error) { return copy(p, s.bytesFrom(at)), nil }
 
 // bytesFrom returns the memory from an offset to the end of the reserved range that contains it.

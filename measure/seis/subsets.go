@@ -6,20 +6,17 @@ import (
 	"github.com/noether-ml/noether/internal/linalg"
 )
 
-// subsets accumulates the scatters (sums of products of deviations from the mean) of several sets
-// of observations, such as halves of all observations. An observation is a channel of a sample: x,
-// the clean feature map, and y, the transformed one. A set is the union of some groups of
-// observations, or all observations without some groups. Observations are given by their
-// coordinates in the principal subspaces of all observations. Only one goroutine at a time may use
-// it, except for the method take.
+// subsets accumulates the scatters of several sets of observations, such as halves. A set is a
+// union of groups, or all without some. Coordinates are in the principal subspaces of all. Only
+// take may be called concurrently.
 type subsets struct {
 	bases *bases                   // of the principal subspaces of x and y
 	all   *linalg.Scatter[float64] // of all observations: x, then y
 	sums  []coordinateSum          // of each set
 }
 
-// A coordinateSum holds the scatters of the coordinates of n observations about the mean of all
-// observations, and the sums of their deviations from that mean.
+// A coordinateSum holds scatters of n observations about the mean of all, and sums of deviations
+// from it.
 type coordinateSum struct {
 	n      int
 	xx, yy []float32      // scatters: upper triangles, row after row
@@ -27,8 +24,7 @@ type coordinateSum struct {
 	x, y   []float32      // sums of deviations
 }
 
-// newSubsets returns empty sets; sets is their number. all is the scatter from which the bases were
-// computed.
+// newSubsets returns so many empty sets; all is the scatter of the bases.
 func (f *bases) newSubsets(all *linalg.Scatter[float64], sets int) *subsets {
 	h := &subsets{bases: f, all: all, sums: make([]coordinateSum, sets)}
 	p, q := f.x.K, f.y.K // dimensions of the subspaces
@@ -42,8 +38,8 @@ func (f *bases) newSubsets(all *linalg.Scatter[float64], sets int) *subsets {
 	return h
 }
 
-// addAllObservations adds all observations to a set, which must be empty. c holds the scatters of
-// their coordinates in the bases; those of x and of y are diagonal, since the axes are principal.
+// addAllObservations adds all observations to an empty set, with their coordinates' scatters,
+// diagonal for x and y (principal axes).
 func (h *subsets) addAllObservations(set int, c coordinates) {
 	s := &h.sums[set]
 	s.n = h.all.N
@@ -62,10 +58,9 @@ func (h *subsets) addAllObservations(set int, c coordinates) {
 	}
 }
 
-// add adds a group of observations, of which part is the scatter, to the sets for which sign
-// returns 1, and removes it from those for which sign returns -1. It returns the influence of the
-// group on x and on y: by how much the fractional rank of the subspace (see resample.Cutoff) would
-// increase, to first order, if the group counted twice. The influences of all groups sum to zero.
+// add adds a group's scatter part where sign is 1 and removes it where it is -1. It returns by how
+// much the fractional ranks of x and y would grow, to first order, if the group counted twice. Over
+// all groups this sums to zero.
 func (h *subsets) add(part *linalg.Scatter[float32], sign func(set int) int) (x, y float64) {
 	f, m := h.bases, float32(part.N)
 	delta := make([]float32, h.all.P)
@@ -100,10 +95,9 @@ func (h *subsets) add(part *linalg.Scatter[float32], sign func(set int) int) (x,
 	return f.x.Influence(diagonalOfTriangle(xx, len(dx)), tx), f.y.Influence(diagonalOf(yy), ty)
 }
 
-// take returns the scatters of the coordinates of set i about its own mean, and the number of its
-// observations. It releases the memory of the set, so call it once for each set, after the last
-// add. The result is valid until work is used again. Several goroutines may take sets, each with a
-// workspace of its own.
+// take returns the scatters of set i about its mean, and its observations. It releases the set's
+// memory: call it once, last. The result is valid until work is reused. Goroutines need workspaces
+// of their own.
 func (h *subsets) take(i int, work *workspace) (p singleMoments, n int) {
 	s := h.sums[i]
 	h.sums[i] = coordinateSum{}
@@ -120,8 +114,7 @@ func (h *subsets) take(i int, work *workspace) (p singleMoments, n int) {
 	return singleMoments{xx: xx, yy: yy, xy: s.xy, overlap: submatrix(f.overlapSingle, 0, f.x.K, 0, f.y.K), work: work}, s.n
 }
 
-// clearRounding replaces those diagonal values of the scatter of a set by 0 that are rounding
-// compared with all, the diagonal of the scatter of all observations.
+// clearRounding zeroes diagonal values that are rounding compared with all's.
 func clearRounding(s blas32.General, all []float64) {
 	const floor = 1e-6
 	for i := range s.Rows {
@@ -131,8 +124,7 @@ func clearRounding(s blas32.General, all []float64) {
 	}
 }
 
-// squaresAbout returns the sums of the squared deviations of the x and of the y of a part from
-// another mean. delta is the mean of the part minus the other mean.
+// squaresAbout returns a part's squared deviations, of x and of y, from its mean minus delta.
 func squaresAbout(part *linalg.Scatter[float32], delta []float32) (x, y float64) {
 	for i, v := range part.Diagonal() {
 		v := float64(v) + float64(part.N)*float64(delta[i])*float64(delta[i])
@@ -145,7 +137,6 @@ func squaresAbout(part *linalg.Scatter[float32], delta []float32) (x, y float64)
 	return x, y
 }
 
-// diagonalOf returns the diagonal of a square matrix.
 func diagonalOf(s blas32.General) []float64 {
 	out := make([]float64, s.Rows)
 	for i := range out {
@@ -154,7 +145,6 @@ func diagonalOf(s blas32.General) []float64 {
 	return out
 }
 
-// triangleOf returns the upper triangle of a square matrix, row after row.
 func triangleOf(m blas32.General) []float32 {
 	out := make([]float32, 0, m.Rows*(m.Rows+1)/2)
 	for i := range m.Rows {
@@ -163,8 +153,7 @@ func triangleOf(m blas32.General) []float32 {
 	return out
 }
 
-// diagonalOfTriangle returns the diagonal of an n x n matrix of which the upper triangle is given,
-// row after row.
+// diagonalOfTriangle is diagonalOf for a packed n x n upper triangle.
 func diagonalOfTriangle(triangle []float32, n int) []float64 {
 	out := make([]float64, n)
 	for i := range out {
@@ -174,7 +163,6 @@ func diagonalOfTriangle(triangle []float32, n int) []float64 {
 	return out
 }
 
-// addOuter adds factor a bᵀ to s.
 func addOuter(s blas32.General, factor float32, a, b []float32) {
 	for i := range s.Rows {
 		addAll(rowOf(s, i), b, factor*a[i])
@@ -190,8 +178,7 @@ func addTriangle(sum []float32, m blas32.General, factor float32) {
 	}
 }
 
-// squareOf unpacks a triangle, given row after row, into the upper triangle of m. It sets the
-// values below the diagonal to 0.
+// squareOf unpacks a triangle into m, zeros below the diagonal.
 func squareOf(triangle []float32, m blas32.General) blas32.General {
 	for i := range m.Rows {
 		row := rowOf(m, i)
@@ -201,14 +188,12 @@ func squareOf(triangle []float32, m blas32.General) blas32.General {
 	return m
 }
 
-// addAll adds factor times src to dst.
 func addAll(dst, src []float32, factor float32) {
 	n := len(dst)
 	blas32.Axpy(factor, blas32.Vector{N: n, Inc: 1, Data: src[:n]}, blas32.Vector{N: n, Inc: 1, Data: dst})
 }
 
-// submatrix returns the rows top to bottom and columns left to right of a matrix, sharing its
-// memory.
+// submatrix shares the memory of the rows and columns.
 func submatrix(m blas32.General, top, bottom, left, right int) blas32.General {
 	return blas32.General{Rows: bottom - top, Cols: right - left, Stride: m.Stride, Data: m.Data[top*m.Stride+left:]}
 }

@@ -10,27 +10,23 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// noiseFloor is the fraction of the largest eigenvalue below which an eigenvalue of a sum of
-// float32 products is considered a rounding error. It matters only if more than 99.9 % of the
-// variance is asked for, or if there is hardly any variance.
+// noiseFloor is the fraction of the largest eigenvalue below which one is a float32 rounding error.
+// It matters only above 99.9 % of the variance, or with hardly any.
 const noiseFloor = 1e-7
 
-// A subspace is spanned by the leading eigenvectors of a scatter matrix: sums of products of
-// deviations from the mean, here of the values at the d positions of a feature map. A few more
-// eigenvectors, its margin, are kept to compute the effect of a higher rank.
+// A subspace is spanned by leading eigenvectors of a scatter of d positions. A few more, its
+// margin, serve to compute the effect of a higher rank.
 type subspace struct {
 	resample.Cutoff            // the rank K, and the eigenvalues
 	basis           *mat.Dense // d x (K + margin), orthonormal columns; nil where K is 0
 }
 
-// margin returns the largest number of eigenvectors that are kept beyond the first k. It is at
-// least the step by which resample.NearbyRanks changes a rank.
+// margin is at least the step by which resample.NearbyRanks changes a rank k.
 func margin(k int) int { return 1 + k/50 }
 
-// leading returns the subspace of the fewest leading eigenvectors of a scatter matrix that hold at
-// least the given fraction of the sum of its eigenvalues. scatter is d x d, row-major; its upper
-// triangle is used, and it is overwritten. Eigenvalues that are rounding errors are left out, so
-// the scatter matrix of constants has a subspace of dimension 0.
+// leading returns the subspace of the fewest leading eigenvectors that hold the fraction of the
+// sum. The d x d scatter, its upper triangle, is overwritten. Rounding errors are left out:
+// constants have dimension 0.
 func leading(scatter []float64, d int, fraction float64) (subspace, error) {
 	if len(scatter) != d*d {
 		panic(fmt.Sprintf("seis: a scatter of %d values for %d variables", len(scatter), d))
@@ -56,7 +52,6 @@ func leading(scatter []float64, d int, fraction float64) (subspace, error) {
 	return out, nil
 }
 
-// withoutMargin returns the subspace without its margin.
 func (s subspace) withoutMargin() subspace {
 	if s.K > 0 {
 		s.basis, s.Values = mat.DenseCopyOf(s.basis.Slice(0, s.basis.RawMatrix().Rows, 0, s.K)), s.Values[:s.K]
@@ -73,9 +68,7 @@ func countAbove(values []float64, floor float64) int {
 	return n
 }
 
-// subspaces finds the leading subspaces x of the clean activations, those of inputs that are not
-// transformed, and y of the transformed ones. Their margins are kept for intervals, which need
-// groups of samples that a jackknife leaves out.
+// subspaces finds the leading subspaces, x clean and y transformed. Margins are kept for intervals.
 func (a *accumulator) subspaces() (x *cleanScores, y subspace, err error) {
 	d := a.maps.positions()
 	for i, v := range a.total.Diagonal() {

@@ -4,9 +4,8 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
-// A workspace is memory for the matrices of a computation that is repeated with nearly the same
-// sizes. New memory would have to be zeroed and mapped each time. The zero workspace is ready for
-// use.
+// A workspace is memory for matrices of nearly the same sizes: new memory would have to be zeroed
+// and mapped.
 type workspace struct {
 	slices [][]float32 // one for each matrix
 	used   int         // number of slices in use
@@ -33,8 +32,7 @@ func (w *workspace) matrix(rows, cols int) blas32.General {
 	return blas32.General{Rows: rows, Cols: cols, Stride: cols, Data: w.values(rows * cols)}
 }
 
-// grow returns n values of a slice, reallocated where it is too small. Their contents are
-// undefined.
+// grow reallocates a slice that is too small; contents are undefined.
 func grow(s *[]float32, n int) []float32 {
 	if cap(*s) < n {
 		*s = make([]float32, n)

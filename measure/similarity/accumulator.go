@@ -9,11 +9,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// An accumulator gathers what the statistics of a grid (pairs of layers) are computed from, one
-// block of samples at a time: HSIC of minibatches, second moments or values of the layers, and
-// moments between the layers of a pair. HSIC is the Hilbert-Schmidt independence criterion, from
-// which CKA (centred kernel alignment) is computed. For a jackknife, whole blocks form up to twenty
-// groups.
+// An accumulator gathers what the statistics of a grid are computed from: minibatch HSIC, moments
+// or values of layers, and moments of pairs.
 type accumulator struct {
 	comparison *comparison
 	grid       measure.Grid
@@ -33,13 +30,11 @@ type accumulator struct {
 	scratch linalg.Scratch
 }
 
-// A pendingBlock holds the samples of a block that is not complete yet.
 type pendingBlock struct {
 	places []int       // positions of the samples in the order of the layout
 	rows   [][]float32 // for each layer
 }
 
-// storedRows holds the values of the first samples of the order.
 type storedRows struct {
 	limit  []int       // for each layer: samples at places below it are stored
 	places []int       // of all samples that are stored for at least one layer
@@ -87,9 +82,8 @@ func newAccumulator(f *comparison, g measure.Grid) *accumulator {
 	return a
 }
 
-// blockOf returns how many samples are added together: a block of the layout, or several if neither
-// minibatches nor groups nor shuffles depend on it. Products of more samples take less time; more
-// than 1024 samples or 4 million values gain nothing.
+// blockOf returns how many samples are added together: a block, or several if minibatches, groups
+// and shuffles allow. More is faster, up to 1024 samples or 4 million values.
 func (f *comparison) blockOf(g measure.Grid) int {
 	block := g.Layout.Block
 	if len(f.settings.selected(minibatchInput)) > 0 {
@@ -108,15 +102,14 @@ func (f *comparison) blockOf(g measure.Grid) int {
 	return block * max(1, min(1024/block, 1<<22/(block*values)))
 }
 
-// pairLayers returns the layers of a pair, as indices into a.layers. u and v stand for such indices
-// in all functions of the accumulator.
+// pairLayers returns a pair's layers as indices u, v into a.layers, as in all functions here.
 func (a *accumulator) pairLayers(pair int) (u, v int) {
 	p := a.grid.Pairs[pair]
 	return a.index[0][p[0]], a.index[1][p[1]]
 }
 
-// Update adds the samples of a batch. Places that do not increase and activations of other shapes
-// are errors, and NaN or infinity is a *measure.NonFiniteIn.
+// Update refuses places that do not increase and other shapes; NaN or infinity is a
+// *measure.NonFiniteIn.
 func (a *accumulator) Update(b *measure.PairBatch) error {
 	if err := a.check(b); err != nil {
 		return err
@@ -147,7 +140,6 @@ func (a *accumulator) Update(b *measure.PairBatch) error {
 	return nil
 }
 
-// tensor returns the activations of a layer in a batch.
 func (a *accumulator) tensor(b *measure.PairBatch, l layer) tensor.Tensor {
 	if l.side == measure.SideB {
 		return b.B[l.index]
@@ -155,7 +147,6 @@ func (a *accumulator) tensor(b *measure.PairBatch, l layer) tensor.Tensor {
 	return b.A[l.index]
 }
 
-// check checks that a batch fits the grid.
 func (a *accumulator) check(b *measure.PairBatch) error {
 	if len(b.A) != len(a.grid.A) || len(b.B) != len(a.grid.B) {
 		return fmt.Errorf("similarity: %d and %d layers for a grid of %d and %d", len(b.A), len(b.B), len(a.grid.A), len(a.grid.B))
@@ -184,7 +175,6 @@ func outOfOrder(place, before int) error {
 	return fmt.Errorf("similarity: the sample at place %d comes after that at place %d", place, before)
 }
 
-// flush adds the pending block to the moments, sums and stored values.
 func (a *accumulator) flush() {
 	if len(a.pending.places) == 0 {
 		return
@@ -224,8 +214,7 @@ func (a *accumulator) flush() {
 	}
 }
 
-// storeRows stores the values of the pending samples whose places are below the limits of the
-// layers.
+// storeRows stores pending samples with places below the layers' limits.
 func (a *accumulator) storeRows() {
 	most := slices.Max(a.stored.limit)
 	for i, place := range a.pending.places {
@@ -244,9 +233,8 @@ func (a *accumulator) storeRows() {
 	}
 }
 
-// Merge adds the state of an accumulator that has seen other blocks. A pending block of other is
-// continued here. Where both have a pending block, other's gets no further samples, and is added as
-// it is.
+// Merge adds other blocks. Its pending block continues here; if both have one, other's gets no
+// further samples and is added.
 func (a *accumulator) Merge(other measure.GridAccumulator) error {
 	o, ok := other.(*accumulator)
 	if !ok {

@@ -10,29 +10,24 @@ import (
 	"github.com/noether-ml/noether/internal/linalg"
 )
 
-// In this file a subsetPair v holds two representations of n samples: the matrices X and Y of the
-// activations of two layers, with a row for each sample and a column for each variable (value of a
-// sample). v.coordinates returns x, y and m: x.u diag(x.s) are the samples of X along their
-// principal axes, with x.u and x.s the left singular vectors Ux and the singular values, and x.p
-// the number of variables; likewise for y. m = Uxᵀ Uy is nil if X or Y has no axes: it is constant,
-// or all 0 if it is not centred. v.undefined returns NaN with a warning.
+// A subsetPair v holds X and Y of n samples, rows, by variables. v.coordinates returns x, y and m:
+// x.u diag(x.s) are X along its principal axes, Ux in x.u, x.p the number of variables; likewise y.
+// m = Uxᵀ Uy is nil if X or Y has no axes: constant, or all 0.
 
-// nuclear returns the nuclear norm |.|*, the sum of the singular values, of diag(a) m diag(b). |.|
-// without a star is the Frobenius norm.
+// nuclear returns |.|*, the nuclear norm, of diag(a) m diag(b); |.| is Frobenius's.
 func nuclear(a []float64, m *mat.Dense, b []float64) (float64, error) {
 	s, err := linalg.SingularValues(scaledBoth(a, m, b))
 	return floats.Sum(s), err
 }
 
-// scaledBoth returns diag(a) m diag(b).
 func scaledBoth(a []float64, m *mat.Dense, b []float64) *mat.Dense {
 	out := mat.DenseCopyOf(m)
 	out.Apply(func(i, j int, v float64) float64 { return a[i] * v * b[j] }, out)
 	return out
 }
 
-// timesUnit returns c s. Samples are scaled by a constant, so that squares do not overflow. With c
-// = subset.unit() the singular values of scaled samples become those of the samples as given.
+// timesUnit returns c s. Samples are scaled so that squares do not overflow; c = subset.unit()
+// undoes it.
 func timesUnit(c float64, s []float64) []float64 {
 	return floats.ScaleTo(make([]float64, len(s)), c, s)
 }
@@ -68,8 +63,8 @@ func shapeMetric(v *subsetPair) (float64, error) {
 	return math.Acos(min(ratio(sum, sumOfSquares(a), sumOfSquares(b)), 1)), err
 }
 
-// procrustesDistance returns min |X Q - Y| over orthogonal maps Q, the size-and-shape distance
-// (Williams et al. 2021): sqrt(|X|^2 + |Y|^2 - 2 |Xᵀ Y|*).
+// procrustesDistance returns min |X Q - Y| over orthogonal Q (Williams et al. 2021): sqrt(|X|^2 +
+// |Y|^2 - 2 |Xᵀ Y|*).
 func procrustesDistance(v *subsetPair) (float64, error) {
 	x, y, m, err := v.coordinates(centred)
 	if err != nil {
@@ -88,9 +83,8 @@ func procrustesDistance(v *subsetPair) (float64, error) {
 	return 0, nil // the rest is rounding
 }
 
-// alignedCosine returns the mean cosine between a sample in y and the sample in x after the
-// rotation of orthogonal Procrustes (Hamilton et al. 2016). Samples at the origin of a
-// representation are left out.
+// alignedCosine returns the mean cosine of samples in y and in x after Procrustes rotation
+// (Hamilton et al. 2016), without samples at an origin.
 func alignedCosine(v *subsetPair) (float64, error) {
 	x, y, m, err := v.coordinates(v.centring())
 	if err != nil {
@@ -120,7 +114,6 @@ func alignedCosine(v *subsetPair) (float64, error) {
 	return sum / used, nil
 }
 
-// ones returns n ones.
 func ones(n int) []float64 { return slices.Repeat([]float64{1}, n) }
 
 // weightedNorm returns |diag(s) u|.
@@ -166,8 +159,7 @@ func gulp(v *subsetPair) (float64, error) {
 	return math.Sqrt(d), nil
 }
 
-// eigenspaceOverlap returns |Uxᵀ Uy|^2 / max(p, q) for orthonormal bases of the column spaces of X
-// and Y, which have p and q variables (May et al. 2019).
+// eigenspaceOverlap returns |Uxᵀ Uy|^2 / max(p, q) (May et al. 2019).
 func eigenspaceOverlap(v *subsetPair) (float64, error) {
 	x, y, m, err := v.coordinates(v.centring())
 	if err != nil || m == nil {
@@ -177,8 +169,7 @@ func eigenspaceOverlap(v *subsetPair) (float64, error) {
 	return floats.Dot(data, data) / float64(max(x.p, y.p)), nil
 }
 
-// effectiveRank returns the exponential of the entropy of the singular values s, above 0, divided
-// by their sum (RankMe, Garrido et al. 2023); 1 if there are none.
+// effectiveRank returns exp of the entropy of s / sum s (RankMe, Garrido et al. 2023); 1 if empty.
 func effectiveRank(s []float64) float64 {
 	var entropy float64
 	total := floats.Sum(s)
@@ -188,18 +179,16 @@ func effectiveRank(s []float64) float64 {
 	return math.Exp(entropy)
 }
 
-// ridgePredictivity returns R^2 of x predicted from y by ridge regression on samples that the fit
-// leaves out. The penalty is Settings.Ridge times the mean variance of the variables of y, times
-// the number of samples.
+// ridgePredictivity returns held-out R^2 of x by ridge regression on y. The penalty is
+// Settings.Ridge times the mean variance of y times n.
 func ridgePredictivity(v *subsetPair) (float64, error) {
 	return v.predictivity(func(x, y *mat.Dense) (*mat.Dense, error) { return ridge(x, y, v.settings.Ridge/float64(v.y.of.p)) })
 }
 
-// predictivity returns 1 - sum |x - prediction|^2 / sum |x - mean|^2 over Settings.Folds folds. The
-// prediction and the mean are of the other folds. v.place has the position of each sample in the
-// order of all samples, which determines its fold. The function fit returns the coefficients from
-// centred values of x and y, or nil if there is nothing to predict from. Values are along principal
-// axes: a rotation of x or y changes no prediction.
+// predictivity returns 1 - sum |x - prediction|^2 / sum |x - mean|^2 over Settings.Folds folds,
+// from the other folds. v.place determines a sample's fold. fit returns coefficients of centred
+// values, or nil for nothing to predict from. Values are along principal axes: rotations change
+// nothing.
 func (v *subsetPair) predictivity(fit func(x, y *mat.Dense) (*mat.Dense, error)) (float64, error) {
 	x, y, _, err := v.coordinates(centred)
 	if err != nil {
@@ -269,8 +258,7 @@ func ridge(x, y *mat.Dense, penalty float64) (*mat.Dense, error) {
 	return &out, err
 }
 
-// centredRows returns the rows at the given indices minus mean, and mean. If mean is nil, it is the
-// mean of these rows.
+// centredRows returns rows minus mean (nil: their own), and mean.
 func centredRows(m *mat.Dense, at []int, mean []float64) (*mat.Dense, []float64) {
 	_, p := m.Dims()
 	out := mat.NewDense(len(at), p, nil)

@@ -12,17 +12,14 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// canonicalCorrelations holds the canonical correlations of two representations x and y, and for
-// each the coefficients with which the p variables of x and the q variables of y are combined.
+// canonicalCorrelations holds correlations, and for each the coefficients of x's p and y's q
+// variables.
 type canonicalCorrelations struct {
 	rho  []float64  // r values, descending
 	w, v *mat.Dense // coefficients for x, p x r, and for y, q x r
 }
 
-// correlate returns the canonical correlations of two representations from their whitenings x and y
-// and their cross moments xy: p x q. A whitening has the matrix t, p x r, which turns p variables
-// into r uncorrelated ones of unit scatter. A scatter holds the sums of products of deviations from
-// the mean.
+// correlate takes whitenings x and y and cross moments xy, p x q.
 func correlate(x, y whitening, xy []float64) (canonicalCorrelations, error) {
 	if x.rank == 0 || y.rank == 0 {
 		return canonicalCorrelations{}, nil
@@ -46,17 +43,14 @@ func correlate(x, y whitening, xy []float64) (canonicalCorrelations, error) {
 	return out, nil
 }
 
-// A weighting gives the weights of canonical correlations in a mean. The weights of the zero
-// weighting are equal. Otherwise, as in projection weighted CCA, a correlation with the variate h
-// of x has the weight sum_j |h.x_j| over the variables of x (Morcos et al. 2018, equation 3). A
-// replicate is the value of a statistic without one group of observations, for a jackknife.
+// A weighting gives the weights of canonical correlations in a mean, equal if zero; in pwcca, the
+// variate h of x has the weight sum_j |h.x_j| over its variables (Morcos et al. 2018, equation 3).
 type weighting struct {
 	projection *mat.Dense     // scatter between the variables that w combines (p) and those of x (p')
 	x          *singleMoments // moments that projection is taken from; nil: all replicates have the weights of all observations
 	basis      *mat.Dense     // turns w into coefficients of the variables of x; nil: w holds these already
 }
 
-// weights returns the weight of each canonical correlation.
 func (t weighting) weights(c canonicalCorrelations) []float64 {
 	if t.projection == nil {
 		return ones(len(c.rho))
@@ -70,9 +64,8 @@ func (t weighting) weights(c canonicalCorrelations) []float64 {
 	return out
 }
 
-// without returns the weights without the observations of group g, for the same variates scaled to
-// unit scatter again. all holds the weights of all observations, and lost the fraction of each
-// variate's scatter that is in the group.
+// without returns the weights without group g, variates scaled to unit scatter again; all are those
+// of everything, lost the group's fraction of each scatter.
 func (t weighting) without(g int, c canonicalCorrelations, all, lost []float64) []float64 {
 	if t.x == nil {
 		return all
@@ -100,8 +93,7 @@ func (t weighting) without(g int, c canonicalCorrelations, all, lost []float64) 
 	return out
 }
 
-// correlation returns a weighted mean of canonical correlations, with its replicates and its null
-// from shuffled pairs, where observations of x are paired with others of y.
+// correlation returns a weighted mean of correlations, with replicates and null.
 func (m *pairMoments) correlation(x, y whitening, weigh weighting) (estimate, error) {
 	c, err := correlate(x, y, m.xy.Data)
 	if err != nil {
@@ -129,7 +121,6 @@ func (m *pairMoments) correlation(x, y whitening, weigh weighting) (estimate, er
 // unreliableWarning is the warning of moments that have lost small directions to rounding.
 const unreliableWarning = "variables are nearly linearly dependent: directions within rounding errors are left out"
 
-// canonicalWarnings returns the warnings of canonical correlations of two whitenings.
 func canonicalWarnings(m *pairMoments, x, y whitening) []string {
 	var out []string
 	if m.xy.N <= x.rank+y.rank {
@@ -168,9 +159,8 @@ func (m *pairMoments) correlationsWithout(g int, c canonicalCorrelations) (rho, 
 	return rho, lost
 }
 
-// quadratic returns w_iᵀ D v_i for the columns of w (p x k) and v (q x k). D = S + f d eᵀ is what a
-// scatter loses when a group is left out: s is S, the group's scatter, and r holds the factor f, d
-// as x, and e as y.
+// quadratic returns w_iᵀ D v_i for columns of w (p x k) and v (q x k), with D = S + f d eᵀ, the
+// loss without a group: s is its S, r holds f, d as x, e as y.
 func quadratic(s []float32, r removal, w, v *mat.Dense) []float64 {
 	p, k := w.Dims()
 	sv := applied(s, p, v)
@@ -219,9 +209,8 @@ func project(w *mat.Dense, d []float64) []float64 {
 	return out
 }
 
-// leading returns the whitening of the fewest leading principal components of a p x p scatter that
-// hold a fraction of the variance (Raghu et al. 2017). Eigenvalues up to noise times the largest
-// one are rounding errors.
+// leading whitens the fewest components of a p x p scatter that hold a fraction of the variance
+// (Raghu et al. 2017). Eigenvalues up to noise times the largest are rounding.
 func leading(scatter []float64, p int, fraction float64) (whitening, error) {
 	values, vectors, err := linalg.Eigen(scatter, p)
 	if err != nil {

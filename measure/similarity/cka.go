@@ -9,21 +9,18 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// An estimate is the value of a statistic with its null, its jackknife replicates and its warnings.
 type estimate struct {
 	value, null float64
 	replicates  []measure.Replicate
 	warnings    []string
 }
 
-// undefinedEstimate returns the estimate of a statistic that has no value, and says why.
 func undefinedEstimate(why string) estimate {
 	return estimate{value: math.NaN(), null: math.NaN(), warnings: []string{why}}
 }
 
-// ratio returns a / sqrt(b c), the similarity from an inner product and two squared norms. It is 1
-// if neither norm is positive, as for two constant representations, and 0 if one is not. Unbiased
-// estimates of the norms may also be negative.
+// ratio returns a / sqrt(b c), an inner product over norms: 1 if neither norm is positive, 0 if one
+// is not. Unbiased estimates may be negative.
 func ratio(a, b, c float64) float64 {
 	switch {
 	case b <= 0 && c <= 0:
@@ -35,8 +32,7 @@ func ratio(a, b, c float64) float64 {
 	return a / math.Sqrt(b) / math.Sqrt(c)
 }
 
-// constantEstimate returns the similarity where a representation is constant. x and y report
-// whether the first and the second one are. ok is false where neither is.
+// constantEstimate returns the similarity if x or y is constant; ok is false otherwise.
 func constantEstimate(x, y bool) (e estimate, ok bool) {
 	nan := math.NaN()
 	switch {
@@ -48,9 +44,7 @@ func constantEstimate(x, y bool) (e estimate, ok bool) {
 	return estimate{}, false
 }
 
-// eachGroup calls f for each group that a replicate leaves out, with its number of observations.
-// pairMoments has the second moments of two representations x and y of the same observations, and
-// singleMoments those of one: over all observations, and over those of each group.
+// eachGroup calls f for each group that a replicate leaves out, with its observations.
 func (m *pairMoments) eachGroup(f func(group, left int)) {
 	for g, part := range m.groups {
 		if part.N > 0 && part.N < m.xy.N {
@@ -59,13 +53,10 @@ func (m *pairMoments) eachGroup(f func(group, left int)) {
 	}
 }
 
-// cka returns CKA from the HSIC of x and y and that of each with itself, all biased (linear CKA,
-// Kornblith et al. 2019, section 3.2) or all unbiased (debiased CKA, Nguyen et al. 2021, equation
-// 3). The null is the mean over all shuffles of the pairs: tr(HKH) tr(HLH) / ((n - 1) |HKH| |HLH|)
-// for biased estimates, 0 for unbiased ones. K and L are the n x n Gram matrices of x and y, and H
-// subtracts the mean. An hsicSum holds the sums from which HSIC is computed: m samples, the inner
-// product of K and L, the sums k and l of all elements, the traces trk and trl, and kl, the inner
-// product of the row sums. hsicSums has those of all samples, and those without each group (rest).
+// cka returns CKA from HSIC, all biased (Kornblith et al. 2019, section 3.2) or all unbiased
+// (debiased, Nguyen et al. 2021, equation 3). The null, the mean over shuffles, is tr(HKH) tr(HLH)
+// / ((n - 1) |HKH| |HLH|) if biased, else 0. K and L are Gram matrices, H subtracts the mean; an
+// hsicSum is described there, and rest leaves out a group each.
 func cka(xy, xx, yy hsicSums, unbiased bool) estimate {
 	hsic, minSamples := hsicSum.biased, 2
 	if unbiased {
@@ -85,11 +76,9 @@ func cka(xy, xx, yy hsicSums, unbiased bool) estimate {
 	return e
 }
 
-// centredSum returns the sums of HSIC of n observations. norm is |C|^2 for C = sum_i u_i v_iᵀ,
-// where u_i and v_i are the deviations of observation i from the means of x and y. So it is <K, L>
-// of the centred Gram matrices, whose rows have the sum 0. Unbiased estimates are of matrices
-// without their diagonals, for which t has the sums over these (see fourthMoments); t is nil for
-// biased ones.
+// centredSum returns HSIC's sums of n observations. norm is |C|^2 of C = sum_i u_i v_iᵀ of
+// deviations from the means, so it is <K, L> of centred Gram matrices, with row sums 0. Unbiased
+// estimates lack diagonals, in t (see fourthMoments); else t is nil.
 func centredSum(n int, norm float64, t *fourthMoments) hsicSum {
 	if t == nil {
 		return hsicSum{m: n, inner: norm}
@@ -97,7 +86,6 @@ func centredSum(n int, norm float64, t *fourthMoments) hsicSum {
 	return hsicSum{m: n, inner: norm - t.ab, kl: t.ab, k: -t.a, l: -t.b}
 }
 
-// hsic returns the sums of HSIC of x and y.
 func (m *pairMoments) hsic(unbiased bool) hsicSums {
 	out := momentSums(m.xy.N, floats.Dot(m.xy.Data, m.xy.Data), m.fourth, unbiased, len(m.groups), func(g int) (int, float64, fourthMoments) {
 		part, t := m.groups[g], fourthMoments{}
@@ -110,7 +98,6 @@ func (m *pairMoments) hsic(unbiased bool) hsicSums {
 	return out
 }
 
-// hsic returns the sums of HSIC of the representation with itself.
 func (s *singleMoments) hsic(unbiased bool) hsicSums {
 	return momentSums(s.all.N, packedNorm(s.all.Data, s.all.P), s.fourth, unbiased, len(s.groups), func(g int) (int, float64, fourthMoments) {
 		part, t := s.groups[g], fourthMoments{}
@@ -121,10 +108,8 @@ func (s *singleMoments) hsic(unbiased bool) hsicSums {
 	})
 }
 
-// momentSums returns the sums of HSIC of n observations, and those without each group. without
-// returns the number of observations in a group, and the squared norm and the fourth moments
-// without it. fourth holds the fourth moments of all observations, then those of each group; it is
-// not used for biased estimates.
+// momentSums returns HSIC's sums, and those without each group, with without's observations, norm
+// and fourth moments. fourth has those of all, then of each group, for unbiased estimates.
 func momentSums(n int, norm float64, fourth []*fourthMoments, unbiased bool, groups int, without func(g int) (left int, norm float64, t fourthMoments)) hsicSums {
 	out := hsicSums{rest: make([]hsicSum, groups)}
 	if unbiased {
@@ -143,18 +128,15 @@ func momentSums(n int, norm float64, fourth []*fourthMoments, unbiased bool, gro
 	return out
 }
 
-// A removal describes how the moments of n observations change when a group of m of them is left
-// out: S = S_n - S_m - n m / (n - m) (b - a)(b - a)ᵀ, where S, S_n and S_m are the scatters (sums
-// of products of deviations from the mean) of the rest, of all and of the group, a is the mean of
-// all and b that of the group. Between two representations x and y the last factors are
-// (b_x - a_x)(b_y - a_y)ᵀ.
+// A removal describes moments without m of n observations: S = S_n - S_m - n m / (n - m) (b - a)(b
+// - a)ᵀ, scatters of the rest, all and the group, with means a of all and b of the group. Between x
+// and y the factors are (b_x - a_x)(b_y - a_y)ᵀ.
 type removal struct {
 	factor float64   // n m / (n - m)
 	x, y   []float64 // b - a
 }
 
-// removalOf returns the removal of a group of m of n observations, with the means ax and ay of all
-// and bx and by of the group.
+// removalOf takes the means ax, ay of all n and bx, by of the group of m.
 func removalOf(n, m int, ax, bx, ay, by []float64) removal {
 	return removal{float64(n) * float64(m) / float64(n-m), difference(bx, ax), difference(by, ay)}
 }
@@ -169,13 +151,10 @@ func (m *pairMoments) removal(g int) removal {
 	return removalOf(m.xy.N, part.N, m.xy.MeanX, part.MeanX, m.xy.MeanY, part.MeanY)
 }
 
-// difference returns a - b.
 func difference(a, b []float64) []float64 { return floats.SubTo(make([]float64, len(a)), a, b) }
 
-// sumOf returns a + b.
 func sumOf(a, b []float64) []float64 { return floats.AddTo(make([]float64, len(a)), a, b) }
 
-// normWithout returns the squared norm of the scatter without a group.
 func (s *singleMoments) normWithout(g int) float64 {
 	r := s.removal(g)
 	all, part := s.all.Data, s.groups[g].Data
@@ -196,7 +175,6 @@ func (s *singleMoments) normWithout(g int) float64 {
 	return diagonal + 2*above
 }
 
-// traceWithout returns the trace of the scatter without a group.
 func (s *singleMoments) traceWithout(g int) float64 {
 	r := s.removal(g)
 	return trace(s.all) - trace(s.groups[g]) - r.factor*floats.Dot(r.x, r.x)
@@ -217,8 +195,7 @@ func (m *pairMoments) crossWithout(g int) float64 {
 	return sum
 }
 
-// packedNorm returns the squared Frobenius norm of a symmetric p x p matrix. data holds the rows of
-// its upper triangle, one after another.
+// packedNorm returns the squared Frobenius norm of a packed symmetric p x p matrix.
 func packedNorm(data []float64, p int) float64 {
 	sum := 2 * floats.Dot(data, data)
 	for width := p; width > 0; width-- {
@@ -228,7 +205,6 @@ func packedNorm(data []float64, p int) float64 {
 	return sum
 }
 
-// fullMatrix returns a scatter as a full symmetric matrix: p x p, row-major.
 func fullMatrix[T float32 | float64](s *linalg.Scatter[T]) []T {
 	p, out := s.P, s.Square(0, s.P)
 	for i := range p {

@@ -21,10 +21,8 @@ type Options struct {
 // defaultMemory is Options.Memory where none is given, in bytes.
 const defaultMemory = 1 << 30
 
-// Compare returns the scores of two representations of the same n inputs, x: n x p and y: n x q,
-// each with an interval and a null, the value that chance gives. The statistics come in the order
-// of the function Names. Groups of samples for the jackknife interval and shuffled pairs for the
-// null are drawn at random, so the rows of x and y may be in any order, the same for both.
+// Compare returns scores of x: n x p and y: n x q, in the order of Names. Jackknife groups and
+// shuffles are random, so rows may be in any common order.
 func Compare(ctx context.Context, x, y Source, o Options) ([]measure.Score, error) {
 	if o.Memory <= 0 {
 		o.Memory = defaultMemory
@@ -68,8 +66,8 @@ func Compare(ctx context.Context, x, y Source, o Options) ([]measure.Score, erro
 	return out, nil
 }
 
-// Value returns a single statistic without interval and null. An undefined statistic is NaN, with
-// an error that says why if the reason is known.
+// Value returns one statistic without interval and null, NaN with an error that says why if
+// undefined.
 func Value(ctx context.Context, name string, x, y Source, s Settings) (float64, error) {
 	s.Statistics = []string{name}
 	o := Options{Settings: s}
@@ -95,7 +93,6 @@ func (o Options) names() [2]string {
 	return o.Names
 }
 
-// check checks the settings and that they fit the sources, and returns the number of samples.
 func (o Options) check(x, y Source) (int, error) {
 	if err := o.Settings.check(); err != nil {
 		return 0, err
@@ -126,14 +123,12 @@ func dimensionsOf(x, y Source) dimensions {
 	return dimensions{n, p, q}
 }
 
-// moments returns the number of values in the second moments of the variables of x and y.
 func (s dimensions) moments() int64 {
 	p, q := int64(s.p), int64(s.q)
 	return p*p/2 + q*q/2 + p*q
 }
 
-// maxSamples returns the number of samples from which the statistics of a kind of input are
-// computed: moments of the variables, n x n values of pairs of samples, or minibatches.
+// maxSamples returns how many samples a kind of input takes: moments, n x n pairs, or minibatches.
 func (o Options) maxSamples(in input, s dimensions) int {
 	bound := int(math.Sqrt(float64(o.Memory) / 32)) // two Gram matrices take half of the memory
 	switch {
@@ -145,8 +140,8 @@ func (o Options) maxSamples(in input, s dimensions) int {
 	return min(s.n, max(o.Samples, bound))
 }
 
-// groups returns the number of groups for a jackknife of n samples, 0 if there is to be none. A
-// group has five samples or more, and the moments of all groups take at most a third of the memory.
+// groups returns the number of jackknife groups, 0 for none, of five samples or more, with moments
+// in a third of the memory.
 func (o Options) groups(n int, s dimensions) int {
 	g := min(measure.MaxGroups, n/5)
 	if max(s.p, s.q) < n-1 {
@@ -158,12 +153,11 @@ func (o Options) groups(n int, s dimensions) int {
 	return g
 }
 
-// fewestGroups is the number of groups below which there is no interval, since its width would vary
-// too much.
+// fewestGroups: with fewer, an interval's width would vary too much.
 const fewestGroups = 4
 
-// calculator returns a calculator without interval and null for some statistics. Its products are
-// in float64 if a statistic needs that, or if there are too few products for float32 to save time.
+// calculator has neither interval nor null, and products in float64 if a statistic needs that or
+// float32 saves no time.
 func (o Options) calculator(selected []statistic, x, y Source) *calculator {
 	s := dimensionsOf(x, y)
 	r := &calculator{settings: o.Settings, seed: o.Seed, onePair: true, float64: float64(s.n)*float64(s.p)*float64(s.q) < 1e7}
@@ -186,9 +180,8 @@ func cutEvenly(n, groups int) []int {
 	return cuts
 }
 
-// compute adds the estimates of the selected statistics, which have the same kind of input, to out.
-// An estimate is a value with its null and its jackknife replicates, the values without one group.
-// order lists the rows of x and y that are the samples.
+// compute adds the estimates of statistics of one kind of input to out; order lists the rows that
+// are samples.
 func (r *calculator) compute(ctx context.Context, x, y Source, order []int, names [2]string, selected []statistic, out estimates) error {
 	var a, b *centredSample
 	err := inParallel(func() (err error) {
@@ -213,12 +206,11 @@ func (r *calculator) compute(ctx context.Context, x, y Source, order []int, name
 }
 
 // wideIntervalWarning is the warning of statistics whose intervals were measured to be too wide:
-// see docs/explanation/intervals-and-nulls.md. They are those of fewer than wideBelow samples.
+// see docs/explanation/intervals-and-nulls.md. They have fewer than wideBelow samples.
 const wideIntervalWarning = "the interval is wider than needed: it contains the expected value in more than 98 % of cases"
 
-// score returns the estimate of a statistic as a score of n samples. If interval is false, it has
-// neither interval nor replicates, even if the estimate has replicates, as that of minibatch CKA
-// always has.
+// score returns an estimate as a score of n samples, without interval and replicates if interval is
+// false, even those of minibatch CKA.
 func (e estimate) score(name string, n int, interval bool) measure.Score {
 	s := measure.Plain(name, e.value, n)
 	d, ok := Descriptor().Statistic(name)

@@ -6,10 +6,7 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// Descriptor describes the measure similarity. x is an input and T(x) its transformed version. A
-// representation is the activations of a layer as samples x variables. Scores are of pairs of
-// layers (PairLevel) or of single ones (LayerLevel); their intervals resample samples; and the null
-// is the value that chance gives. A Directional statistic differs if the two layers are swapped.
+// Descriptor describes the measure similarity.
 func Descriptor() measure.Descriptor {
 	const null = "shuffled pairs"
 	return measure.Descriptor{
@@ -55,7 +52,7 @@ func Descriptor() measure.Descriptor {
 	}
 }
 
-// GeometryDescriptor describes the measure geometry. The variant moved of a score is that on T(x).
+// GeometryDescriptor describes the measure geometry; the variant moved is that on T(x).
 func GeometryDescriptor() measure.Descriptor {
 	return measure.Descriptor{
 		Name: "geometry", Title: "Geometry of a representation", Level: measure.LayerLevel, Resampled: "sample",

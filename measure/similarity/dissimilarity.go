@@ -12,15 +12,11 @@ import (
 	"github.com/noether-ml/noether/internal/linalg"
 )
 
-// In this file a subsetPair v holds two representations, each the activations of a layer on the
-// same n samples. A subset s is one of them: s.of is the representation of all samples, with p
-// variables, and s.at has the indices of the n samples. A pairMatrix is a symmetric matrix of n x n
-// values, one for each pair of samples. The setting centre says whether the origin is the mean of
-// the samples (centred) or 0.
+// A subset s is a representation of n samples: s.of has all, p variables, s.at the indices. A
+// pairMatrix is n x n. The setting centre says whether the origin is the mean or 0.
 
-// dissimilarities returns a new matrix of the dissimilarities of all pairs of samples, by the
-// setting dissimilarity. Values are rounded, so that those that differ by rounding errors are
-// equal.
+// dissimilarities returns a new matrix by the setting dissimilarity, rounded, so that rounding
+// errors tie.
 func (v *subsetPair) dissimilarities(s *subset) (pairMatrix, error) {
 	var k pairMatrix
 	var err error
@@ -53,7 +49,7 @@ func (v *subsetPair) dissimilarities(s *subset) (pairMatrix, error) {
 	return k, nil
 }
 
-// cosines turns a Gram matrix into cosine dissimilarities in place. squares is its diagonal.
+// cosines turns a Gram matrix into cosine dissimilarities in place. Its diagonal is squares.
 func (s pairMatrix) cosines(squares []float64) {
 	length, largest := make([]float64, s.n), math.Sqrt(slices.Max(squares))
 	for i, v := range squares {
@@ -70,8 +66,8 @@ func (s pairMatrix) cosines(squares []float64) {
 	}
 }
 
-// correlationGram returns the inner products of the samples, each minus the mean of its p values.
-// It is an error if the n p values exceed maxPoints, a bound of their memory.
+// correlationGram returns inner products of samples minus the mean of their p values. Beyond
+// maxPoints values it is an error.
 func (s *subset) correlationGram(ctx context.Context, centring int) (pairMatrix, error) {
 	if s.of.p > maxPoints/len(s.at) {
 		return pairMatrix{}, errTooWide
@@ -101,9 +97,7 @@ func (s pairMatrix) above() []float64 {
 	return out
 }
 
-// chosenRSA returns the statistic of RSA, representational similarity analysis (Kriegeskorte et al.
-// 2008): the correlation of the dissimilarities of two representations, by the settings
-// dissimilarity and comparison.
+// chosenRSA returns RSA (Kriegeskorte et al. 2008) by the settings dissimilarity and comparison.
 func chosenRSA(v *subsetPair) (float64, error) {
 	x, y, err := v.each(v.dissimilarities)
 	if err != nil {
@@ -127,8 +121,7 @@ func chosenRSA(v *subsetPair) (float64, error) {
 	return out, nil
 }
 
-// meanRanks returns the ranks of values, where ties share their mean rank. Values must not be
-// negative.
+// meanRanks shares mean ranks among ties; values must not be negative.
 func meanRanks(values []float64) []float64 {
 	out := make([]float64, len(values))
 	for i, r := range ranks(values) {
@@ -137,8 +130,7 @@ func meanRanks(values []float64) []float64 {
 	return out
 }
 
-// kendall returns Kendall's tau-b, by the merge sort of Knight (1966). It is NaN if one of the
-// lists is constant.
+// kendall returns tau-b by merge sort (Knight 1966), NaN for a constant list.
 func kendall(a, b []float64) float64 {
 	n := len(a)
 	order := identityOrder(n)
@@ -170,7 +162,6 @@ func kendall(a, b []float64) float64 {
 	return (total - tiedA - tiedB + tiedBoth - 2*swaps) / math.Sqrt(total-tiedA) / math.Sqrt(total-tiedB)
 }
 
-// inversions sorts the values and returns the number of pairs that were in the wrong order.
 func inversions(values, scratch []float64) int {
 	n := len(values)
 	if n < 2 {
@@ -191,9 +182,8 @@ func inversions(values, scratch []float64) int {
 	return count
 }
 
-// rsmNormDifference returns the norm of the difference of the matrices of Euclidean distances, the
-// representational similarity matrices (Shahbazi et al. 2021; Yin and Shen 2018): the
-// Frobenius norm or, as in the package ReSi, the spectral norm.
+// rsmNormDifference returns the norm of the difference of Euclidean distance matrices (Shahbazi et
+// al. 2021; Yin and Shen 2018): Frobenius or, as in ReSi, spectral.
 func rsmNormDifference(v *subsetPair) (float64, error) {
 	x, y, err := v.distances(true) // of the samples as given
 	if err != nil {
@@ -210,9 +200,8 @@ func rsmNormDifference(v *subsetPair) (float64, error) {
 	return max(math.Abs(values[0]), math.Abs(values[len(values)-1])), nil
 }
 
-// distanceCorrelation returns the distance correlation (Szekely, Rizzo and Bakirov 2007), from
-// Euclidean distances A and B with the means of rows and columns subtracted:
-// sqrt(<A, B> / (|A| |B|)).
+// distanceCorrelation returns sqrt(<A, B> / (|A| |B|)) of doubly centred distances (Szekely, Rizzo
+// and Bakirov 2007).
 func distanceCorrelation(v *subsetPair) (float64, error) {
 	x, y, err := v.distances(false) // of samples scaled by a constant, which changes no result
 	if err != nil {
@@ -223,9 +212,8 @@ func distanceCorrelation(v *subsetPair) (float64, error) {
 	return sqrt(ratio(floats.Dot(x.data, y.data), sumOfSquares(x.data), sumOfSquares(y.data))), nil
 }
 
-// concentricity returns the mean over samples of the cosine between the sample and the mean sample.
-// The cosine with a sample or a mean at the origin counts as 0. s is a Gram matrix about the
-// origin.
+// concentricity returns the mean cosine of samples with the mean sample, 0 at the origin. s is a
+// Gram matrix about it.
 func (s pairMatrix) concentricity() float64 {
 	length := sqrt(floats.Sum(s.data)) // n times the length of the mean
 	var sum float64
@@ -237,8 +225,7 @@ func (s pairMatrix) concentricity() float64 {
 	return sum / float64(s.n)
 }
 
-// kernelSum returns the sum of exp(-2 d^2) over all ordered pairs of samples, each with itself
-// included, for distances d. The statistic uniformity is computed from it.
+// kernelSum returns the sum of exp(-2 d^2) over ordered pairs, self included, for uniformity.
 func (s pairMatrix) kernelSum() float64 {
 	var sum float64
 	for _, d := range s.data {
@@ -247,11 +234,9 @@ func (s pairMatrix) kernelSum() float64 {
 	return sum
 }
 
-// twoNN returns the intrinsic dimension by the method TwoNN (Facco et al. 2017): the slope of
-// -log(1 - F) against log mu, through the origin, where mu is the ratio of the distances to the
-// second and the first neighbour and F its empirical distribution. The tenth of the samples with
-// the largest ratios is left out, as in the paper, and so are samples that equal another one. It is
-// NaN if too few samples are left.
+// twoNN returns the intrinsic dimension (Facco et al. 2017): the slope through 0 of -log(1 - F)
+// against log mu, the ratio of second to first neighbour distance with distribution F. The largest
+// tenth is left out, as in the paper, and so are equal samples. NaN: too few are left.
 func (s pairMatrix) twoNN() float64 {
 	var logs []float64
 	for i := range s.n {

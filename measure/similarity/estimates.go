@@ -9,26 +9,20 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// estimates holds the estimates for a pair of representations, by the names of the statistics. An
-// estimate is the value of a statistic with its null, jackknife replicates and warnings.
+// estimates are those of a pair by statistic.
 type estimates map[string]estimate
 
-// replicate returns a replicate of the jackknife: the value of a statistic without one group, and
-// the number of observations that it leaves out.
+// replicate returns a jackknife replicate without left observations.
 func replicate(value float64, left int) measure.Replicate {
 	return measure.Replicate{Value: value, Left: left}
 }
 
-// tooFewFor returns the warning of a statistic that needs more samples.
 func tooFewFor(statistic string, minSamples int) string {
 	return fmt.Sprintf("too few samples: %s needs %d", statistic, minSamples)
 }
 
-// fromMoments computes the selected statistics of the representations x and y, the activations of
-// two layers on the same n samples. It uses second moments or, where x or y has n - 1 variables or
-// more, Gram matrices. Like the functions below, it adds the estimates to out. r.cuts says where
-// the groups of the jackknife begin and end, r.gather computes the moments of x and y, and
-// r.drawsFor the number of shuffles for the null.
+// fromMoments adds the selected estimates of x and y to out, from moments or, with n - 1 variables
+// or more, Gram matrices.
 func (r *calculator) fromMoments(ctx context.Context, x, y *representation, selected []statistic, out estimates) error {
 	linear := inFloat64(selected)
 	if max(x.p, y.p) < x.n-1 {
@@ -51,8 +45,8 @@ func (r *calculator) fromMoments(ctx context.Context, x, y *representation, sele
 	return r.gramLinear(ctx, x, y, linear, out)
 }
 
-// gramLinear is like linearStatistics, but for n - 1 variables or more, for n samples: it uses
-// principal components from Gram matrices in place of the variables.
+// gramLinear is linearStatistics on principal components of Gram matrices, for n - 1 variables or
+// more.
 func (r *calculator) gramLinear(ctx context.Context, x, y *representation, selected []statistic, out estimates) error {
 	if e, ok := constantEstimate(x.constant, y.constant); ok {
 		for _, k := range selected {
@@ -89,7 +83,6 @@ func (r *calculator) gramLinear(ctx context.Context, x, y *representation, selec
 // A reduction returns a representation of the same samples with fewer variables.
 type reduction func(*representation, context.Context) (*representation, error)
 
-// reducedLinear is linearStatistics of reduced representations.
 func (r *calculator) reducedLinear(ctx context.Context, x, y *representation, reduceX, reduceY reduction, selected []statistic, out estimates) error {
 	a, err := reduceX(x, ctx)
 	if err != nil {
@@ -118,7 +111,6 @@ func (r *calculator) reducedLinear(ctx context.Context, x, y *representation, re
 	return nil
 }
 
-// lostWarnings warns of directions that a Gram matrix has lost to rounding.
 func (r *representation) lostWarnings(which string) []string {
 	if r.lost == 0 {
 		return nil
@@ -126,8 +118,8 @@ func (r *representation) lostWarnings(which string) []string {
 	return []string{fmt.Sprintf("%d of %d directions of the %s representation are left out: below 1e-7 of the largest after columns are scaled to unit variance, a Gram matrix holds rounding errors", r.lost, r.lost+r.p, which)}
 }
 
-// alwaysOne reports whether a statistic is 1 whatever the values, because there are so many
-// variables that one representation is a linear function of the other.
+// alwaysOne reports whether one representation is a linear function of the other whatever the
+// values.
 func (r *calculator) alwaysOne(ctx context.Context, k statistic, x, y *representation) (bool, error) {
 	if k.name == Procrustes || k.name == SVCCA {
 		return false, nil
@@ -148,7 +140,6 @@ func (r *calculator) chanceOne() estimate {
 	return e
 }
 
-// gramSVCCA computes svcca of the leading principal components.
 func (r *calculator) gramSVCCA(ctx context.Context, x, y *representation, out estimates) error {
 	a, b, err := ofBoth(ctx, x, y, (*representation).leadingPart)
 	if err != nil {
@@ -170,9 +161,8 @@ func (r *calculator) gramSVCCA(ctx context.Context, x, y *representation, out es
 	return err
 }
 
-// ckas computes linear and debiased CKA, a ratio of values of HSIC (the Hilbert-Schmidt
-// independence criterion), where they are selected. between returns the sums for the HSIC between x
-// and y, from moments or from Gram matrices; unbiased asks for those of the unbiased estimate.
+// ckas computes the selected of linear and debiased CKA; between returns HSIC's sums of x and y,
+// from moments or Gram matrices.
 func ckas(ctx context.Context, x, y *representation, between func(unbiased bool) (hsicSums, error), selected []statistic, out estimates) error {
 	for _, k := range selected {
 		if k.name != LinearCKA && k.name != DebiasedCKA {
@@ -197,7 +187,6 @@ func ckas(ctx context.Context, x, y *representation, between func(unbiased bool)
 	return nil
 }
 
-// momentStatistics computes the statistics that come from the moments of x and y.
 func (r *calculator) momentStatistics(ctx context.Context, m *pairMoments, x, y *representation, selected []statistic, out estimates) error {
 	between := func(unbiased bool) (hsicSums, error) { return m.hsic(unbiased), nil }
 	if err := ckas(ctx, x, y, between, selected, out); err != nil {
@@ -206,10 +195,9 @@ func (r *calculator) momentStatistics(ctx context.Context, m *pairMoments, x, y 
 	return r.linearStatistics(ctx, m, x, y, nil, inFloat64(selected), out)
 }
 
-// linearStatistics computes those of the statistics svcca, cca, pwcca, procrustes and
-// linear-regression that are selected, from the moments m of x and y. If x holds principal
-// components, original is the representation from which they were computed, whose variables
-// determine the weights of pwcca. Otherwise original is nil.
+// linearStatistics computes the selected of svcca, cca, pwcca, procrustes and linear-regression
+// from m. If x holds principal components, original has the variables for pwcca's weights, else
+// nil.
 func (r *calculator) linearStatistics(ctx context.Context, m *pairMoments, x, y, original *representation, selected []statistic, out estimates) error {
 	constant, ok := constantEstimate(m.x.constant(), m.y.constant())
 	for _, k := range selected {
@@ -242,9 +230,7 @@ func (r *calculator) linearStatistics(ctx context.Context, m *pairMoments, x, y,
 	return nil
 }
 
-// svcca computes svcca from the moments m of x and y. Its replicates include the effect of another
-// number of components on other samples; see addRankChanges. A whitening turns variables into
-// uncorrelated ones of equal variance.
+// svcca computes svcca from m; its replicates include other numbers of components (addRankChanges).
 func svcca(ctx context.Context, m *pairMoments, x, y *representation) (estimate, error) {
 	a, b, err := ofBoth(ctx, x, y, (*representation).leadingWhitening)
 	if err != nil {
@@ -257,9 +243,8 @@ func svcca(ctx context.Context, m *pairMoments, x, y *representation) (estimate,
 	return e, err
 }
 
-// cca computes a weighted mean of canonical correlations from the moments m of x and y. weigh
-// returns the weights, given the well-conditioned form of x: x itself, or orthonormal combinations
-// of its variables where these nearly depend on each other.
+// cca computes a weighted mean of canonical correlations from m; weigh gets the well-conditioned
+// form of x.
 func (r *calculator) cca(ctx context.Context, m *pairMoments, x, y *representation, weigh func(*representation) (weighting, error)) (estimate, error) {
 	p, q := m.x.all.P, m.y.all.P
 	a, b, err := ofBoth(ctx, x, y, (*representation).conditioned)
@@ -285,8 +270,8 @@ func (r *calculator) cca(ctx context.Context, m *pairMoments, x, y *representati
 	return e, err
 }
 
-// dependenceWarnings warns of variables that are constant or linear combinations of others.
-// Programs that do not test for such variables count their rounding errors as a direction.
+// dependenceWarnings warns of constant or dependent variables: programs without this test count
+// their rounding errors as a direction.
 func dependenceWarnings(p int, w whitening, which string) []string {
 	if !w.reliable || w.rank == p {
 		return nil
@@ -294,8 +279,8 @@ func dependenceWarnings(p int, w whitening, which string) []string {
 	return []string{fmt.Sprintf("%d of the %d variables of the %s representation are constant or sums of others, and add no direction", p-w.rank, p, which)}
 }
 
-// projectionWeights returns the weighting of pwcca by the variables of original, or by those of x
-// if original is nil. The argument conditioned is the well-conditioned form of x.
+// projectionWeights weighs by the variables of original (nil: x); conditioned is x,
+// well-conditioned.
 func projectionWeights(ctx context.Context, x, conditioned, original *representation) (weighting, error) {
 	var t weighting
 	if original == nil {
@@ -316,7 +301,6 @@ func projectionWeights(ctx context.Context, x, conditioned, original *representa
 	return t, nil
 }
 
-// momentsBetween returns the scatter between two samples of the same observations: p x q.
 func momentsBetween(ctx context.Context, x, y *centredSample) (*mat.Dense, error) {
 	out := mat.NewDense(x.p, y.p, nil)
 	err := walkBoth(ctx, x, y, min(chunkOf(x.p), chunkOf(y.p), x.n), nil, func(n int, rowsX, rowsY []float64, _ int) {
@@ -327,9 +311,8 @@ func momentsBetween(ctx context.Context, x, y *centredSample) (*mat.Dense, error
 	return out, err
 }
 
-// regression computes linear-regression, how much of x a linear map of y predicts, from the moments
-// m of x and y. Where variables of y nearly depend on each other, it gathers the moments of x and
-// of the orthonormal combinations of y instead.
+// regression computes linear-regression from m, or new moments of orthonormal combinations where
+// y's variables nearly depend.
 func (r *calculator) regression(ctx context.Context, m *pairMoments, x, y *representation) (estimate, error) {
 	b, err := y.conditioned(ctx)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 //
 //	ab = sum_i a_i b_i,  g = sum_i b_i u_i,  h = sum_i a_i v_i,  A = sum_i a_i,  B = sum_i b_i.
 //
-// g and h are needed when the means change. If the mean of x moves by d and that of y by e, the
-// moments of the same n observations about the new means are
+// g and h are needed when means change. If the mean of x moves by d and that of y by e, the moments
+// of the same n observations about the new means are
 //
 //	ab' = ab - 2 e.h - 2 d.g + 4 d.C e + |e|^2 A + |d|^2 B + n |d|^2 |e|^2
 //	g'  = g - 2 C e - B d - n |e|^2 d
@@ -28,8 +28,7 @@ type fourthMoments struct {
 	a, b float64   // A and B
 }
 
-// newFourthMoments returns empty fourth moments: those of all observations, then those of each
-// group, a part of the observations that a jackknife leaves out.
+// newFourthMoments returns empty moments: of all, then of each group.
 func newFourthMoments(p, q, groups int) []*fourthMoments {
 	out := make([]*fourthMoments, 1+groups)
 	for i := range out {
@@ -38,8 +37,7 @@ func newFourthMoments(p, q, groups int) []*fourthMoments {
 	return out
 }
 
-// A momentsView holds what a change of the means needs besides the fourth moments: the number and
-// the means of the same observations, and functions that multiply by C.
+// A momentsView is what a change of means needs besides: number, means and products with C.
 type momentsView struct {
 	n            int
 	meanX, meanY []float64
@@ -47,8 +45,7 @@ type momentsView struct {
 	timesT       func(d []float64) []float64 // Cᵀ d
 }
 
-// viewOfScatter returns the view of a representation with itself. C is then its scatter, the sums
-// of products of deviations from the mean.
+// viewOfScatter views a representation with itself; C is its scatter.
 func viewOfScatter[T float32 | float64](s *linalg.Scatter[T]) momentsView {
 	times := func(e []float64) []float64 { return timesPacked(s.Data, s.P, e) }
 	return momentsView{s.N, s.Mean, s.Mean, times, times}
@@ -63,8 +60,7 @@ func viewOfCross[T float32 | float64](j *linalg.CrossScatter[T]) momentsView {
 	}
 }
 
-// add adds chunks of x and y, successive observations centred on their own mean (block.Mean), in
-// float32 (rows32) or float64 (rows64). m has the moments before the chunks are added to it.
+// add adds chunks of x and y, centred on their own mean; m has the moments before.
 func (t *fourthMoments) add(m momentsView, x, y chunk) {
 	n := x.block.N()
 	dx, dy := meanShift(m.n, m.meanX, n, x.block.Mean()), meanShift(m.n, m.meanY, n, y.block.Mean())
@@ -77,8 +73,7 @@ func (t *fourthMoments) add(m momentsView, x, y chunk) {
 	}
 }
 
-// meanShift returns by how much the mean of n observations changes when nb observations with the
-// mean mb are added.
+// meanShift returns the change of the mean of n by nb observations with mean mb.
 func meanShift(n int, mean []float64, nb int, mb []float64) []float64 {
 	d := make([]float64, len(mean))
 	share := float64(nb) / float64(n+nb)
@@ -88,7 +83,6 @@ func meanShift(n int, mean []float64, nb int, mb []float64) []float64 {
 	return d
 }
 
-// about returns the fourth moments about means that are moved by d (x) and e (y).
 func (t *fourthMoments) about(m momentsView, d, e []float64) fourthMoments {
 	if m.n == 0 {
 		return *t
@@ -109,8 +103,7 @@ func (t *fourthMoments) about(m momentsView, d, e []float64) fourthMoments {
 	return out
 }
 
-// addRows adds observations. The deviations from the means are the rows of x, plus dx, and the rows
-// of y, plus dy.
+// addRows adds observations with deviations x + dx and y + dy.
 func addRows[T float32 | float64](t *fourthMoments, x, y []T, dx, dy []float64) {
 	p, q := len(dx), len(dy)
 	for i := range len(x) / p {
@@ -126,7 +119,6 @@ func addRows[T float32 | float64](t *fourthMoments, x, y []T, dx, dy []float64) 
 	}
 }
 
-// squaredNorm returns |u + d|^2.
 func squaredNorm[T float32 | float64](u []T, d []float64) float64 {
 	var sum float64
 	for j, w := range u {
@@ -146,8 +138,7 @@ func (t *fourthMoments) merge(m momentsView, o *fourthMoments, om momentsView) {
 	*t = fourthMoments{a.ab + b.ab, sumOf(a.g, b.g), sumOf(a.h, b.h), a.a + b.a, a.b + b.b}
 }
 
-// without returns the fourth moments without the observations of a group, whose view is part. The
-// result has no g and h.
+// without lacks a group with the view part; the result has no g and h.
 func (t *fourthMoments) without(group *fourthMoments, m, part momentsView) fourthMoments {
 	rest := float64(m.n - part.n)
 	// toRest returns the mean of the rest minus from. mean is that of all observations.
@@ -179,8 +170,7 @@ func (t *fourthMoments) Read(r *state.Reader) {
 	r.FloatsInto(t.h)
 }
 
-// timesPacked returns S e. data holds the rows of the upper triangle of S (p x p, symmetric), one
-// after another.
+// timesPacked returns S e for a packed symmetric p x p S.
 func timesPacked[T float32 | float64](data []T, p int, e []float64) []float64 {
 	out := make([]float64, p)
 	for i := range p {

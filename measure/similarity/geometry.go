@@ -22,11 +22,9 @@ const (
 	EffectiveRank      = "effective-rank"
 )
 
-// geometryStatistics returns the statistics of one representation. Their functions take a pair of
-// subsets (representations of some of the samples) and read the first one only. Scores of fewer
-// than wideBelow samples get a warning that the interval is too wide. cost estimates the
-// multiplications. columns says that samples x variables values are held in memory, and unpaired
-// that there is no null, since no samples are paired.
+// geometryStatistics returns the statistics of one representation, the first of the pair. wideBelow
+// gives a warning, cost counts multiplications, columns: samples x variables are in memory;
+// unpaired: no null.
 func geometryStatistics() []statistic {
 	out := []statistic{
 		{name: Magnitude, minSamples: 2, cost: perPair, compute: func(v *subsetPair) (float64, error) { return magnitude(v, v.x) }},
@@ -51,8 +49,7 @@ type GeometrySettings struct {
 // Moved is the Variant of the scores of the measure geometry on transformed inputs.
 const Moved = "moved"
 
-// NewGeometry returns the measure geometry: statistics of the representation by one layer, on x and
-// on T(x). Settings out of range are an error.
+// NewGeometry returns the measure geometry. Settings out of range are an error.
 func NewGeometry(s GeometrySettings) (measure.Measure, error) {
 	settings := Defaults()
 	settings.Pool, settings.Samples = s.Pool, s.Samples
@@ -83,10 +80,8 @@ func (*geometry) Needs() measure.Needs {
 	return measure.Needs{Transformed: true, TransformOptional: true}
 }
 
-// Skip returns why the measure does not apply to a site, or "".
 func (m *geometry) Skip(s measure.Site) string { return m.comparison.Skip(gridOf(s)) }
 
-// Cost is the memory for two representations, on x and on T(x), in bytes.
 func (m *geometry) Cost(s measure.Site) int64 { return 2 * m.comparison.Cost(gridOf(s)) }
 
 func (m *geometry) New(s measure.Site) (measure.Accumulator, error) {
@@ -101,23 +96,19 @@ func (m *geometry) New(s measure.Site) (measure.Accumulator, error) {
 	return out, nil
 }
 
-// gridOf returns the grid that compares a layer with itself, on x or on T(x). Each of the two takes
-// half of the memory (Budget).
+// gridOf compares a layer with itself, in half of the memory: x and T(x) each have a grid.
 func gridOf(s measure.Site) measure.Grid {
 	layers := []tensor.Layer{s.Layer}
 	return measure.Grid{A: layers, B: layers, Pairs: [][2]int{{0, 0}}, Layout: s.Layout, Self: true, Budget: s.Budget / 2, Key: s.Key}
 }
 
-// A geometryAccumulator holds the representations of the samples, on x and on T(x), each as a
-// comparison of a layer with itself.
+// A geometryAccumulator holds x and T(x), each as a layer compared with itself.
 type geometryAccumulator struct {
 	site  measure.Site
 	views [2]*accumulator // the views of a sample are x and T(x)
 }
 
-// Update adds the samples of a batch. Place holds their positions in the order in which the study
-// reads samples, and Index those in the data set. An error of a comparison names its side; here it
-// must name the view.
+// Update names the view in errors, where a comparison names its side.
 func (a *geometryAccumulator) Update(b *measure.Batch) error {
 	for i, z := range []tensor.Tensor{b.Clean, b.Transformed} {
 		if z.Len() == 0 && i == 1 {
@@ -134,7 +125,6 @@ func (a *geometryAccumulator) Update(b *measure.Batch) error {
 	return nil
 }
 
-// Merge adds the state of an accumulator of other blocks.
 func (a *geometryAccumulator) Merge(other measure.Accumulator) error {
 	o, ok := other.(*geometryAccumulator)
 	if !ok {
@@ -169,7 +159,6 @@ func (a *geometryAccumulator) Scores() ([]measure.Score, error) {
 	return out, nil
 }
 
-// MarshalBinary returns the states of both views.
 func (a *geometryAccumulator) MarshalBinary() ([]byte, error) {
 	w := state.NewWriter("geometry", 1)
 	for _, v := range a.views {
@@ -184,7 +173,6 @@ func (a *geometryAccumulator) MarshalBinary() ([]byte, error) {
 	return w.Bytes(), nil
 }
 
-// UnmarshalBinary replaces the states of both views.
 func (a *geometryAccumulator) UnmarshalBinary(data []byte) error {
 	r, err := state.NewReader(data, "geometry", 1)
 	if err != nil {
@@ -202,9 +190,8 @@ func (a *geometryAccumulator) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// magnitude returns the length of the mean representation (Klabunde et al. 2025). s is one of the
-// two representations in v, as in the functions below. raw: no mean is subtracted. s.unit turns the
-// values of s, which may be scaled, into those of the activations.
+// magnitude returns the length of the mean representation (Klabunde et al. 2025), about 0 (raw), in
+// units of the activations.
 func magnitude(v *subsetPair, s *subset) (float64, error) {
 	k, err := s.gram(v.ctx, raw)
 	if err != nil {
@@ -222,8 +209,7 @@ func concentricity(v *subsetPair, s *subset) (float64, error) {
 	return k.concentricity(), nil
 }
 
-// uniformity returns log mean exp(-2 d^2) over all pairs of samples with Euclidean distance d, the
-// pairs of a sample with itself included (Wang and Isola 2020).
+// uniformity returns log mean exp(-2 d^2) over pairs, self included (Wang and Isola 2020).
 func uniformity(v *subsetPair, s *subset) (float64, error) {
 	d, err := s.distances(v.ctx, true) // in units of the activations
 	if err != nil {
@@ -236,8 +222,7 @@ func uniformity(v *subsetPair, s *subset) (float64, error) {
 	return math.Log(sum) - 2*math.Log(n), nil
 }
 
-// intrinsicDimension returns the intrinsic dimension by TwoNN, from the ratio of the distances to a
-// sample's two nearest neighbours (Facco et al. 2017).
+// intrinsicDimension is twoNN (Facco et al. 2017).
 func intrinsicDimension(v *subsetPair, s *subset) (float64, error) {
 	d, err := s.distances(v.ctx, false) // up to a factor, which leaves ratios unchanged
 	if err != nil {
@@ -250,8 +235,7 @@ func intrinsicDimension(v *subsetPair, s *subset) (float64, error) {
 	return dimension, nil
 }
 
-// rankOf returns the effective rank (RankMe, Garrido et al. 2023): the exponential of the entropy
-// of the singular values c.s, divided by their sum.
+// rankOf returns the effective rank (RankMe, Garrido et al. 2023).
 func rankOf(v *subsetPair, s *subset) (float64, error) {
 	c, err := s.coordinates(v.ctx, raw)
 	if err != nil {
@@ -260,8 +244,7 @@ func rankOf(v *subsetPair, s *subset) (float64, error) {
 	return effectiveRank(c.s), nil
 }
 
-// differenceOf returns a statistic: the absolute difference between the values of a property for
-// the two representations.
+// differenceOf returns the absolute difference of a property of both representations.
 func differenceOf(property func(*subsetPair, *subset) (float64, error)) func(*subsetPair) (float64, error) {
 	return func(v *subsetPair) (float64, error) {
 		a, err := property(v, v.x)

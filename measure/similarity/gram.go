@@ -30,9 +30,7 @@ func (s pairMatrix) diagonal() []float64 {
 	return out
 }
 
-// gram returns the centred Gram matrix of the x.n observations: the inner products of their
-// deviations from the mean, which x.read returns. It takes the memory of the matrix and of two
-// chunks of observations.
+// gram returns the centred Gram matrix, in the memory of it and two chunks.
 func gram(ctx context.Context, x *centredSample) (pairMatrix, error) {
 	k := pairMatrix{x.n, make([]float64, x.n*x.n)}
 	size := min(max(32, 1<<22/x.p), x.n) // observations in a chunk of about four million values
@@ -74,9 +72,8 @@ func (s pairMatrix) mirror() {
 	}
 }
 
-// principalComponents are the principal components of observations, from the eigendecomposition of
-// their centred Gram matrix. Components whose standard deviation is below about 1e-7 of the largest
-// are left out: they are lost in the rounding of the Gram matrix.
+// principalComponents come from the centred Gram matrix. Those below about 1e-7 of the largest
+// deviation are lost in its rounding and left out.
 type principalComponents struct {
 	values  []float64  // eigenvalues, descending
 	vectors *mat.Dense // n x n: eigenvectors as columns, of which the first len(values) are used
@@ -111,8 +108,8 @@ func (c principalComponents) sample(ctx context.Context, r int) (*centredSample,
 	return newCentredSample(ctx, "", source, identityOrder(n))
 }
 
-// spans reports whether a centred Gram matrix certainly has the rank n - 1, also in view of
-// rounding errors. Then every representation of the n samples is an affine function of this one.
+// spans reports whether the rank is certainly n - 1, despite rounding. Every representation of the
+// samples is then an affine function of this one.
 func (s pairMatrix) spans() bool {
 	var trace float64
 	for i := range s.n {
@@ -121,8 +118,8 @@ func (s pairMatrix) spans() bool {
 	if trace == 0 {
 		return false
 	}
-	// Centring leaves no variance along (1, ..., 1). Give this direction the mean variance, so that
-	// the matrix has a Cholesky factor if its rank is n - 1.
+	// Centring leaves no variance along (1, ..., 1). With the mean variance there, rank n - 1 has a
+	// Cholesky factor.
 	full := append([]float64(nil), s.data...)
 	add := trace / float64(s.n) / float64(s.n)
 	for i := range full {
@@ -133,8 +130,7 @@ func (s pairMatrix) spans() bool {
 	return ok && reciprocalCondition(upper) > 1e-10
 }
 
-// An hsicSum holds the sums over pairs of samples from which HSIC, the Hilbert-Schmidt independence
-// criterion, of two Gram matrices K and L is computed. k_i and l_i are the sums of their rows.
+// An hsicSum holds the sums for HSIC of Gram matrices K and L, with row sums k_i and l_i.
 type hsicSum struct {
 	m        int     // samples
 	inner    float64 // sum_ij K_ij L_ij
@@ -143,29 +139,25 @@ type hsicSum struct {
 	trk, trl float64 // traces of K and L; 0 in sums without the diagonals
 }
 
-// biased returns <HKH, HLH>, where H subtracts the mean: the biased estimate of HSIC, up to a
-// factor (Gretton et al. 2005).
+// biased returns <HKH, HLH>, with H the centring, up to a factor (Gretton et al. 2005).
 func (a hsicSum) biased() float64 {
 	m := float64(a.m)
 	return a.inner - 2/m*a.kl + a.k/m*(a.l/m)
 }
 
-// unbiased returns m (m - 3) times the unbiased estimate (Song et al. 2012, equation 5). The sums
-// must be without the diagonals.
+// unbiased returns m (m - 3) times it (Song et al. 2012, equation 5), from sums without diagonals.
 func (a hsicSum) unbiased() float64 {
 	m := float64(a.m)
 	return a.inner + a.k*a.l/((m-1)*(m-2)) - 2/(m-2)*a.kl
 }
 
-// hsicSums are the sums of all samples, and those without each group of samples that a jackknife
-// leaves out.
+// hsicSums are those of all samples, and those without each group.
 type hsicSums struct {
 	all  hsicSum
 	rest []hsicSum
 }
 
-// newHSICSums returns the sums of two Gram matrices, with or without their diagonals. Group g has
-// the samples from cuts[g] to cuts[g+1]-1; nil: no groups.
+// newHSICSums takes groups from cuts[g] to cuts[g+1]-1; nil: none.
 func newHSICSums(k, l pairMatrix, cuts []int, diagonal bool) hsicSums {
 	n, groups := k.n, max(0, len(cuts)-1)
 	parts := max(1, groups) // in which each row is summed: the groups, or all samples
@@ -238,9 +230,8 @@ func (s pairMatrix) squaredDistances() {
 	}
 }
 
-// radial turns squared distances d^2 into the kernel exp(-d^2 / (2 s^2)) in place, where s is
-// fraction times the median of d over pairs. It reports false, and leaves the matrix as it is, if
-// that median is 0: more than half of the distances are.
+// radial replaces d^2 by exp(-d^2 / (2 s^2)), with s fraction times the median of d, or returns
+// false if that is 0.
 func (s pairMatrix) radial(fraction float64) bool {
 	distances := make([]float64, 0, s.n*(s.n-1)/2)
 	for i := range s.n {

@@ -10,14 +10,9 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// In this file a grid is the pairs of layers that are compared. An accumulator gathers, one block
-// at a time, what their statistics are computed from: second moments, the values of samples, or
-// Gram matrices of minibatches. A representation is the activations of a layer on samples, with
-// what is computed from them alone; its p variables are the values of a sample. An estimate is the
-// value of a statistic with its null, jackknife replicates and warnings.
+// A representation is a layer's activations with what follows from them alone, on p variables; an
+// estimate has value, null, replicates and warnings.
 
-// Scores computes the selected statistics of every pair of layers. Without samples it returns
-// measure.ErrTooFew.
 func (a *accumulator) Scores() ([]measure.PairScore, error) {
 	if len(a.pending.places) > 0 {
 		flushed, err := a.withPending()
@@ -65,11 +60,9 @@ func (a *accumulator) withPending() (*accumulator, error) {
 	return c, nil
 }
 
-// estimate computes the selected statistics of pair i of layers into out, and the number of samples
-// that each takes into used. all has all stored samples, and part the first Settings.Samples, from
-// which statistics of pairs of samples (pairwiseInput) are computed. Those of momentInput take
-// second moments or, if the plan has none, the values of all, and those of minibatchInput Gram
-// matrices of minibatches. gathered has the representation of each layer, which fromMoments sets.
+// estimate computes pair i into out, and samples taken into used. all has all stored samples, part
+// the first Settings.Samples for pairwiseInput. momentInput takes moments or, without them, all;
+// minibatchInput minibatch Gram matrices. fromMoments sets gathered, by layer.
 func (a *accumulator) estimate(i int, all, part *groupedRows, gathered []*representation, out estimates, used map[string]int) error {
 	plan, settings := a.plans[i], a.comparison.settings // plan: what is gathered for the pair
 	u, v := a.pairLayers(i)                             // indices in a.layers
@@ -109,8 +102,7 @@ func (a *accumulator) estimate(i int, all, part *groupedRows, gathered []*repres
 	return nil
 }
 
-// withEnoughSamples returns the statistics for which n samples are enough. It sets the estimates of
-// the others to undefined.
+// withEnoughSamples returns the statistics for which n suffice; others become undefined.
 func withEnoughSamples(selected []statistic, n int, out estimates) []statistic {
 	return slices.DeleteFunc(slices.Clone(selected), func(k statistic) bool {
 		if n < k.minSamples {
@@ -120,9 +112,7 @@ func withEnoughSamples(selected []statistic, n int, out estimates) []statistic {
 	})
 }
 
-// fromMoments computes statistics of pair i from the second moments that the accumulator has
-// summed. What is computed from the moments of one layer alone is kept in gathered, for all its
-// pairs.
+// fromMoments uses summed moments of pair i; gathered keeps what one layer alone gives.
 func (a *accumulator) fromMoments(i int, gathered []*representation, selected []statistic, out estimates) error {
 	r := a.calculator(nil) // nil: the moments are already summed for each group of the jackknife
 	u, v := a.pairLayers(i)
@@ -135,8 +125,8 @@ func (a *accumulator) fromMoments(i int, gathered []*representation, selected []
 	return r.momentStatistics(context.Background(), a.pairs[i], gathered[u], gathered[v], selected, out)
 }
 
-// exceedsBudget reports whether the matrix decompositions of the moments of all layers take more
-// memory than the budget, so that those of a pair must be released after it.
+// exceedsBudget: decompositions of all layers exceed the budget, so those of a pair must be
+// released.
 func (a *accumulator) exceedsBudget() bool {
 	var held int64
 	for u, layer := range a.layers {
@@ -147,8 +137,7 @@ func (a *accumulator) exceedsBudget() bool {
 	return a.grid.Budget > 0 && held > a.grid.Budget
 }
 
-// calculator returns a calculator, which computes statistics, for the settings of the measure. cuts
-// are the indices at which the groups of the jackknife begin, and the number of samples; nil: no
+// calculator has the measure's settings; cuts begin the jackknife's groups and end with n; nil: no
 // interval.
 func (a *accumulator) calculator(cuts []int) *calculator {
 	k, p := a.grid.Key, a.plans[0]
@@ -156,8 +145,7 @@ func (a *accumulator) calculator(cuts []int) *calculator {
 	return &calculator{settings: a.comparison.settings, cuts: cuts, float64: p.inFloat64(), debiased: p.debiased(), null: a.comparison.settings.Null, seed: seed}
 }
 
-// groupedRows are stored samples in an order in which the groups of the jackknife follow each
-// other.
+// groupedRows are stored samples in the order of groups.
 type groupedRows struct {
 	calculator      *calculator       // with the groups of these samples
 	order           []int             // places (positions in the order of the layout) of the samples
@@ -166,7 +154,6 @@ type groupedRows struct {
 	lowMemory       bool              // the representations of all layers do not fit into memory together
 }
 
-// rowsBelow returns the stored samples whose places are below a limit.
 func (a *accumulator) rowsBelow(limit int) *groupedRows {
 	l := a.grid.Layout
 	out := &groupedRows{representations: make([]*representation, len(a.layers))}
@@ -209,8 +196,7 @@ func (a *accumulator) rowsBelow(limit int) *groupedRows {
 	return out
 }
 
-// fromValues computes statistics that have the same input (in) from the stored values of layers u
-// and v.
+// fromValues computes statistics of input in from stored values of u and v.
 func (a *accumulator) fromValues(from *groupedRows, u, v int, selected []statistic, in input, out estimates) error {
 	ctx, n := context.Background(), len(from.order)
 	if selected = withEnoughSamples(selected, n, out); len(selected) == 0 {

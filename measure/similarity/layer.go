@@ -7,21 +7,17 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A layer describes how the activations of a layer of one side of a comparison become the p
-// variables that are compared: all its values, or the means of its channels. The sides are two
-// models, or one model on two versions of its inputs.
+// A layer describes how activations become p variables: all values, or means of channels.
 type layer struct {
 	tensor.Layer
 	side  measure.Side
 	index int // among the layers of its side
 	p     int // number of variables
-	// The values of a sample are outer x channels x inner, where inner and outer count the
-	// positions after and before the channel axis. outer is 0 if the variables are not means.
+	// A sample is outer x channels x inner, positions around the channel axis; outer 0: no means.
 	outer, channels, inner int
 }
 
-// newLayer returns a layer without its side and index. With the setting pool: mean, and one channel
-// axis, its variables are the means of the channels.
+// newLayer takes channel means with pool: mean and one channel axis.
 func newLayer(l tensor.Layer, s Settings) layer {
 	u := layer{Layer: l, p: tensor.Size(l.Shape)}
 	axes := string(l.Axes) // a letter for each axis, such as NCHW; l.Shape lacks the batch axis N
@@ -34,7 +30,7 @@ func newLayer(l tensor.Layer, s Settings) layer {
 	return u
 }
 
-// rows appends the variables of b samples, b x p, to dst. z has shape b x the layer's shape.
+// rows appends b x p variables of z, b x shape.
 func (u layer) rows(dst []float32, z tensor.Tensor) []float32 {
 	if u.outer == 0 {
 		return append(dst, z.Data...)
@@ -54,9 +50,8 @@ func (u layer) rows(dst []float32, z tensor.Tensor) []float32 {
 	return dst
 }
 
-// layersOf returns the distinct layers of a grid, the pairs of layers of its two sides.
-// index[side][i] is the position in layers of the i-th layer of that side. Where both sides are one
-// model on the same inputs, a layer that both have is listed once.
+// layersOf returns a grid's distinct layers, with the position of each by side. With both sides
+// equal, a common layer is listed once.
 func layersOf(g measure.Grid, s Settings) (layers []layer, index [2][]int) {
 	known := map[string]int{}
 	for side, list := range [][]tensor.Layer{g.A, g.B} {

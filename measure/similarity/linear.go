@@ -93,8 +93,8 @@ func (m *pairMoments) regression(y whitening) estimate {
 	return e
 }
 
-// mixed returns tr(D b), where D is the decrease of Sxy when group g is left out, and b is q x p. D
-// is the group's own Sxy plus r.factor r.x r.yᵀ, since the means change.
+// mixed returns tr(D b), with D the loss of Sxy without group g, its own Sxy plus r.factor r.x
+// r.yᵀ.
 func (m *pairMoments) mixed(g int, b *mat.Dense) float64 {
 	r, part := m.removal(g), m.groups[g].Data
 	by := project(b, r.y) // bᵀ r.y

@@ -8,15 +8,13 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// variables has the inner products and squared norms of the variables (columns) of two
-// representations, of p and of q variables.
+// variables has products and squared norms of columns of both.
 type variables struct {
 	cross *mat.Dense // p x q: inner products
 	x, y  []float64  // squared norms
 }
 
-// variables returns the inner products of the variables over the samples of v, a pair of
-// representations of the same samples. centring says whether means are subtracted before.
+// variables are over the samples of v, centred if centring says so.
 func (v *subsetPair) variables(centring int) (variables, error) {
 	a, err := v.x.points(v.ctx, centring)
 	if err != nil {
@@ -31,8 +29,7 @@ func (v *subsetPair) variables(centring int) (variables, error) {
 	return out, nil
 }
 
-// inUnits turns the inner products and norms into those of values in the units of the activations
-// as they are read, since a subset holds them multiplied by a scale, the inverse of its unit.
+// inUnits undoes the subsets' scale.
 func (w variables) inUnits(x, y *subset) variables {
 	a, b := x.unit(), y.unit()
 	w.cross.Scale(a*b, w.cross)
@@ -41,7 +38,6 @@ func (w variables) inUnits(x, y *subset) variables {
 	return w
 }
 
-// squaredColumns returns the squared norms of the columns.
 func squaredColumns(m *mat.Dense) []float64 {
 	n, p := m.Dims()
 	out := make([]float64, p)
@@ -63,9 +59,8 @@ func (w variables) correlations() {
 	}, w.cross)
 }
 
-// hardCorrelationMatch returns the mean correlation of variables that are matched one to one, for
-// the matching with the largest mean (Li et al. 2015). Some variables of the wider representation
-// stay without a match.
+// hardCorrelationMatch returns the largest mean correlation of one-to-one matches (Li et al. 2015),
+// with the wider's rest unmatched.
 func hardCorrelationMatch(v *subsetPair) (float64, error) {
 	w, err := v.variables(centred)
 	if err != nil {
@@ -76,9 +71,8 @@ func hardCorrelationMatch(v *subsetPair) (float64, error) {
 	return assign(w.cross) / float64(min(p, q)), nil
 }
 
-// softCorrelationMatch takes, for each variable, the largest correlation with a variable of the
-// other representation. It returns the mean of the two representations' means of these (Li et al.
-// 2015).
+// softCorrelationMatch averages each variable's largest correlation with the other's, over both (Li
+// et al. 2015).
 func softCorrelationMatch(v *subsetPair) (float64, error) {
 	w, err := v.variables(centred)
 	if err != nil {
@@ -98,9 +92,8 @@ func softCorrelationMatch(v *subsetPair) (float64, error) {
 	return (rows + floats.Sum(best)/float64(q)) / 2, nil
 }
 
-// permutationProcrustes returns min |X P - Y| over the permutations P of the variables, with
-// columns of zeros added to the narrower representation (Williams et al. 2021). Whether means are
-// subtracted is a setting.
+// permutationProcrustes returns min |X P - Y| over permutations, the narrower zero-padded (Williams
+// et al. 2021), centred by setting.
 func permutationProcrustes(v *subsetPair) (float64, error) {
 	w, err := v.variables(v.centring())
 	if err != nil {
@@ -114,9 +107,8 @@ func permutationProcrustes(v *subsetPair) (float64, error) {
 	return 0, nil // rest is a rounding error
 }
 
-// softMatching returns the soft matching distance (Khosla and Williams 2024): the square root of
-// the least cost of transport between the variables, with the squared distance of two variables as
-// the cost of moving one to the other. Each of p variables has the mass 1 / p.
+// softMatching returns the root of the least transport cost between variables by squared distance
+// (Khosla and Williams 2024), of mass 1 / p each.
 func softMatching(v *subsetPair) (float64, error) {
 	w, err := v.variables(centred)
 	if err != nil {
@@ -136,8 +128,7 @@ func softMatching(v *subsetPair) (float64, error) {
 	return math.Sqrt(total), nil
 }
 
-// assign returns the largest sum of the entries of a matrix over matches of its rows and columns,
-// one to one. All rows are matched, or all columns if they are fewer.
+// assign returns the largest sum over one-to-one matches of all rows, or of all columns if fewer.
 func assign(m *mat.Dense) float64 {
 	c := mat.DenseCopyOf(m)
 	if p, q := m.Dims(); p > q {
@@ -147,14 +138,13 @@ func assign(m *mat.Dense) float64 {
 	return -transport(c, 1, 1)
 }
 
-// transport returns the least cost of moving supply units from each row to columns that take at
-// most demand units each. cost is p x q with p supply <= q demand. It augments along shortest paths
-// of reduced costs (the Hungarian algorithm with capacities).
+// transport returns the least cost of moving supply units from each row to columns of demand. cost
+// is p x q with p supply <= q demand. The Hungarian algorithm with capacities: shortest augmenting
+// paths.
 func transport(cost *mat.Dense, supply, demand int) float64 {
 	p, q := cost.Dims()
 	flow := make([]int, p*q)
-	// left has the number of units of each row that are not moved yet, free the number that each
-	// column can still take.
+	// left counts a row's units not moved yet, free a column's room.
 	left, free := slices.Repeat([]int{supply}, p), slices.Repeat([]int{demand}, q)
 	rowPrice, columnPrice := make([]float64, p), make([]float64, q)
 	for i := range rowPrice { // so that reduced costs are not negative, and columns with room have the price 0
@@ -197,11 +187,9 @@ func transport(cost *mat.Dense, supply, demand int) float64 {
 	return total
 }
 
-// shortestPath finds the cheapest path from a row to a column with room, and updates the prices.
-// The path may go back from a column to a row from which it has a flow. shortestPath returns the
-// last column. from has the row before each column of the path, and rowFrom the column before each
-// row. near and rowNear are memory for the cost of the cheapest path to each column and row, in
-// reduced costs, and done for the columns whose cheapest path is known.
+// shortestPath finds the cheapest path from a row to a column with room, and updates prices. It may
+// go back along flows. It returns the last column; from and rowFrom have the steps before; near,
+// rowNear and done are memory for reduced costs.
 func shortestPath(cost *mat.Dense, flow, free []int, start int, rowPrice, columnPrice, near []float64, from []int, done []bool, rowNear []float64, rowFrom []int) int {
 	q := len(near)
 	for j := range near {

@@ -8,10 +8,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// New returns the measure similarity, which compares pairs of layers by the statistics of the
-// settings. A pair is a layer of side A and one of side B; each side is a model on some version of
-// the inputs. The pairs whose values one accumulator gathers form a grid. For a jackknife, whole
-// blocks form groups.
+// New returns the measure similarity.
 func New(s Settings) (measure.Comparison, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -30,16 +27,13 @@ func (*comparison) Version() int { return 5 }
 func (f *comparison) Settings() any { return f.settings.encode() }
 
 // Statistics returns the names of the selected statistics. A study may list the measure several
-// times with different statistics, for instance with those that depend on which layer is A in an
-// entry of their own.
+// times with different ones.
 func (f *comparison) Statistics() []string { return f.settings.Statistics }
 
-// Directional reports whether a selected statistic depends on which layer is A. For instance, the
-// weights of pwcca are those of A, and linear-regression predicts A from B.
+// Directional reports whether a selected statistic depends on which layer is A.
 func (f *comparison) Directional() bool { return Descriptor().Directional(f.settings.Statistics...) }
 
-// Skip returns why none of the selected statistics can be computed for the first pair of a grid, or
-// "".
+// Skip returns why no selected statistic applies to the first pair of a grid, or "".
 func (f *comparison) Skip(g measure.Grid) string {
 	for _, l := range []tensor.Layer{g.A[0], g.B[0]} {
 		if l.Shape == nil {
@@ -55,8 +49,7 @@ func (f *comparison) Skip(g measure.Grid) string {
 	return why
 }
 
-// Cost returns the bytes that an accumulator holds for all layers and pairs, and for the block of
-// samples that is being filled.
+// Cost returns the bytes for all layers and pairs, and for the block being filled.
 func (f *comparison) Cost(g measure.Grid) int64 {
 	layers, index := layersOf(g, f.settings)
 	b, l := int64(f.blockOf(g)), int64(g.Layout.Block)
@@ -95,8 +88,7 @@ func (f *comparison) New(g measure.Grid) (measure.GridAccumulator, error) {
 	return newAccumulator(f, g), nil
 }
 
-// A plan determines what an accumulator holds for a pair of layers: second moments, or the values
-// of samples. It depends on the pair alone, not on the other pairs of the grid.
+// A plan determines whether a pair's moments or values are held, whatever the other pairs.
 type plan struct {
 	settings Settings
 	layout   measure.Layout
@@ -107,7 +99,6 @@ type plan struct {
 	refused  map[input]string // by input, such as minibatches: why it cannot be used
 }
 
-// planOf returns the plan of pair i of a grid.
 func (f *comparison) planOf(g measure.Grid, i int) plan {
 	pair := g.Pairs[i]
 	a, b := newLayer(g.A[pair[0]], f.settings), newLayer(g.B[pair[1]], f.settings)
@@ -131,10 +122,9 @@ func (f *comparison) planOf(g measure.Grid, i int) plan {
 	return out
 }
 
-// chooseMoments decides whether to gather moments or to store values. If both layers have fewer
-// than n - 1 variables, for n samples, and moments take less memory, it takes moments. Otherwise it
-// takes values, and if these do not fit, moments without those of groups, and so without intervals.
-// If nothing fits, it refuses.
+// chooseMoments takes moments if both layers have fewer than n - 1 variables and moments take less
+// memory, else values and, if these do not fit, moments without groups, so without intervals. If
+// nothing fits, it refuses.
 func (p *plan) chooseMoments(fits func(int64) bool) {
 	n := p.layout.N
 	stored := p.storedBytes(n)
@@ -161,15 +151,12 @@ func memoryMessage(bytes int64, n, p, q int) string {
 		n, p, q, bytes>>20+1, MinibatchCKA)
 }
 
-// storedBytes returns the bytes of the values of n samples.
 func (p plan) storedBytes(n int) int64 { return 4 * int64(n) * int64(p.p+p.q) }
 
-// momentBytes returns the bytes of all moments of the pair and its layers.
 func (p plan) momentBytes() int64 { return p.layerBytes(p.p) + p.layerBytes(p.q) + p.pairBytes() }
 
-// layerBytes returns the bytes of the moments of a layer of width variables: means, and halves of
-// symmetric matrices in float64 for all samples and in float32 for each group, the fourth moments
-// of debiased CKA, and 64 bytes for the fields of each of these.
+// layerBytes returns the bytes of a layer's moments: means, halves of symmetric matrices (float64
+// for all, float32 for each group), fourth moments, and 64 bytes for the fields of each.
 func (p plan) layerBytes(width int) int64 {
 	w, groups := int64(width), int64(p.momentGroups())
 	bytes := 8*w + 4*w*(w+1) + groups*(8*w+2*w*(w+1)+64)
@@ -179,8 +166,8 @@ func (p plan) layerBytes(width int) int64 {
 	return bytes
 }
 
-// pairBytes returns the bytes held for the pair besides the moments of either layer: products and
-// means, for all samples, for each group and for the null, and the fourth moments of debiased CKA.
+// pairBytes returns the pair's further bytes: products and means for all, each group and the null,
+// and fourth moments.
 func (p plan) pairBytes() int64 {
 	a, b, groups := int64(p.p), int64(p.q), int64(p.momentGroups())
 	bytes := 16*int64(p.layout.Groups) + 256
@@ -197,7 +184,6 @@ func (p plan) pairBytes() int64 {
 	return bytes
 }
 
-// momentGroups returns the number of groups whose moments are gathered.
 func (p plan) momentGroups() int {
 	if p.groups {
 		return p.layout.Groups
@@ -209,8 +195,7 @@ func (p plan) debiased() bool { return slices.Contains(p.settings.Statistics, De
 
 func (p plan) inFloat64() bool { return len(inFloat64(p.settings.selected())) > 0 }
 
-// drawsNull reports whether the null of a selected statistic (its value by chance) is computed on
-// shuffled pairs: layer A on one sample with layer B on another.
+// drawsNull reports whether a selected statistic has a null from shuffled pairs.
 func (p plan) drawsNull() bool {
 	return p.settings.Null && slices.ContainsFunc(p.settings.selected(), func(k statistic) bool { return k.drawnNull })
 }

@@ -18,8 +18,7 @@ type batchGram struct {
 	total float64   // sum of all values
 }
 
-// newBatchGram returns the Gram matrix of m x p values, from which it subtracts the mean row in
-// place. HSIC does not depend on the mean, but the rounding errors of the products do.
+// newBatchGram takes m x p values, which it centres in place, for smaller rounding errors.
 func newBatchGram(rows []float64, p int) batchGram {
 	linalg.Centre64(rows, p)
 	m := len(rows) / p
@@ -39,8 +38,8 @@ func newBatchGram(rows []float64, p int) batchGram {
 	return b
 }
 
-// hsic returns the unbiased estimate of HSIC of two representations of the same minibatch, of at
-// least minBatch samples (Nguyen et al. 2021, equation 3).
+// hsic returns the unbiased estimate for at least minBatch samples (Nguyen et al. 2021, equation
+// 3).
 func (b batchGram) hsic(o batchGram) float64 {
 	m := float64(b.m)
 	t := floats.Dot(b.k, o.k) + b.total*o.total/((m-1)*(m-2)) - 2/(m-2)*floats.Dot(b.sums, o.sums)
@@ -50,8 +49,7 @@ func (b batchGram) hsic(o batchGram) float64 {
 // minBatch is the smallest minibatch that has an unbiased estimate of HSIC.
 const minBatch = 4
 
-// minibatchTotals holds sums of HSIC over minibatches, for all layers and pairs of layers that are
-// compared. The term of a minibatch is its HSIC times its number of samples.
+// minibatchTotals holds sums of HSIC times number of samples over minibatches.
 type minibatchTotals struct {
 	n      []int       // number of samples of each group
 	self   [][]float64 // of each layer with itself: by layer and group
@@ -69,8 +67,7 @@ func newMinibatchTotals(layers, pairs, groups int) *minibatchTotals {
 	return m
 }
 
-// add adds a minibatch of a group, given the Gram matrices of all layers. pairLayers returns the
-// layers of a pair, as indices in grams.
+// add adds a minibatch; pairLayers returns a pair's layers as indices in grams.
 func (m *minibatchTotals) add(group int, grams []batchGram, pairLayers func(pair int) (u, v int)) {
 	samples := grams[0].m
 	m.n[group] += samples
@@ -95,8 +92,7 @@ func (m *minibatchTotals) merge(o *minibatchTotals) {
 	}
 }
 
-// hsicTotals are the weighted sums of HSIC over minibatches that have n samples together, for two
-// layers X and Y.
+// hsicTotals are weighted sums of HSIC of layers X and Y, over n samples together.
 type hsicTotals struct {
 	n          int
 	xy, xx, yy float64 // of X with Y, and of each with itself
@@ -108,9 +104,7 @@ func (s hsicTotals) plus(o hsicTotals) hsicTotals {
 
 func (s hsicTotals) cka() float64 { return ratio(s.xy, s.xx, s.yy) }
 
-// estimate returns minibatch CKA of a pair, whose layers are u and v: with the sums of unbiased
-// HSIC, that of u with v divided by the root of the product of those of each with itself. The null,
-// its mean over shuffles of the samples, is 0.
+// estimate returns minibatch CKA of layers u and v; its null, the mean over shuffles, is 0.
 func (m *minibatchTotals) estimate(pair, u, v int) estimate {
 	groups := make([]hsicTotals, len(m.n))
 	var all hsicTotals
@@ -134,9 +128,8 @@ func (m *minibatchTotals) estimate(pair, u, v int) estimate {
 	return e
 }
 
-// minibatchCKA computes minibatch CKA of two layers on the same samples, in minibatches of at most
-// size samples, without those of fewer than four. The values of x and y are read as deviations from
-// their means. Jackknife group g is the samples from cuts[g] up to cuts[g+1]; nil: one group.
+// minibatchCKA takes minibatches of up to size samples, but none of fewer than four, with groups
+// from cuts[g] up to cuts[g+1]; nil: one.
 func minibatchCKA(ctx context.Context, x, y *centredSample, size int, cuts []int) (estimate, error) {
 	totals := newMinibatchTotals(2, 1, max(1, len(cuts)-1))
 	err := walkBoth(ctx, x, y, size, cuts, func(n int, rowsX, rowsY []float64, group int) {

@@ -9,9 +9,7 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// singleMoments holds the second moments of one representation: of all observations, and of each
-// group of a jackknife. A Scatter holds the sums of the products of its variables, as deviations
-// from their means.
+// singleMoments holds a representation's second moments: of all, and of each group.
 type singleMoments struct {
 	all    *linalg.Scatter[float64]
 	groups []*linalg.Scatter[float32]
@@ -29,8 +27,7 @@ func newSingleMoments(p, groups int, debiased bool) *singleMoments {
 	return s
 }
 
-// A chunk holds successive observations of one representation, centred on their own mean, in
-// float32 or in float64.
+// A chunk holds successive observations, centred on their own mean, in float32 or float64.
 type chunk struct {
 	p      int       // number of variables
 	rows32 []float32 // one of rows32 and rows64 is nil
@@ -38,18 +35,16 @@ type chunk struct {
 	block  linalg.Block // the rows, with the mean that was subtracted
 }
 
-// newChunk32 returns a chunk of rows, which it centres in place.
+// newChunk32 centres the rows in place.
 func newChunk32(rows []float32, p int) chunk {
 	return chunk{p: p, rows32: rows, block: linalg.Centre(rows, p)}
 }
 
-// newChunk64 is newChunk32 in float64.
 func newChunk64(rows []float64, p int) chunk {
 	return chunk{p: p, rows64: rows, block: linalg.Centre64(rows, p)}
 }
 
-// add adds a chunk whose observations all belong to one group. If there are no groups, group is not
-// used.
+// add adds a chunk of one group; without groups, group is not used.
 func (s *singleMoments) add(c chunk, group int, scratch *linalg.Scratch) {
 	var part *linalg.Scatter[float32]
 	if len(s.groups) > 0 {
@@ -64,10 +59,8 @@ func (s *singleMoments) add(c chunk, group int, scratch *linalg.Scratch) {
 	s.all.Add(c.block, part, scratch)
 }
 
-// constant reports whether no variable varies.
 func (s *singleMoments) constant() bool { return trace(s.all) == 0 }
 
-// trace returns the sum of the diagonal of a scatter.
 func trace[T float32 | float64](s *linalg.Scatter[T]) float64 {
 	var sum float64
 	for _, v := range s.Diagonal() {
@@ -76,7 +69,6 @@ func trace[T float32 | float64](s *linalg.Scatter[T]) float64 {
 	return sum
 }
 
-// merge adds the moments of other observations.
 func (s *singleMoments) merge(o *singleMoments) {
 	if s.fourth != nil {
 		s.fourth[0].merge(viewOfScatter(s.all), o.fourth[0], viewOfScatter(o.all))
@@ -90,14 +82,12 @@ func (s *singleMoments) merge(o *singleMoments) {
 	}
 }
 
-// A table is a part of the moments that is written into a state, the saved moments of an unfinished
-// run.
+// A table is a part of the moments in a state.
 type table interface {
 	Write(*state.Writer)
 	Read(*state.Reader)
 }
 
-// appendTables appends tables of one type to a list of tables.
 func appendTables[T table](dst []table, more []T) []table {
 	for _, t := range more {
 		dst = append(dst, t)
@@ -105,13 +95,11 @@ func appendTables[T table](dst []table, more []T) []table {
 	return dst
 }
 
-// tables returns all parts in the order of a state.
 func (s *singleMoments) tables() []table {
 	return appendTables(appendTables([]table{s.all}, s.groups), s.fourth)
 }
 
-// pairMoments holds the second moments of two representations of the same observations: the sums of
-// the products of a variable of x and a variable of y, as deviations from their means.
+// pairMoments holds the cross moments of two representations of the same observations.
 type pairMoments struct {
 	x, y   *singleMoments                  // of each representation
 	xy     *linalg.CrossScatter[float64]   // of all observations
@@ -120,7 +108,7 @@ type pairMoments struct {
 	fourth []*fourthMoments                // as in singleMoments
 }
 
-// newPairMoments returns empty moments. draws is the number of shuffles.
+// draws is the number of shuffles.
 func newPairMoments(x, y *singleMoments, groups, draws int, debiased bool) *pairMoments {
 	p, q := x.all.P, y.all.P
 	out := &pairMoments{x: x, y: y, xy: linalg.NewCrossScatter[float64](p, q)}
@@ -136,9 +124,7 @@ func newPairMoments(x, y *singleMoments, groups, draws int, debiased bool) *pair
 	return out
 }
 
-// add adds chunks of the same observations, all of one group. draw is the generator that shuffles
-// them for the null, the value of a statistic by chance. Cycle returns a permutation without fixed
-// points.
+// add adds chunks of one group; draw shuffles them for the null.
 func (m *pairMoments) add(x, y chunk, group int, draw *rand.Rand, scratch *linalg.Scratch) {
 	m.addFourth(x, y, group)
 	m.xy.Add(x.block, y.block, m.part(group), scratch)
@@ -149,7 +135,6 @@ func (m *pairMoments) add(x, y chunk, group int, draw *rand.Rand, scratch *linal
 	}
 }
 
-// part returns the moments of a group of the jackknife, or nil if there are no groups.
 func (m *pairMoments) part(group int) *linalg.CrossScatter[float32] {
 	if len(m.groups) == 0 {
 		return nil
@@ -157,8 +142,7 @@ func (m *pairMoments) part(group int) *linalg.CrossScatter[float32] {
 	return m.groups[group]
 }
 
-// addFourth adds chunks to the fourth moments, before they are added to the second ones. The views
-// give the fourth moments the means and the second moments that they need.
+// addFourth must precede the chunks' addition to the second moments, which the views read.
 func (m *pairMoments) addFourth(x, y chunk, group int) {
 	if m.fourth == nil {
 		return
@@ -169,7 +153,6 @@ func (m *pairMoments) addFourth(x, y chunk, group int) {
 	}
 }
 
-// merge adds the moments between other observations.
 func (m *pairMoments) merge(o *pairMoments) {
 	if m.fourth != nil {
 		m.fourth[0].merge(viewOfCross(m.xy), o.fourth[0], viewOfCross(o.xy))
@@ -186,13 +169,11 @@ func (m *pairMoments) merge(o *pairMoments) {
 	}
 }
 
-// tables returns all parts in the order of a state.
 func (m *pairMoments) tables() []table {
 	return appendTables(appendTables(appendTables([]table{m.xy}, m.groups), m.null), m.fourth)
 }
 
-// shuffles returns the moments between x and y of shuffled pairs, for each shuffle p x q values.
-// Where an observation had no other to be paired with, the sums are scaled up to all observations.
+// shuffles returns the p x q moments of each shuffle, scaled up for observations without partner.
 func (m *pairMoments) shuffles() [][]float64 {
 	var out [][]float64
 	for _, null := range m.null {
@@ -211,11 +192,8 @@ func (m *pairMoments) shuffles() [][]float64 {
 	return out
 }
 
-// gather computes the moments of two samples of the same observations. For the null it also
-// computes those of shuffled pairs; draws is the number of shuffles. sx and sy are the moments of x
-// and of y in the same groups, or nil if they are not known yet. r holds the settings: debiased
-// asks for fourth moments, float64 for products in float64. Its cuts are the indices at which the
-// groups begin, and the end; nil: no groups.
+// gather computes moments of two samples, with draws shuffles for the null. sx and sy are known
+// moments of x and y or nil. r has the settings and cuts; nil: no groups.
 func gather(ctx context.Context, x, y *centredSample, sx, sy *singleMoments, r *calculator, draws int) (*pairMoments, error) {
 	groups := max(0, len(r.cuts)-1)
 	newX, newY := sx == nil, sy == nil
@@ -255,9 +233,8 @@ func gather(ctx context.Context, x, y *centredSample, sx, sy *singleMoments, r *
 	return m, nil
 }
 
-// walk cuts n observations into chunks of at most size and calls each for them. A chunk lies within
-// one group of the jackknife: group g has the observations cuts[g] to cuts[g+1] - 1. If cuts is
-// nil, there is one group. A chunk has at least two observations unless its group has only one.
+// walk cuts n observations into chunks of at most size, each within a group from cuts[g] to
+// cuts[g+1] - 1 (nil: one), and of two or more unless its group has one.
 func walk(ctx context.Context, n, size int, cuts []int, each func(from, to, group int) error) error {
 	if cuts == nil {
 		cuts = []int{0, n}
@@ -277,8 +254,7 @@ func walk(ctx context.Context, n, size int, cuts []int, each func(from, to, grou
 	return nil
 }
 
-// walkBoth is walk with the n observations of each chunk, read from x and from y. The rows are
-// valid during the call.
+// walkBoth is walk with rows of x and y, valid during the call.
 func walkBoth(ctx context.Context, x, y *centredSample, size int, cuts []int, each func(n int, rowsX, rowsY []float64, group int)) error {
 	bx, by := make([]float64, size*x.p), make([]float64, size*y.p)
 	return walk(ctx, x.n, size, cuts, func(from, to, group int) error {
@@ -294,15 +270,13 @@ func walkBoth(ctx context.Context, x, y *centredSample, size int, cuts []int, ea
 	})
 }
 
-// A reader reads chunks of a sample.
 type reader struct {
 	s      *centredSample
 	rows64 []float64 // memory for a chunk
 	rows32 []float32 // likewise in float32; nil: chunks are in float64
 }
 
-// newReader returns a reader of s for products with the other sample. chunkOf is the largest number
-// of observations of a chunk, and Single says that all values of a source are exact in float32.
+// chunkOf is the most observations of a chunk; Single: float32 is exact.
 func newReader(s, other *centredSample, inFloat64 bool) reader {
 	size := min(chunkOf(s.p), chunkOf(other.p), s.n) * s.p
 	r := reader{s: s, rows64: make([]float64, size)}

@@ -8,21 +8,18 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// widestNarrow is the largest number of variables of a narrow layer. The products of all narrow
-// layers of one side with those of the other are computed as one product of matrices, which takes
-// less time. For wider layers that would save no time.
+// Layers of up to widestNarrow variables are multiplied together, all of one side with all of the
+// other, which is faster. For wider ones it is not.
 const widestNarrow = 256
 
-// narrowLayers are the narrow layers on one side of the pairs of layers that are compared: the
-// first of each pair, or the second.
+// narrowLayers are those on one side of the pairs.
 type narrowLayers struct {
 	layers []int        // indices into the layers of the accumulator
 	at     []int        // for each layer of the accumulator, its first variable among those of all narrow layers; -1: not narrow
 	memory linalg.Block // the last block, whose memory is used again for the next one
 }
 
-// narrowLayers returns the narrow layers of both sides of the pairs whose moments (sums of products
-// of variables of the two layers) are gathered; for other pairs a.pairs has nil.
+// narrowLayers returns both sides of pairs with moments; other entries of a.pairs are nil.
 func (a *accumulator) narrowLayers() (sides [2]narrowLayers) {
 	for side := range sides {
 		s := &sides[side]
@@ -42,8 +39,8 @@ func (a *accumulator) narrowLayers() (sides [2]narrowLayers) {
 	return sides
 }
 
-// block joins the variables of all narrow layers into one linalg.Block (observations of several
-// variables), from the chunks of all layers of the accumulator. It is valid until the next call.
+// block joins narrow layers' variables from the chunks of all layers. It is valid until the next
+// call.
 func (s *narrowLayers) block(chunks []chunk) linalg.Block {
 	var blocks []linalg.Block
 	for _, u := range s.layers {
@@ -53,12 +50,9 @@ func (s *narrowLayers) block(chunks []chunk) linalg.Block {
 	return s.memory
 }
 
-// addPairs adds a block (consecutive samples), all of one group that the jackknife leaves out, to
-// the moments of the pairs. from is the place of its first sample in the study's order of samples.
-// The null, the value that chance gives, is computed from shuffled samples.
+// addPairs adds a block of one group to the pairs' moments; from is its first place.
 func (a *accumulator) addPairs(chunks []chunk, group, from int) {
-	// Products of two narrow layers: X and Y are the first variables of either one among those of
-	// all narrow layers, All and Part the sums to which the products are added.
+	// X and Y are first variables among all narrow layers'; products are added to All and Part.
 	var crossings []linalg.Crossing
 	var shuffled [][]linalg.Crossing // the same for the null: for each shuffle, one for each pair
 	for i, m := range a.pairs {
@@ -93,8 +87,7 @@ func (a *accumulator) addPairs(chunks []chunk, group, from int) {
 	}
 }
 
-// generator returns the random generator that shuffles a block for the null, the same for all
-// pairs. from is the place of the block's first sample.
+// generator shuffles a block, of first place from, for the null, the same for all pairs.
 func (a *accumulator) generator(from int) *rand.Rand {
 	k := a.grid.Key
 	return seed.Rand(k.Seed, "similarity null", k.Data, k.Transform, k.Trial, from)

@@ -9,24 +9,20 @@ import (
 	"github.com/noether-ml/noether/internal/seed"
 )
 
-// A neighbourhood holds the k nearest neighbours of every sample, nearest first, and the
-// dissimilarities that they were chosen by.
+// A neighbourhood holds each sample's k nearest, nearest first, and the dissimilarities.
 type neighbourhood struct {
 	lists         [][]int32
 	dissimilarity pairMatrix
 }
 
-// neighbourhoods are those of both representations (activations of two layers on the same samples),
-// with warnings of ties.
+// neighbourhoods are those of both representations, with warnings of ties.
 type neighbourhoods struct {
 	x, y     neighbourhood
 	warnings []string
 }
 
-// neighbourhoods returns the neighbours in both representations, by the setting metric. A
-// subsetPair holds x and y, both representations on all samples or on some of them. Ties are broken
-// at random, independently in both. Statistics of neighbours that are computed one after another
-// share the result.
+// neighbourhoods uses the setting metric, breaks ties at random, independently in both, and is
+// shared by statistics in succession.
 func (v *subsetPair) neighbourhoods() (x, y neighbourhood, err error) {
 	near, err := cached(&v.near, func() (out neighbourhoods, err error) {
 		if v.settings.Neighbours > v.n()-1 {
@@ -51,10 +47,9 @@ func (v *subsetPair) neighbourhoods() (x, y neighbourhood, err error) {
 	return near.x, near.y, err
 }
 
-// neighbourDissimilarities returns a new matrix of the dissimilarities that determine neighbours:
-// squared Euclidean distances, or cosine dissimilarities. gram returns the inner products of the
-// samples, centred about their mean or raw. norms scales the tolerance for ties: the squared norms
-// of the samples, or ones.
+// neighbourDissimilarities returns squared Euclidean distances or cosine dissimilarities, new. gram
+// returns inner products, centred or raw; norms scales the tolerance for ties: squared norms, or
+// ones.
 func (s Settings) neighbourDissimilarities(gram func(centring int) (pairMatrix, error)) (pairMatrix, []float64, error) {
 	centring := centred
 	if s.Metric == "cosine" && s.Centre == "none" {
@@ -74,8 +69,7 @@ func (s Settings) neighbourDissimilarities(gram func(centring int) (pairMatrix, 
 	return k, norms, nil
 }
 
-// breakTies returns the k nearest of each list, with ties in random order, and the fraction of them
-// that were chosen at random among ties.
+// breakTies returns the k nearest, ties at random, and the fraction so chosen.
 func (l neighbourLists) breakTies(k int, g *rand.Rand) (lists [][]int32, shared float64) {
 	n := len(l.starts) - 1
 	for i := range n {
@@ -105,8 +99,7 @@ func (l neighbourLists) breakTies(k int, g *rand.Rand) (lists [][]int32, shared 
 	return lists, shared / float64(n*k)
 }
 
-// meanOverSamples returns the mean of f over the samples, with the ranks of the neighbours in both
-// representations: from 1, 0 for a sample that is not a neighbour.
+// meanOverSamples passes f the ranks of neighbours, from 1, 0 for others.
 func meanOverSamples(x, y neighbourhood, f func(i int, rankX, rankY []int32) float64) float64 {
 	n := len(x.lists)
 	rankX, rankY := make([]int32, n), make([]int32, n)
@@ -129,8 +122,7 @@ func meanOverSamples(x, y neighbourhood, f func(i int, rankX, rankY []int32) flo
 	return sum / float64(n)
 }
 
-// jaccard returns the mean of |A and B| / |A or B| for the neighbours A and B of a sample (Klabunde
-// et al. 2025).
+// jaccard returns the mean of |A and B| / |A or B| of neighbours (Klabunde et al. 2025).
 func jaccard(v *subsetPair) (float64, error) {
 	x, y, err := v.neighbourhoods()
 	if err != nil {
@@ -147,9 +139,8 @@ func jaccard(v *subsetPair) (float64, error) {
 	}), nil
 }
 
-// secondOrderCosine returns the mean over samples of the cosine between two vectors: the sample's
-// dissimilarities in x, and those in y, to its neighbours in either representation (Hamilton et al.
-// 2016).
+// secondOrderCosine returns the mean cosine of a sample's dissimilarities in x and in y to its
+// neighbours in either (Hamilton et al. 2016).
 func secondOrderCosine(v *subsetPair) (float64, error) {
 	x, y, err := v.neighbourhoods()
 	if err != nil {

@@ -8,15 +8,14 @@ import (
 	"github.com/noether-ml/noether/internal/quickselect"
 )
 
-// neighbourLists holds the nearest neighbours of each of n samples, nearest first. The lists are
-// longer than needed, so that enough neighbours remain if a jackknife leaves out a group, one of up
-// to twenty parts of the samples. Samples that tie with the last one of a list are all in it.
+// neighbourLists holds each sample's nearest neighbours, nearest first, enough without a jackknife
+// group, and all ties with the last.
 type neighbourLists struct {
 	starts []int       // n + 1 indices into all: where the list of each sample starts, and the end
 	all    []neighbour // the lists
 }
 
-// A neighbour is an entry of a list. Consecutive entries at the same distance are ties.
+// Successive neighbours at one distance are ties.
 type neighbour struct {
 	index int32 // of the sample
 	tied  bool  // it ties with the entry before it
@@ -24,13 +23,11 @@ type neighbour struct {
 
 func (l neighbourLists) list(i int) []neighbour { return l.all[l.starts[i]:l.starts[i+1]] }
 
-// tieTolerance is a fraction of the sum of two squared norms. Squared distances that differ by less
-// are considered equal: the difference may be a rounding error.
+// tieTolerance is relative to the sum of two squared norms: smaller differences may be rounding.
 const tieTolerance = 1e-12
 
-// nearest returns the neighbours of every sample from squared distances and the squared norms of
-// the centred samples. Each list has at least k + k/2 + 12 neighbours if there are as many: if a
-// twentieth of the samples is left out, at least k of them practically always remain.
+// nearest takes squared distances and centred squared norms. A list has k + k/2 + 12 neighbours if
+// there are as many: without a twentieth, k practically always remain.
 func nearest(d pairMatrix, norms []float64, k int) neighbourLists {
 	each := min(d.n-1, k+k/2+12)
 	l := neighbourLists{starts: make([]int, 1, d.n+1), all: make([]neighbour, 0, d.n*each)}
@@ -65,17 +62,14 @@ func nearest(d pairMatrix, norms []float64, k int) neighbourLists {
 	return l
 }
 
-// A neighbourWeight is the probability that a sample is among the k nearest when ties are broken at
-// random.
+// A neighbourWeight is the probability to be among the k nearest, ties broken at random.
 type neighbourWeight struct {
 	index  int32
 	weight float64
 }
 
-// neighbourWeights appends to out, which is empty, the weights of the k nearest samples of a list,
-// and of all that tie with the k-th. It skips the samples with indices from (inclusive) to to
-// (exclusive). shared is how many of the k are chosen among ties, because there are more samples at
-// the distance of the k-th than are needed.
+// neighbourWeights appends to the empty out the weights of the k nearest of a list and all ties
+// with the k-th, but for samples from up to to. shared is how many are chosen among ties.
 func neighbourWeights(list []neighbour, k, from, to int, out []neighbourWeight) (weights []neighbourWeight, shared int) {
 	for len(list) > 0 && len(out) < k {
 		first := len(out)
@@ -101,13 +95,10 @@ func neighbourWeights(list []neighbour, k, from, to int, out []neighbourWeight) 
 // manyTies is the fraction of neighbours chosen among ties from which on a warning is given.
 const manyTies = 0.05
 
-// neighbourOverlap returns the mean fraction of the k nearest neighbours that two representations
-// have in common (Huh et al. 2024). It is the expected value if ties are broken at random and
-// independently in both representations. So unrelated representations with many ties share no more
-// than others, and the null, the mean over all permutations of the samples of y, is k / (n - 1). A
-// replicate, from which the jackknife computes an interval, leaves out the samples of a group, also
-// as neighbours of others. Group g has the samples cuts[g] to cuts[g+1] - 1; if cuts is nil, there
-// are no replicates.
+// neighbourOverlap returns the mean common fraction of the k nearest (Huh et al. 2024), expected
+// over independent random ties. So ties do not raise it, and the null over permutations is k / (n -
+// 1). A replicate leaves out a group, also as neighbours, from cuts[g] to cuts[g+1] - 1; nil: no
+// replicates.
 func neighbourOverlap(x, y neighbourLists, n, k int, cuts []int) estimate {
 	value, shared := meanOverlap(x, y, n, k, 0, 0)
 	e := estimate{value: value, null: float64(k) / float64(n-1)}
@@ -125,9 +116,7 @@ func neighbourOverlap(x, y neighbourLists, n, k int, cuts []int) estimate {
 	return e
 }
 
-// meanOverlap returns the mean fraction of common neighbours without the samples with indices from
-// (inclusive) to to (exclusive), and the fractions of the neighbours in x and in y chosen among
-// ties.
+// meanOverlap leaves out samples from up to to; the fractions are of neighbours chosen among ties.
 func meanOverlap(x, y neighbourLists, n, k, from, to int) (overlap float64, shared [2]float64) {
 	weightOf := make([]float64, n)
 	var a, b []neighbourWeight

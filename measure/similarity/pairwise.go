@@ -5,10 +5,7 @@ import (
 	"fmt"
 )
 
-// fromPairs computes the selected statistics, whose input is pairwiseInput, and adds them to out:
-// most of them need a value for each pair of samples, the others only the samples themselves. x and
-// y are representations: activations of two layers on the same samples. r.cuts says where the
-// groups of samples that a jackknife leaves out begin and end.
+// fromPairs computes the selected statistics of pairwiseInput into out.
 func (r *calculator) fromPairs(ctx context.Context, x, y *representation, selected []statistic, out estimates) error {
 	var others []statistic // those that r.resampled computes, again for each choice of samples
 	for _, k := range selected {

@@ -9,9 +9,8 @@ import (
 	"github.com/noether-ml/noether/internal/linalg"
 )
 
-// plsPredictivity returns R^2 of x predicted from y by partial least squares on samples that the
-// fit leaves out, over the same folds (of cross-validation) as ridgePredictivity. x and y are
-// representations of the same samples by two layers (Yamins et al. 2014; Schrimpf et al. 2018).
+// plsPredictivity is ridgePredictivity by partial least squares, on the same folds (Yamins et al.
+// 2014; Schrimpf et al. 2018).
 func plsPredictivity(v *subsetPair) (float64, error) {
 	return v.predictivity(func(x, y *mat.Dense) (*mat.Dense, error) {
 		return partialLeastSquares(x, y, v.settings.Components)
@@ -75,9 +74,8 @@ func partialLeastSquares(x, y *mat.Dense, components int) (*mat.Dense, error) {
 	return &out, nil
 }
 
-// leadingLeft returns the leading left singular vector of a matrix and the largest singular value.
-// They come from the eigenvectors of m mᵀ or mᵀ m, whichever is smaller, which takes a third of the
-// time of a singular value decomposition.
+// leadingLeft returns the leading left singular vector and value, by eigenvectors of m mᵀ or mᵀ m,
+// the smaller, in a third of the time.
 func leadingLeft(m *mat.Dense) (*mat.VecDense, float64, error) {
 	rows, columns := m.Dims()
 	wide := rows <= columns

@@ -6,17 +6,13 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// fewComponents is the number of components below which a score of svcca has a warning, if it
-// differs at nearby numbers of components: the 95 % intervals of such scores contained the expected
-// value in 80 to 97 % of data sets (see docs/explanation/intervals-and-nulls.md).
+// fewComponents: with fewer, svcca that differs at nearby numbers gets a warning. 95 % intervals
+// then covered 80 to 97 % (docs/explanation/intervals-and-nulls.md).
 const fewComponents = 50
 
-// addRankChanges corrects the replicates of svcca in e for changes of the number of components, the
-// rank. A replicate is the value without one group, one of up to twenty parts of the observations:
-// a jackknife computes the interval from them. The rank is the number of components that hold 99 %
-// of the variance. The replicates use the leading components of all observations, but on other
-// samples the rank would be larger or smaller. x and y are the whitenings of the leading components
-// of both representations, each with the cutoff that determined its rank.
+// addRankChanges corrects the replicates of svcca in e for changes of rank, the components that
+// hold 99 % of the variance: replicates use the leading components of all observations. x and y are
+// the whitenings, with their cutoffs.
 func (m *pairMoments) addRankChanges(e *estimate, x, y whitening) error {
 	if len(e.replicates) == 0 || x.rank == 0 || y.rank == 0 {
 		return nil
@@ -50,10 +46,7 @@ func (m *pairMoments) addRankChanges(e *estimate, x, y whitening) error {
 	return nil
 }
 
-// influence returns by how much the fractional rank of w increases, to first order, if the
-// observations of group g are counted twice. The fractional rank is the number of components at
-// which the sum of eigenvalues, interpolated between integers, reaches the fraction of the
-// variance.
+// influence returns the increase of w's fractional rank, to first order, if group g counts twice.
 func (s *singleMoments) influence(g int, w whitening) float64 {
 	// What the scatter along each component (column of w.t) loses without the group.
 	squares := quadratic(fullMatrix(s.groups[g]), s.removal(g), w.t, w.t)

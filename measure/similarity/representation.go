@@ -11,9 +11,8 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// A representation is the activations of a layer on n samples, with everything that is computed
-// from them alone. Its p variables are the columns of X or Y in the package comment. Each value is
-// computed when it is first needed, so that comparisons of many pairs of layers compute it once.
+// A representation is a layer's activations on n samples, with what is computed from them alone.
+// Values are computed when first needed, once for many pairs.
 type representation struct {
 	*centredSample
 	calculator *calculator
@@ -21,8 +20,8 @@ type representation struct {
 	truncated  bool           // the variables are leading principal components
 	lost       int            // result of span: number of directions that rounding has removed
 
-	// basis is set in a new representation that conditioned returns: the coefficients of its
-	// variables in those of the original one, one column for each.
+	// basis, in what conditioned returns, has its variables' coefficients in the original, in
+	// columns.
 	basis *mat.Dense
 
 	// results of the methods below, nil until they are needed
@@ -44,14 +43,12 @@ type representation struct {
 	nearestLists        *neighbourLists      // of neighbours
 }
 
-// An rbfKernel is a radial basis function kernel with its HSIC with itself.
 type rbfKernel struct {
 	k       pairMatrix
 	self    hsicSums
 	defined bool // false where the median distance is 0
 }
 
-// cached returns the value of a cache, and computes it where the cache is empty.
 func cached[T any](cache **T, compute func() (T, error)) (T, error) {
 	if *cache == nil {
 		v, err := compute()
@@ -63,7 +60,6 @@ func cached[T any](cache **T, compute func() (T, error)) (T, error) {
 	return **cache, nil
 }
 
-// ofBoth calls a method of two representations and returns both results.
 func ofBoth[T any](ctx context.Context, x, y *representation, method func(*representation, context.Context) (T, error)) (a, b T, err error) {
 	if a, err = method(x, ctx); err == nil {
 		b, err = method(y, ctx)
@@ -86,14 +82,12 @@ func (r *calculator) newRepresentation(s *centredSample) *representation {
 	return &representation{centredSample: s, calculator: r}
 }
 
-// whitening returns the whitening of the representation's moments.
 func (r *representation) whitening(context.Context) (whitening, error) {
 	return cached(&r.whitened, func() (whitening, error) {
 		return whiten(r.moments.all.Square(0, r.moments.all.P), r.moments.all.P)
 	})
 }
 
-// leadingWhitening returns the whitening of the leading principal components.
 func (r *representation) leadingWhitening(ctx context.Context) (whitening, error) {
 	if r.truncated {
 		return r.whitening(ctx)
@@ -103,10 +97,8 @@ func (r *representation) leadingWhitening(ctx context.Context) (whitening, error
 	})
 }
 
-// conditioned returns a representation of the same linear span whose moments are well conditioned.
-// That is the representation itself, or orthonormal combinations of its variables where these are
-// nearly linearly dependent. If only moments were stored, so that there are no observations
-// (centredSample is nil), it is the representation itself too.
+// conditioned returns a well-conditioned representation of the same span: itself, or orthonormal
+// combinations of nearly dependent variables. Without observations (only moments) it is itself.
 func (r *representation) conditioned(ctx context.Context) (*representation, error) {
 	return cached(&r.orthogonal, func() (*representation, error) {
 		w, err := r.whitening(ctx)
@@ -126,14 +118,13 @@ func (r *representation) conditioned(ctx context.Context) (*representation, erro
 	})
 }
 
-// principal returns the principal components as a representation, or the representation itself
-// where it has fewer variables than n - 1.
+// principal returns principal components, or r with fewer variables than n - 1.
 func (r *representation) principal(ctx context.Context) (*representation, error) {
 	return r.reduced(ctx, &r.principalForm, func(c principalComponents) int { return len(c.values) })
 }
 
-// standardised returns the representation with each variable divided by its standard deviation. Its
-// linear span is the same, and a Gram matrix of it has also the directions of small variables.
+// standardised divides variables by their deviations: its Gram matrix shows small ones' directions
+// too, with the same span.
 func (r *representation) standardised(ctx context.Context) (*representation, error) {
 	return cached(&r.standardForm, func() (*representation, error) {
 		source, err := newStandardised(ctx, r.centredSample)
@@ -150,9 +141,8 @@ func (r *representation) standardised(ctx context.Context) (*representation, err
 	})
 }
 
-// span returns a representation of the same linear span with fewer variables than samples: the
-// principal components of standardised variables, or the representation itself where it has fewer
-// variables than n - 1.
+// span has fewer variables than samples: standardised principal components, or r with fewer than n
+// - 1.
 func (r *representation) span(ctx context.Context) (*representation, error) {
 	if r.p < r.n-1 {
 		return r, nil
@@ -181,8 +171,7 @@ func (r *representation) leadingPart(ctx context.Context) (*representation, erro
 	return out, err
 }
 
-// reduced returns the first count(components) principal components as a representation, or r where
-// it has fewer variables than n - 1.
+// reduced returns count(components) components, or r with fewer variables than n - 1.
 func (r *representation) reduced(ctx context.Context, cache ***representation, count func(principalComponents) int) (*representation, error) {
 	if r.p < r.n-1 {
 		return r, nil
@@ -206,8 +195,7 @@ func (r *representation) reduced(ctx context.Context, cache ***representation, c
 	})
 }
 
-// spans reports whether every centred representation of the same samples is a linear function of
-// this one, since this one spans n - 1 dimensions.
+// spans reports whether r spans n - 1 dimensions, so that all others are linear functions of it.
 func (r *representation) spans(ctx context.Context) (bool, error) {
 	return cached(&r.fullRank, func() (bool, error) {
 		if r.p < r.n-1 {
@@ -222,13 +210,11 @@ func (r *representation) spans(ctx context.Context) (bool, error) {
 	})
 }
 
-// gram returns the centred Gram matrix.
 func (r *representation) gram(ctx context.Context) (pairMatrix, error) {
 	return cached(&r.gramMatrix, func() (pairMatrix, error) { return gram(ctx, r.centredSample) })
 }
 
-// distances returns a new matrix of the squared Euclidean distances between samples, after
-// deviations are multiplied by centredSample.scale.
+// distances returns new squared Euclidean distances, of deviations times centredSample.scale.
 func (r *representation) distances(ctx context.Context) (pairMatrix, error) {
 	k, err := r.gram(ctx)
 	if err == nil {
@@ -238,7 +224,6 @@ func (r *representation) distances(ctx context.Context) (pairMatrix, error) {
 	return k, err
 }
 
-// isConstant reports whether no variable varies.
 func (r *representation) isConstant() bool {
 	if r.moments != nil {
 		return r.moments.constant()
@@ -246,8 +231,7 @@ func (r *representation) isConstant() bool {
 	return r.constant
 }
 
-// selfHSIC returns the sums of HSIC of the representation with itself, from its moments if they
-// have been gathered.
+// selfHSIC uses moments if there are some.
 func (r *representation) selfHSIC(ctx context.Context, unbiased bool) (hsicSums, error) {
 	cache := &r.biasedSelf
 	if unbiased {
@@ -274,7 +258,6 @@ func (r *representation) radial(ctx context.Context) (rbfKernel, error) {
 	})
 }
 
-// ranks returns the ranks of the dissimilarities between samples.
 func (r *representation) ranks(ctx context.Context) ([]uint32, error) {
 	return cached(&r.rankList, func() ([]uint32, error) {
 		k, err := r.gram(ctx)
@@ -285,7 +268,6 @@ func (r *representation) ranks(ctx context.Context) ([]uint32, error) {
 	})
 }
 
-// neighbours returns the nearest neighbours of every sample.
 func (r *representation) neighbours(ctx context.Context) (neighbourLists, error) {
 	return cached(&r.nearestLists, func() (neighbourLists, error) {
 		s := r.calculator.settings
@@ -305,7 +287,6 @@ func (r *representation) release() {
 	}
 }
 
-// gather computes the moments of two representations, and of draws shuffles for the null.
 func (r *calculator) gather(ctx context.Context, x, y *representation, draws int) (*pairMoments, error) {
 	m, err := gather(ctx, x.centredSample, y.centredSample, x.moments, y.moments, r, draws)
 	if err == nil {
@@ -314,11 +295,10 @@ func (r *calculator) gather(ctx context.Context, x, y *representation, draws int
 	return m, err
 }
 
-// generator returns the generator of the shuffles for the null.
 func (r *calculator) generator() *rand.Rand { return seed.Rand(r.seed, "similarity null") }
 
-// drawsFor returns the number of shuffles that the nulls of some statistics need: ten, or fewer if
-// these took more multiplications than manyProducts, but at least one. It is 0 if no null is drawn.
+// drawsFor returns the number of shuffles for nulls: ten or, within manyProducts, fewer, at least
+// one; 0 without drawn nulls.
 func (r *calculator) drawsFor(selected []statistic, x, y *representation) int {
 	const manyProducts = 4e9
 	if !r.null || !slices.ContainsFunc(selected, func(k statistic) bool { return k.drawnNull }) {

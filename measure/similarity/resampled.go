@@ -7,13 +7,7 @@ import (
 	"slices"
 )
 
-// In this file a representation is the activations of a layer on n samples, with p variables, q in
-// the case of y. A calculator r computes statistics of two of them. r.cuts are the indices at which
-// the groups of the jackknife begin, and n.
-
-// subsets returns the subsets of x and y with the samples at the given positions. If shuffle is not
-// nil, it replaces the positions for y. The folds of cross-validation (subsetPair.predictivity) are
-// chosen by the positions of x.
+// subsets returns x and y at positions, y at shuffle unless nil. x's positions determine folds.
 func (r *calculator) subsets(ctx context.Context, x, y *representation, at, shuffle []int) *subsetPair {
 	v := &subsetPair{ctx: ctx, settings: r.settings, x: &subset{of: x, at: at}, y: &subset{of: y, at: at}, place: at, seed: r.seed}
 	if shuffle != nil {
@@ -22,24 +16,20 @@ func (r *calculator) subsets(ctx context.Context, x, y *representation, at, shuf
 	return v
 }
 
-// A resampling is a statistic with its estimate, to which the method resampled adds the replicates
-// and the null.
+// A resampling is a statistic with its estimate under way.
 type resampling struct {
 	statistic
 	estimate
 	cost float64 // multiplications, roughly, to compute it once
 }
 
-// resampled computes the estimates of statistics that have the function statistic.compute, and
-// stores them in out. A replicate is the statistic without one group of samples, and the null its
-// mean over random shuffles of the samples of y. All statistics of one choice of samples share its
-// Gram matrices and principal axes.
+// resampled computes statistics with statistic.compute into out; the null is the mean over
+// shuffles. All share the Gram matrices and axes of a choice of samples.
 func (r *calculator) resampled(ctx context.Context, selected []statistic, x, y *representation, out estimates) error {
 	var work []*resampling
 	whole := r.subsets(ctx, x, y, identityOrder(x.n), nil)
 	for _, k := range selected {
-		// A statistic with columns holds matrices of n x p and p x q values in memory. maxPoints
-		// values take 1 GiB.
+		// With columns, n x p and p x q values are in memory; maxPoints take 1 GiB.
 		if k.columns && max(x.n*x.p, x.n*y.p, x.p*y.p) > maxPoints {
 			out[k.name] = undefinedEstimate(fmt.Sprintf("%d samples of %d and %d variables are too many for %s: set pool: mean, or a smaller limit", x.n, x.p, y.p, k.name))
 			continue
@@ -69,7 +59,7 @@ func (r *calculator) resampled(ctx context.Context, selected []statistic, x, y *
 	return nil
 }
 
-// evaluate computes a statistic. The field warnings then holds the warnings of this statistic.
+// evaluate leaves the statistic's warnings in v.warnings.
 func (v *subsetPair) evaluate(k statistic) (float64, error) {
 	if err := v.ctx.Err(); err != nil {
 		return 0, err
@@ -86,9 +76,8 @@ func (v *subsetPair) evaluate(k statistic) (float64, error) {
 	return value, nil
 }
 
-// replicates adds the replicates: the statistics without each group, scaled to n samples if they
-// grow with a power (exponent) of the number of samples. If there are more than ten groups,
-// expensive statistics leave out two successive groups at a time.
+// replicates scales values to n samples if they grow with a power of it (exponent). Of more than
+// ten groups, expensive statistics leave out two at a time.
 func (r *calculator) replicates(ctx context.Context, work []*resampling, x, y *representation) error {
 	pairs := func(w *resampling) bool { return len(r.cuts) > 11 && 20*w.cost > manyMultiplications }
 	for _, inPairs := range []bool{false, true} {
@@ -119,8 +108,7 @@ func (r *calculator) replicates(ctx context.Context, work []*resampling, x, y *r
 	return nil
 }
 
-// everySecond returns every second of the cuts, the bounds of the groups, and the last: the cuts of
-// groups of twice the size.
+// everySecond returns the cuts of groups of twice the size.
 func everySecond(cuts []int) []int {
 	var out []int
 	for i := 0; i < len(cuts)-1; i += 2 {
@@ -129,9 +117,8 @@ func everySecond(cuts []int) []int {
 	return append(out, cuts[len(cuts)-1])
 }
 
-// shuffledPairs sets the nulls: 0 if statistic.zeroNull says so, else the mean over one to ten
-// random shuffles. Unpaired statistics do not depend on which samples are paired: their nulls stay
-// NaN.
+// shuffledPairs sets the nulls: 0 by statistic.zeroNull, else the mean over one to ten shuffles;
+// unpaired ones stay NaN.
 func (r *calculator) shuffledPairs(ctx context.Context, work []*resampling, x, y *representation) error {
 	if !r.null {
 		return nil
@@ -166,8 +153,6 @@ func (r *calculator) shuffledPairs(ctx context.Context, work []*resampling, x, y
 	return nil
 }
 
-// manyMultiplications is a number of multiplications. If twenty replicates of a statistic take
-// more, its replicates leave out two groups at a time. Its shuffles together take at most a tenth
-// of this number, but there is at least one. So it does not bound the work of an expensive
-// statistic.
+// manyMultiplications: if twenty replicates take more, they leave out two groups at a time.
+// Shuffles take at most a tenth, but there is one.
 const manyMultiplications = 4e10

@@ -6,8 +6,8 @@ import (
 	"sort"
 )
 
-// dissimilarityRanks returns the ranks of the cosine dissimilarities of all pairs of samples i < j,
-// in that order. They are doubled as in ranks. k holds the inner products of the samples.
+// dissimilarityRanks returns ranks, doubled, of cosine dissimilarities of i < j, from inner
+// products k.
 func dissimilarityRanks(k pairMatrix) []uint32 {
 	norm := make([]float64, k.n)
 	for i := range norm {
@@ -23,8 +23,7 @@ func dissimilarityRanks(k pairMatrix) []uint32 {
 	return ranks(values)
 }
 
-// cosineDissimilarity returns 1 - cos for an inner product and two norms. It is 0 for two zero
-// vectors, and 1 for one.
+// cosineDissimilarity is 0 for two zero vectors, 1 for one.
 func cosineDissimilarity(product, a, b float64) float64 {
 	switch {
 	case a == 0 && b == 0:
@@ -36,8 +35,8 @@ func cosineDissimilarity(product, a, b float64) float64 {
 	return max(math.Round((1-product/a/b)*1e12)/1e12, 0)
 }
 
-// ranks returns twice the ranks of the values, from 2 on. Ties share their mean rank, which doubled
-// is a whole number. No value may be negative.
+// ranks returns twice the ranks, from 2 on: mean ranks of ties are then whole. No value may be
+// negative.
 func ranks(values []float64) []uint32 {
 	sorted := radixSort(values)
 	out := make([]uint32, len(values))
@@ -54,15 +53,13 @@ func ranks(values []float64) []uint32 {
 	return out
 }
 
-// A sortItem is the index of a value and its bits. The bits of numbers that are not negative have
-// the same order as the numbers.
+// A sortItem is a value's index and bits, which order like numbers that are not negative.
 type sortItem struct {
 	bits uint64
 	at   uint32
 }
 
-// radixSort sorts the values by radix, eleven bits at a time. That is several times faster than
-// comparing millions of values.
+// radixSort takes eleven bits at a time, several times faster than comparing millions of values.
 func radixSort(values []float64) []sortItem {
 	const bits, digits = 11, 1 << 11
 	from, to := make([]sortItem, len(values)), make([]sortItem, len(values))
@@ -89,11 +86,9 @@ func radixSort(values []float64) []sortItem {
 	return from
 }
 
-// rsa returns Spearman's correlation between the dissimilarities of two representations
-// (Kriegeskorte et al. 2008), from their doubled ranks x and y. n is the number of samples. Its
-// mean over all ways to match the samples of one representation with those of the other is 0. A
-// replicate of the jackknife leaves out all pairs with a sample in a group, samples cuts[g] to
-// cuts[g+1] - 1, and ranks the others again, to first order.
+// rsa returns Spearman's correlation of dissimilarities (Kriegeskorte et al. 2008), from doubled
+// ranks. Over all matchings its mean is 0. A replicate leaves out pairs with a sample from cuts[g]
+// to cuts[g+1] - 1 and ranks again, to first order.
 func rsa(x, y []uint32, n int, cuts []int) estimate {
 	xx, yy, xy := newRankProducts(x, x, n, cuts), newRankProducts(y, y, n, cuts), newRankProducts(x, y, n, cuts)
 	if xx.all == 0 || yy.all == 0 {
@@ -107,8 +102,7 @@ func rsa(x, y []uint32, n int, cuts []int) estimate {
 	return e
 }
 
-// rankProducts holds the sum of a b over pairs of samples, for two ranks a and b of a pair, doubled
-// and minus their mean.
+// rankProducts holds sums of a b over pairs, a and b doubled ranks minus their mean.
 type rankProducts struct {
 	all     float64
 	without []float64 // of the pairs without a sample in each group, up to a factor that depends on the group alone
@@ -165,9 +159,8 @@ func newRankProducts(x, y []uint32, n int, cuts []int) rankProducts {
 	return p
 }
 
-// sumsAbove returns, at v / 2 for a doubled rank v of x, twice the sum of the y of all pairs whose
-// x is above v, plus the sum of those whose x is v. The ranks of y count from their mean. Two
-// different doubled ranks differ by 2 or more, so each has an index of its own.
+// sumsAbove returns, at v / 2, twice the sum of y where x is above v, plus that where x is v; y
+// counts from the mean rank. Doubled ranks differ by 2 or more.
 func sumsAbove(x, y []uint32) []float64 {
 	centre := float64(len(x) + 1)
 	out := make([]float64, len(x)+1)

@@ -10,8 +10,8 @@ import (
 	"github.com/noether-ml/noether/internal/seed"
 )
 
-// A Source is a matrix of n observations (rows) of p variables. Rows are read when they are needed,
-// so the matrix need not fit into memory. Two goroutines may read at the same time.
+// A Source is a matrix of n observations of p variables, read when needed, by two goroutines at a
+// time.
 type Source interface {
 	// Dims returns the number of observations and of variables.
 	Dims() (n, p int)
@@ -21,7 +21,7 @@ type Source interface {
 	Single() bool
 }
 
-// Of returns a Source of n x p values in memory, row-major. They are not copied.
+// Of returns a Source of n x p values, row-major, not copied.
 func Of[T float32 | float64](values []T, n, p int) (Source, error) {
 	if n < 1 || p < 1 {
 		return nil, fmt.Errorf("a matrix of %d x %d: there must be observations and variables", n, p)
@@ -55,8 +55,7 @@ func (d *dense[T]) Read(index []int, dst []float64) error {
 	return nil
 }
 
-// A centredSample holds observations of a Source in a given order. read returns them minus the mean
-// of each variable.
+// A centredSample holds ordered observations of a Source; read centres them.
 type centredSample struct {
 	source   Source
 	order    []int     // the rows of the source that are read
@@ -64,18 +63,16 @@ type centredSample struct {
 	mean     []float64 // of each variable
 	constant bool      // no variable varies
 	largest  float64   // the largest deviation from the mean, times scale
-	// scale multiplies the deviations. It differs from 1 where their squares might overflow or
-	// vanish in float32.
+	// scale multiplies deviations whose squares might overflow or vanish in float32; else 1.
 	scale float64
 }
 
-// chunkOf returns the number of observations in a chunk of p variables: 16 MiB of float64, but at
-// least 32 and at most 1024, since more do not make products faster.
+// chunkOf returns a chunk's observations: 16 MiB of float64, within 32 to 1024, beyond which
+// products are no faster.
 func chunkOf(p int) int { return min(1024, max(32, 1<<21/p)) }
 
-// newCentredSample reads the observations once to compute their means. It returns an error for NaN
-// and infinities. name is the name of the matrix in errors, or empty for a matrix that the program
-// itself computed.
+// newCentredSample reads all for the means. NaN and infinities are errors, with the matrix's name,
+// empty if computed here.
 func newCentredSample(ctx context.Context, name string, source Source, order []int) (*centredSample, error) {
 	_, p := source.Dims()
 	s := &centredSample{source: source, order: order, n: len(order), p: p, mean: make([]float64, p)}
@@ -122,8 +119,8 @@ func newCentredSample(ctx context.Context, name string, source Source, order []i
 	return s, nil
 }
 
-// rescale sets the scale: 1, or a power of two if the largest deviation is below 1e-9 or above 1e9.
-// It changes no score: statistics in the unit of the values divide by it (see subset.unit).
+// rescale sets scale: 1, or a power of two for a largest deviation below 1e-9 or above 1e9. Scores
+// in units divide by it (subset.unit).
 func (s *centredSample) rescale() {
 	s.scale = 1
 	if s.largest > 0 && (s.largest < 1e-9 || s.largest > 1e9) {
@@ -132,8 +129,7 @@ func (s *centredSample) rescale() {
 	}
 }
 
-// chunks reads the observations from to to (exclusive) of the order in chunks, without centring
-// them.
+// chunks reads from up to to of the order, without centring.
 func (s *centredSample) chunks(ctx context.Context, from, to int, each func(from, to int, rows []float64) error) error {
 	size := min(chunkOf(s.p), to-from)
 	buffer := make([]float64, size*s.p)
@@ -167,8 +163,7 @@ func (s *centredSample) read(from, to int, dst []float64) error {
 	return nil
 }
 
-// at returns a sample that reads some of the observations, given as positions in the order of s.
-// The other fields, such as n and the mean, remain those of s.
+// at reads only positions index of s; n, mean and others stay.
 func (s *centredSample) at(index []int) *centredSample {
 	out := *s
 	out.order = make([]int, len(index))
@@ -178,7 +173,7 @@ func (s *centredSample) at(index []int) *centredSample {
 	return &out
 }
 
-// inParallel runs two functions at the same time and returns the error of f, or else that of g.
+// If both fail, the error is f's.
 func inParallel(f, g func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- g() }()
@@ -189,7 +184,6 @@ func inParallel(f, g func() error) error {
 	return err
 }
 
-// identityOrder returns the indices 0 to n - 1.
 func identityOrder(n int) []int {
 	order := make([]int, n)
 	for i := range order {
@@ -198,7 +192,6 @@ func identityOrder(n int) []int {
 	return order
 }
 
-// isIdentity reports whether the indices are 0 to n - 1, in order.
 func isIdentity(order []int, n int) bool {
 	for i, at := range order {
 		if at != i {
@@ -208,14 +201,14 @@ func isIdentity(order []int, n int) bool {
 	return len(order) == n
 }
 
-// shuffled returns the first m of n rows in a random order. Neighbouring rows of a file are often
-// alike (of one class, or of one video), but the groups of a jackknife must be independent.
+// shuffled returns the first m of n rows in random order: neighbours in files are often alike, but
+// jackknife groups must be independent.
 func shuffled(studySeed uint64, n, m int) []int {
 	return seed.Rand(studySeed, "similarity order", n).Perm(n)[:m]
 }
 
-// Pooled returns a Source of the mean of each channel over positions: n x channels. A row of s is
-// channels x positions, row-major; it is an error if its length is no multiple of channels.
+// Pooled returns channel means over positions, n x channels. A row of s is channels x positions;
+// another length is an error.
 func Pooled(s Source, channels int) (Source, error) {
 	n, p := s.Dims()
 	if channels < 1 || p%channels != 0 {
@@ -224,7 +217,6 @@ func Pooled(s Source, channels int) (Source, error) {
 	return &pooled{s, n, p, channels}, nil
 }
 
-// A pooled is the Source that Pooled returns. It has n x channels values; of has n x p.
 type pooled struct {
 	of             Source
 	n, p, channels int

@@ -7,12 +7,7 @@ import (
 	"github.com/noether-ml/noether/internal/state"
 )
 
-// This file saves and loads the state of an accumulator: the sums of an unfinished measurement. A
-// layout describes the random order in which samples are read: its blocks of up to 32 samples,
-// which are added together, and its jackknife groups, which consist of whole blocks.
-
-// header returns numbers that differ for states of different grids, layouts or settings. A plan
-// says what is gathered for a pair of layers.
+// header returns numbers that differ between grids, layouts and settings.
 func (a *accumulator) header() []int {
 	l := a.grid.Layout
 	out := []int{l.N, a.block, l.Groups, len(a.layers), len(a.plans)}
@@ -40,7 +35,6 @@ func (a *accumulator) header() []int {
 	return out
 }
 
-// MarshalBinary returns the state, including the samples of the block that is not complete.
 func (a *accumulator) MarshalBinary() ([]byte, error) {
 	w := state.NewWriter("similarity", a.comparison.Version())
 	w.Ints(a.header())
@@ -72,8 +66,7 @@ func (a *accumulator) MarshalBinary() ([]byte, error) {
 	return w.Bytes(), nil
 }
 
-// UnmarshalBinary replaces the state by one that MarshalBinary returned for the same grid. After an
-// error the accumulator must not be used. r.Fail records an error, which r.Close returns.
+// UnmarshalBinary leaves an accumulator that must not be used after an error.
 func (a *accumulator) UnmarshalBinary(data []byte) error {
 	r, err := state.NewReader(data, "similarity", a.comparison.Version())
 	if err != nil {
@@ -113,7 +106,6 @@ func (a *accumulator) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// readBlock reads the block of samples that is not complete.
 func (a *accumulator) readBlock(r *state.Reader) {
 	a.pending.places = r.Ints()
 	for i, place := range a.pending.places {
@@ -130,8 +122,7 @@ func (a *accumulator) readBlock(r *state.Reader) {
 	}
 }
 
-// readStored reads the values of samples, for statistics that second moments do not suffice for.
-// For layer u the samples at places below stored.limit[u] are stored.
+// readStored reads values, of layer u at places below stored.limit[u].
 func (a *accumulator) readStored(r *state.Reader) {
 	a.stored.places = r.Ints()
 	seen := map[int]bool{}
@@ -150,7 +141,6 @@ func (a *accumulator) readStored(r *state.Reader) {
 	}
 }
 
-// count returns how many samples are stored for layer u.
 func (k *storedRows) count(u int) int {
 	n := 0
 	for _, place := range k.places {
@@ -161,7 +151,6 @@ func (k *storedRows) count(u int) int {
 	return n
 }
 
-// writeTables writes tables of sums, such as second moments.
 func writeTables(w *state.Writer, tables []table) {
 	for _, t := range tables {
 		t.Write(w)

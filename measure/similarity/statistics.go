@@ -8,11 +8,9 @@ import (
 	"sync"
 )
 
-// The names of the statistics in study files, commands and scores. The page
-// docs/reference/measures/similarity.md gives their formulas and sources. An RSM, representational
-// similarity matrix, is here the matrix of distances between samples. CKNNA is CKA over pairs of
-// samples that are nearest neighbours (Huh et al. 2024), and GULP a distance of the predictions of
-// ridge regression (Boix-Adserà et al. 2022).
+// The names of the statistics in study files, commands and scores.
+// docs/reference/measures/similarity.md gives formulas and sources. RSM stands for the matrix of
+// distances.
 const (
 	LinearCKA        = "linear-cka"
 	DebiasedCKA      = "debiased-cka"
@@ -50,7 +48,6 @@ const (
 	EffectiveRankDifference      = "effective-rank-difference"
 )
 
-// A statistic describes a statistic: its name, its function, and what the computation needs.
 type statistic struct {
 	name       string
 	minSamples int   // smallest number of samples that it is defined for
@@ -59,9 +56,8 @@ type statistic struct {
 	wideBelow  int   // scores of fewer samples get a warning that the interval is too wide
 	drawnNull  bool  // the null has no closed form: it is a mean over drawn shuffles
 
-	// compute computes the statistic of some samples, for the method resampled. It is nil for
-	// statistics with faster replicates or nulls of their own, which use none of the fields below
-	// except neighbours.
+	// compute is for resampled, nil for statistics with faster replicates or nulls, which of the
+	// fields below use neighbours only.
 	compute    func(*subsetPair) (float64, error)
 	cost       func(n, p, q float64) float64 // multiplications, roughly, for n samples of p and q variables
 	neighbours bool                          // it needs more samples than Settings.Neighbours
@@ -72,7 +68,6 @@ type statistic struct {
 	exponent   float64                       // it grows as this power of the number of samples
 }
 
-// An input is what a statistic is computed from.
 type input int
 
 const (
@@ -81,8 +76,8 @@ const (
 	minibatchInput              // Gram matrices of minibatches
 )
 
-// Values of statistic.wideBelow. Intervals were measured to be too wide for 200 samples but not for
-// 1,000 (wideForFew), or for both (wideForAll).
+// Values of statistic.wideBelow: intervals were too wide for 200 samples but not 1,000
+// (wideForFew), or for both (wideForAll).
 const (
 	wideForFew = 1000
 	wideForAll = math.MaxInt
@@ -144,8 +139,7 @@ func chosenRSAStatistic() statistic {
 		zeroNull: func(s Settings) bool { return s.Comparison != "cosine" }}
 }
 
-// Names returns the names of the statistics of two representations in the order in which they are
-// reported.
+// Names returns the statistics of two representations in the order of reports.
 func Names() []string {
 	var out []string
 	for _, s := range statistics() {
@@ -154,16 +148,16 @@ func Names() []string {
 	return out
 }
 
-// notComputed says why some statistics of the benchmark ReSi (Klabunde et al. 2025) are not among
-// those here, and what to take instead.
+// notComputed says why ReSi's (Klabunde et al. 2025) other statistics are missing, and what to
+// take.
 var notComputed = map[string]string{
 	"imd":            "the multi-scale intrinsic distance needs heat kernels of neighbour graphs; take intrinsic-dimension-difference or cknna",
 	"rtd":            "the representation topology divergence needs persistent homology; take rsa or rank-similarity",
 	"geometry-score": "the geometry score needs persistent homology; take intrinsic-dimension-difference or uniformity-difference",
 }
 
-// NotComputed returns why a statistic of Klabunde et al. 2025 is not computed, and what to take in
-// its place. It returns nil for all other names.
+// NotComputed returns why a statistic of Klabunde et al. 2025 is not computed, and what to take
+// instead; nil for other names.
 func NotComputed(name string) error {
 	if why := notComputed[strings.ReplaceAll(strings.ToLower(name), "_", "-")]; why != "" {
 		return fmt.Errorf("the statistic %s is not computed: %s", name, why)
@@ -195,8 +189,7 @@ type Settings struct {
 	Null     bool `key:"null" json:"null" default:"true" doc:"shuffle pairs for the nulls that have no closed form"`
 }
 
-// encoded is the form of the settings that scores are identified by. Settings that earlier versions
-// lacked are left out where they have their defaults, so that the scores of earlier studies stay
+// encoded identifies scores. Newer settings are left out at defaults, so that earlier scores stay
 // valid.
 type encoded struct {
 	Statistics []string       `json:"statistics"`
@@ -208,7 +201,6 @@ type encoded struct {
 	Others     map[string]any `json:"others,omitempty"`
 }
 
-// encode returns the settings in the form that scores are identified by.
 func (s Settings) encode() encoded {
 	d, others := Defaults(), map[string]any{}
 	for name, pair := range map[string][2]any{
@@ -229,7 +221,6 @@ func Defaults() Settings {
 		Metric: "euclidean", Centre: "columns", Dissimilarity: "cosine", Comparison: "spearman", Norm: "frobenius", Alpha: 1, Folds: 5, Ridge: 0.01, Components: 25, Interval: true, Null: true}
 }
 
-// check returns an error that names the first invalid setting.
 func (s Settings) check() error {
 	names := Names()
 	if len(s.Statistics) == 0 {
@@ -289,8 +280,8 @@ func (s Settings) isDefaultRSA() bool {
 	return s.Dissimilarity == "cosine" && s.Comparison == "spearman" && s.Centre == "columns"
 }
 
-// selected returns the chosen statistics that have one of the given inputs, or any input where none
-// is given, in the order in which they are reported.
+// selected returns the chosen statistics with one of the inputs (none: any), in the order of
+// reports.
 func (s Settings) selected(inputs ...input) (out []statistic) {
 	for _, k := range knownStatistics() {
 		if slices.Contains(s.Statistics, k.name) && (len(inputs) == 0 || slices.Contains(inputs, k.input)) {
@@ -300,12 +291,10 @@ func (s Settings) selected(inputs ...input) (out []statistic) {
 	return out
 }
 
-// knownStatistics returns the statistics of two representations and of one. Callers must not change
-// them.
+// knownStatistics are those of two representations and of one, not to be changed.
 var knownStatistics = sync.OnceValue(func() []statistic { return append(statistics(), geometryStatistics()...) })
 
-// inFloat64 returns the statistics that take products in float64: canonical correlations, the
-// Procrustes similarity and linear regression.
+// inFloat64 returns those with float64 products: canonical correlations, Procrustes, regression.
 func inFloat64(all []statistic) []statistic {
 	return slices.DeleteFunc(slices.Clone(all), func(k statistic) bool { return !k.float64 })
 }

@@ -12,9 +12,8 @@ import (
 	"github.com/noether-ml/noether/internal/linalg"
 )
 
-// A subsetPair is the argument of statistic.compute: two representations of all samples, of those
-// outside one jackknife group, or of shuffled pairs of samples, where sample i of x is compared
-// with another one of y.
+// A subsetPair is the argument of statistic.compute: all samples, those outside a jackknife group,
+// or shuffled pairs.
 type subsetPair struct {
 	ctx      context.Context
 	settings Settings
@@ -25,22 +24,18 @@ type subsetPair struct {
 	near     *neighbourhoods // result of the method neighbourhoods
 }
 
-// warn notes a warning.
 func (v *subsetPair) warn(format string, args ...any) {
 	v.warnings = append(v.warnings, fmt.Sprintf(format, args...))
 }
 
-// undefined returns NaN and notes why.
 func (v *subsetPair) undefined(format string, args ...any) (float64, error) {
 	v.warn(format, args...)
 	return math.NaN(), nil
 }
 
-// n returns the number of samples.
 func (v *subsetPair) n() int { return len(v.place) }
 
-// A subset is a representation restricted to some of its samples, in some order. Values are
-// computed when they are first needed.
+// A subset is a representation on some samples in some order, computed when needed.
 type subset struct {
 	of *representation // of all samples
 	at []int           // positions of the samples in of
@@ -56,7 +51,6 @@ const (
 	raw
 )
 
-// centring returns the centring that the setting centre asks for.
 func (v *subsetPair) centring() int {
 	if v.settings.Centre == "none" {
 		return raw
@@ -64,12 +58,10 @@ func (v *subsetPair) centring() int {
 	return centred
 }
 
-// unit returns the factor from the values of points and coordinates, which a representation
-// multiplies by its scale, to those of the source. For Gram matrices it is the square of this.
+// unit turns values of points and coordinates into the source's; its square Gram matrices.
 func (s *subset) unit() float64 { return 1 / s.of.scale }
 
-// gram returns the inner products of the samples, scaled as the representation is. The caller must
-// not change them.
+// gram returns scaled inner products, not to be changed.
 func (s *subset) gram(ctx context.Context, centring int) (pairMatrix, error) {
 	return cached(&s.grams[centring], func() (pairMatrix, error) {
 		all, err := s.of.grams(ctx, centring)
@@ -93,7 +85,6 @@ func (s *subset) gram(ctx context.Context, centring int) (pairMatrix, error) {
 	})
 }
 
-// grams returns the Gram matrix of all samples, centred or raw.
 func (r *representation) grams(ctx context.Context, centring int) (pairMatrix, error) {
 	if centring == centred {
 		return r.gram(ctx)
@@ -105,7 +96,6 @@ func (r *representation) grams(ctx context.Context, centring int) (pairMatrix, e
 	})
 }
 
-// centre subtracts the means of rows and columns.
 func (s pairMatrix) centre() {
 	mean, n := make([]float64, s.n), float64(s.n)
 	var all float64
@@ -123,14 +113,12 @@ func (s pairMatrix) centre() {
 	}
 }
 
-// distances returns new matrices of the Euclidean distances of the samples of both subsets, in
-// units of the source or scaled.
+// distances returns new Euclidean distances of both, in units of the source or scaled.
 func (v *subsetPair) distances(units bool) (x, y pairMatrix, err error) {
 	return v.each(func(s *subset) (pairMatrix, error) { return s.distances(v.ctx, units) })
 }
 
-// distances returns a new matrix of the Euclidean distances of the samples, in units of the source
-// or scaled.
+// distances returns new Euclidean distances, in units of the source or scaled.
 func (s *subset) distances(ctx context.Context, units bool) (pairMatrix, error) {
 	k, err := s.gram(ctx, centred)
 	if err != nil {
@@ -154,7 +142,6 @@ func (s *subset) distances(ctx context.Context, units bool) (pairMatrix, error) 
 	return k, nil
 }
 
-// each calls f for both subsets.
 func (v *subsetPair) each(f func(*subset) (pairMatrix, error)) (x, y pairMatrix, err error) {
 	if x, err = f(v.x); err == nil {
 		y, err = f(v.y)
@@ -170,8 +157,7 @@ var (
 // maxPoints bounds the values of a matrix of samples and variables in memory: 1 GiB.
 const maxPoints = 1 << 27
 
-// points returns the samples as a matrix of n samples x p variables, scaled as the representation
-// is.
+// points returns samples x variables, scaled.
 func (s *subset) points(ctx context.Context, centring int) (*mat.Dense, error) {
 	return cached(&s.point[centring], func() (*mat.Dense, error) {
 		x, n := s.of.at(s.at), len(s.at)
@@ -200,7 +186,6 @@ type coordinates struct {
 	p int        // number of variables
 }
 
-// coordinates returns the principal coordinates of the samples.
 func (s *subset) coordinates(ctx context.Context, centring int) (*coordinates, error) {
 	return cached(&s.factors[centring], func() (*coordinates, error) {
 		m, err := s.points(ctx, centring)
@@ -226,8 +211,7 @@ func (s *subset) coordinates(ctx context.Context, centring int) (*coordinates, e
 	})
 }
 
-// coordinates returns the principal coordinates of both subsets and their products: m = Uxᵀ Uy, nil
-// if one subset is constant.
+// coordinates also returns m = Uxᵀ Uy, nil if one subset is constant.
 func (v *subsetPair) coordinates(centring int) (x, y *coordinates, m *mat.Dense, err error) {
 	if x, err = v.x.coordinates(v.ctx, centring); err != nil {
 		return nil, nil, nil, err

@@ -14,32 +14,28 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// A whitening turns p variables into r uncorrelated ones of unit scatter: Tᵀ S T = I. S is the
-// scatter of the variables, the sums of products of their deviations from the mean.
+// A whitening turns p variables into r uncorrelated ones: Tᵀ S T = I for the scatter S.
 type whitening struct {
 	t    *mat.Dense // p x r; nil where r is 0
 	rank int        // r
-	// reliable is false where variables are so nearly linearly dependent that rounding errors hide
-	// how they depend on each other.
+	// reliable: rounding does not hide dependencies of variables.
 	reliable bool
-	// cut says where leading principal components are cut off, and more whitens these and a few
-	// further ones. Both are nil for a whitening of all variables.
+	// cut says where components are cut off, more whitens a few further ones; nil for all
+	// variables.
 	cut  *resample.Cutoff
 	more *mat.Dense
 }
 
-// truncated returns the whitening of the first k principal components.
 func (w whitening) truncated(k int) whitening {
 	p, _ := w.more.Dims()
 	return whitening{t: mat.DenseCopyOf(w.more.Slice(0, p, 0, k)), rank: k, reliable: w.reliable}
 }
 
-// wellConditioned is a bound on the reciprocal condition number of the variables' correlations.
-// Above it, whitening by their Cholesky factor is right to eight digits or more.
+// wellConditioned bounds the reciprocal condition number of correlations: above it, a Cholesky
+// factor whitens to eight digits.
 const wellConditioned = 1e-8
 
-// whiten returns the whitening of a scatter: p x p, row-major, upper triangle. Variables that do
-// not vary get coefficients of 0.
+// whiten takes a p x p scatter, upper triangle. Constant variables get coefficients of 0.
 func whiten(scatter []float64, p int) (whitening, error) {
 	scale := deviationsOf(scatter, p)
 	kept := scale.varying()
@@ -63,8 +59,7 @@ func whiten(scatter []float64, p int) (whitening, error) {
 	return whitening{t: unscale(scaledColumns(vectors, values[:rank]), scale, kept), rank: rank, reliable: rank == len(kept) && values[rank-1] > wellConditioned*values[0]}, nil
 }
 
-// scaledColumns returns the first len(values) columns of a matrix, each divided by the square root
-// of its value.
+// scaledColumns divides the first columns by the roots of values.
 func scaledColumns(m *mat.Dense, values []float64) *mat.Dense {
 	rows, _ := m.Dims()
 	out := mat.DenseCopyOf(m.Slice(0, rows, 0, len(values)))
@@ -77,14 +72,12 @@ func scaledColumns(m *mat.Dense, values []float64) *mat.Dense {
 	return out
 }
 
-// noise is a fraction of the largest eigenvalue of a correlation matrix in float64. Eigenvalues
-// below it are rounding errors.
+// noise is the fraction of the largest eigenvalue below which, in float64 correlations, one is
+// rounding.
 const noise = 1e-11
 
-// deviations holds the square root of each variable's sum of squares about its mean.
 type deviations []float64
 
-// deviationsOf returns the deviations of p variables from their scatter: p x p, row-major.
 func deviationsOf(scatter []float64, p int) deviations {
 	s := make(deviations, p)
 	for i := range s {
@@ -93,7 +86,6 @@ func deviationsOf(scatter []float64, p int) deviations {
 	return s
 }
 
-// varying returns the indices of the variables that vary.
 func (s deviations) varying() []int {
 	var out []int
 	for i, v := range s {
@@ -131,7 +123,6 @@ func unscale(t *mat.Dense, s deviations, kept []int) *mat.Dense {
 	return out
 }
 
-// inverse returns the inverse of an upper triangular matrix.
 func inverse(upper blas64.Triangular) *mat.Dense {
 	out := identity(upper.N)
 	blas64.Trsm(blas.Left, blas.NoTrans, 1, upper, out.RawMatrix())
@@ -146,8 +137,7 @@ func identity(n int) *mat.Dense {
 	return out
 }
 
-// reciprocalCondition estimates the reciprocal condition number of Uᵀ U, such as a correlation
-// matrix, from the condition number of U, an upper triangle.
+// reciprocalCondition estimates that of Uᵀ U from the triangle U.
 func reciprocalCondition(upper blas64.Triangular) float64 {
 	n := upper.N
 	work, iwork := make([]float64, 3*n), make([]int, n)
@@ -155,12 +145,10 @@ func reciprocalCondition(upper blas64.Triangular) float64 {
 	return r * r
 }
 
-// orthonormal returns the whitening of a sample (observations in rows, here X) whose variables are
-// too nearly dependent for whiten. It works on the observations themselves, and finds coefficients
-// B for which X B has orthonormal columns. Each round decomposes the scatter of X B. In it,
-// directions that an earlier round lost to rounding are of the order of 1, so two or three rounds
-// suffice (as in Cholesky QR, Yamamoto et al. 2015). Directions smaller than the rounding of X
-// itself are left out.
+// orthonormal whitens observations X too nearly dependent for whiten: coefficients B give X B
+// orthonormal columns. Directions lost to rounding are of order 1 in the next round's scatter, so
+// two or three suffice (Cholesky QR, Yamamoto et al. 2015). Those below the rounding of X are left
+// out.
 func orthonormal(ctx context.Context, x *centredSample, scatter []float64) (whitening, error) {
 	p := x.p
 	scale := deviationsOf(scatter, p)
@@ -203,9 +191,8 @@ func orthonormal(ctx context.Context, x *centredSample, scatter []float64) (whit
 	return whitening{t: &t, rank: last.rank, reliable: true}, nil
 }
 
-// normalise scales the columns of b, and with them their scatter g (upper triangle), to unit
-// scatter. It leaves out the columns whose coefficients of scaled variables have a norm above
-// 1/floor: such large coefficients amplify rounding errors. It returns nil if no column is left.
+// normalise scales columns of b to unit scatter g, without those whose coefficients have a norm
+// above 1/floor, which amplify rounding; nil if none is left.
 func normalise(b *mat.Dense, g []float64, s deviations, floor float64) (*mat.Dense, []float64) {
 	p, r := b.Dims()
 	size := deviationsOf(g, r)
@@ -252,7 +239,6 @@ func gramOf(ctx context.Context, x *centredSample, b *mat.Dense) ([]float64, err
 	return out, err
 }
 
-// offIdentity returns the largest difference between an upper triangle and that of the identity.
 func offIdentity(g []float64, r int) float64 {
 	var worst float64
 	for i := range r {
@@ -267,7 +253,6 @@ func offIdentity(g []float64, r int) float64 {
 	return worst
 }
 
-// A projected is a Source, a matrix whose rows are read when needed, of the observations X B.
 type projected struct {
 	of *centredSample
 	b  *mat.Dense
@@ -278,10 +263,9 @@ func (s *projected) Dims() (n, p int) {
 	return s.of.n, r
 }
 
-// Single implements Source: the values are not exact in float32.
 func (s *projected) Single() bool { return false }
 
-// Read implements Source. index holds the numbers of observations, as the sample orders them.
+// index counts in the sample's order.
 func (s *projected) Read(index []int, dst []float64) error {
 	p := s.of.p
 	_, r := s.b.Dims()
@@ -293,8 +277,7 @@ func (s *projected) Read(index []int, dst []float64) error {
 	return nil
 }
 
-// A standardised is a Source of the observations of a sample with each variable divided by its
-// standard deviation. Variables that do not vary are 0.
+// A standardised divides variables by their deviations; constant ones are 0.
 type standardised struct {
 	of      *centredSample
 	factor  []float64 // of each variable
@@ -326,10 +309,9 @@ func newStandardised(ctx context.Context, x *centredSample) (*standardised, erro
 
 func (s *standardised) Dims() (n, p int) { return s.of.n, s.of.p }
 
-// Single implements Source: the values are not exact in float32.
 func (s *standardised) Single() bool { return false }
 
-// Read implements Source. index holds the numbers of observations, as the sample orders them.
+// index counts in the sample's order.
 func (s *standardised) Read(index []int, dst []float64) error {
 	if err := s.of.at(index).read(0, len(index), dst); err != nil {
 		return err

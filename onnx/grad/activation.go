@@ -6,9 +6,8 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// y = max(x, 0): dx = dy where y > 0, else 0. It reads y rather than x, so that a runtime can still
-// fuse the activation with the node that computes x. Where ONNX Runtime is likely to keep y in
-// blocks of channels (see blocked.go), the gradient is written so that it is kept so too.
+// y = max(x, 0): dx = dy where y > 0, else 0. Reading y, a runtime can still fuse it with the node
+// of x. Where y is likely in blocks of channels (see blocked.go), so is the gradient.
 func relu(op *operation) onnx.Value {
 	dy := op.dyForProduct(op.x(0))
 	if !op.outputBlocked() {
@@ -160,8 +159,7 @@ func clip(op *operation) {
 	})
 }
 
-// clipBound is a bound of Clip: its i-th input or, before opset 11, an attribute. It is empty if
-// the node does not have this bound.
+// clipBound is a bound of Clip, input i or, before opset 11, an attribute; empty if absent.
 func (op *operation) clipBound(i int, attribute string) onnx.Value {
 	if op.Opset() >= 11 {
 		return op.x(i)

@@ -6,13 +6,11 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// unbroadcast sums the gradient g, which has the shape that the node's inputs are broadcast to,
-// over the axes along which the i-th input is broadcast. The result has the shape of that input.
+// unbroadcast sums g, of the broadcast shape, to the shape of input i.
 func (op *operation) unbroadcast(g onnx.Value, i int) onnx.Value {
 	return op.sumTo(g, op.broadcastInputs(), op.x(i))
 }
 
-// broadcastInputs returns the shape that the node's inputs are broadcast to.
 func (op *operation) broadcastInputs() []int {
 	var shapes [][]int
 	for _, k := range op.inputs() {
@@ -21,9 +19,8 @@ func (op *operation) broadcastInputs() []int {
 	return broadcastShape(shapes...)
 }
 
-// broadcastShape returns the shape that shapes are broadcast to: nil where a rank is unknown, and
-// -1 for an unknown dimension. Free dimensions are negative, as in operation.shape. A free
-// dimension may turn out to be 1, so two different free dimensions give an unknown one.
+// broadcastShape returns the common shape: nil for unknown ranks, -1 for dimensions. A free
+// dimension may be 1, so two different ones are unknown.
 func broadcastShape(shapes ...[]int) []int {
 	rank := 0
 	for _, s := range shapes {
@@ -48,8 +45,7 @@ func broadcastShape(shapes ...[]int) []int {
 	return shape
 }
 
-// sumTo sums the gradient g, of the shape from, over the axes along which v is broadcast to that
-// shape. The result has the shape of v.
+// sumTo sums g, of shape from, over broadcast axes to the shape of v.
 func (op *operation) sumTo(g onnx.Value, from []int, v onnx.Value) onnx.Value {
 	to := op.shape(v)
 	if to == nil || from == nil {
@@ -81,7 +77,6 @@ func (op *operation) sumTo(g onnx.Value, from []int, v onnx.Value) onnx.Value {
 	return op.reshapeLike(op.ReduceSum(g, false, repeated...), v)
 }
 
-// sumToRuntime is sumTo if the axes to sum over are known only when the graph runs.
 func (op *operation) sumToRuntime(g onnx.Value, from []int, v onnx.Value) onnx.Value {
 	if op.Opset() < 13 { // the axes of ReduceSum are an attribute
 		return op.sumByRatio(g, from, v)
@@ -105,8 +100,8 @@ func (op *operation) sumOverOnes(g, sizes onnx.Value) onnx.Value {
 	return op.Op("ReduceSum", onnx.Attrs{"keepdims": 1, "noop_with_empty_axes": 1}, g, axes)
 }
 
-// sumByRatio is sumToRuntime before opset 13. An axis of m elements onto which one of n was
-// broadcast is reshaped to m/n x n, and summed over the first of these axes.
+// sumByRatio is sumToRuntime before opset 13: m elements from n are reshaped to m/n x n, and summed
+// over the first.
 func (op *operation) sumByRatio(g onnx.Value, from []int, v onnx.Value) onnx.Value {
 	to := op.shape(v)
 	if from == nil || to == nil {
@@ -120,7 +115,6 @@ func (op *operation) sumByRatio(g onnx.Value, from []int, v onnx.Value) onnx.Val
 	return op.ReduceSum(op.ReshapeTo(g, split), false, evenUpTo(len(to))...)
 }
 
-// evenUpTo returns the first n even numbers: 0, 2, ..., 2n-2.
 func evenUpTo(n int) []int {
 	list := upTo(n)
 	for i := range list {
@@ -142,7 +136,6 @@ func (op *operation) expandLike(x, v onnx.Value) onnx.Value {
 	return op.Op("Tile", nil, x, op.ratio(op.shapeOf(v), op.Shape(x))) // Expand came with opset 8
 }
 
-// equalShapes reports whether two shapes are known to be equal.
 func equalShapes(a, b []int) bool {
 	return a != nil && b != nil && slices.Equal(a, b) && !slices.Contains(a, -1)
 }

@@ -2,14 +2,13 @@ package grad
 
 import "github.com/noether-ml/noether/onnx"
 
-// zeroUnless is g, a gradient, where the condition holds and 0 elsewhere, even where g is infinite
-// (see choose for opsets before 9).
+// zeroUnless is g where the condition holds, else 0, even for infinite g (but see choose).
 func (op *operation) zeroUnless(condition, g onnx.Value) onnx.Value {
 	return op.choose(condition, g, op.num(0))
 }
 
-// choose is a where the condition holds and b elsewhere, broadcast. Before opset 9 there is no
-// Where; then the values that are not chosen must be finite.
+// choose is a where the condition holds and b elsewhere, broadcast. Before opset 9, without Where,
+// values not chosen must be finite.
 func (op *operation) choose(condition, a, b onnx.Value) onnx.Value {
 	if op.Opset() >= 9 {
 		return op.Where(condition, a, b)
@@ -18,8 +17,7 @@ func (op *operation) choose(condition, a, b onnx.Value) onnx.Value {
 	return op.Add(op.Mul(mask, a), op.Mul(op.Sub(op.num(1), mask), b))
 }
 
-// mask is 1 where a condition holds and 0 elsewhere, of the type of the first output of the node
-// that is differentiated.
+// mask is 1 where the condition holds, else 0, of the first output's type.
 func (op *operation) mask(condition onnx.Value) onnx.Value {
 	return op.Cast(condition, op.elementType(op.firstOutput()))
 }
@@ -45,7 +43,6 @@ func (op *operation) equal(a, b onnx.Value) onnx.Value {
 	return op.not(op.or(op.greater(a, b), op.less(a, b)))
 }
 
-// equalInts compares integers.
 func (op *operation) equalInts(a, b onnx.Value) onnx.Value { return op.Op("Equal", nil, a, b) }
 
 // sign is -1, 0 or 1. The operator Sign came with opset 9.
@@ -58,7 +55,6 @@ func (op *operation) sign(x onnx.Value) onnx.Value {
 
 func (op *operation) square(x onnx.Value) onnx.Value { return op.Mul(x, x) }
 
-// times multiplies by a number.
 func (op *operation) times(x onnx.Value, v float64) onnx.Value {
 	if v == 1 {
 		return x

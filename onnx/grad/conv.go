@@ -11,9 +11,8 @@ import (
 //
 //	Y[n, o, p] = B[o] + sum over i, k of W[o, i, k] X[n, i, p stride + k dilation - before]
 //
-// for sample n, output channel o, input channel i (of the group of o), position p and tap k. The
-// gradients are inputGradient and kernelGradient; dB is the sum of dY over all axes but the
-// channels.
+// for sample n, output channel o, input channel i (of the group of o), position p and tap k. dX and
+// dW are inputGradient and kernelGradient; dB sums dY over all axes but channels.
 func conv(op *operation) {
 	f := op.geometryOf(op.x(0), op.kernelOf(op.x(0), op.x(1)))
 	op.accumulate(0, func() onnx.Value { return op.inputGradient(f, op.dy(0), op.x(1), op.x(0)) })
@@ -21,9 +20,8 @@ func conv(op *operation) {
 	op.accumulate(2, func() onnx.Value { return op.channelSums(op.dy(0), len(f.kernel)+2) })
 }
 
-// Y is the inputGradient of a convolution with weights W, where X is the gradient of that
-// convolution's output. So dX is the convolution of dY, and dW its kernelGradient with input dY and
-// output gradient X.
+// Y is the inputGradient of a convolution with gradient X and weights W, so dX convolves dY, and dW
+// is its kernelGradient of dY and X.
 func convTranspose(op *operation) {
 	f := op.geometryWithPads(op.kernelOf(op.x(0), op.x(1)))
 	op.transposedPads(&f)
@@ -37,8 +35,8 @@ func convTranspose(op *operation) {
 	op.accumulate(2, func() onnx.Value { return op.channelSums(dy, n+2) })
 }
 
-// trimmed crops the n spatial axes of g to the sizes of v if an axis has an output_padding (extra)
-// of its stride or more: then g has positions that v lacks.
+// trimmed crops g, n spatial axes, to v where an output_padding of a stride or more gives further
+// positions.
 func (op *operation) trimmed(g, v onnx.Value, n int, extra, strides []int) onnx.Value {
 	for i := range extra {
 		if extra[i] >= strides[i] {
@@ -48,9 +46,8 @@ func (op *operation) trimmed(g, v onnx.Value, n int, extra, strides []int) onnx.
 	return g
 }
 
-// transposedPads sets the padding of a transposed convolution that has the attribute output_shape,
-// or an auto_pad: VALID for no padding, SAME_UPPER or SAME_LOWER for an output that is as long as
-// the input times the stride.
+// transposedPads sets padding by output_shape or auto_pad: none for VALID; SAME_* for input times
+// stride.
 func (op *operation) transposedPads(f *geometry) {
 	auto := op.attrString("auto_pad", "NOTSET")
 	same := auto == "SAME_UPPER" || auto == "SAME_LOWER"
@@ -82,7 +79,6 @@ func (op *operation) transposedPads(f *geometry) {
 	}
 }
 
-// kernelOf is the spatial shape of the weights w of a convolution of x, -1 where it is unknown.
 func (op *operation) kernelOf(x, w onnx.Value) []int {
 	if kernel := op.attrInts("kernel_shape"); kernel != nil {
 		return kernel
@@ -105,12 +101,10 @@ func (op *operation) channelSums(g onnx.Value, rank int) onnx.Value {
 	return op.ReduceSum(g, false, append([]int{0}, spatialAxes(rank)...)...)
 }
 
-// inputGradient is the gradient with respect to the input v of a convolution with weights w (out x
-// in / group x kernel): at each position, the sum of w dy over the output positions whose window
-// contains it. Without strides it is itself a convolution, with reversed kernels and with input and
-// output channels exchanged, which runtimes compute in fewer passes than a transposed convolution.
-// f.runtimeBefore is the padding if only the running graph can compute it, otherwise "". blocked
-// records gradients that ONNX Runtime can keep in a layout of blocks of channels.
+// inputGradient is the gradient by the input v with weights w (out x in / group x kernel): w dy
+// summed over the windows of each position. Without strides it is a convolution with mirrored
+// weights, in fewer passes than a transposed one. f.runtimeBefore is padding known only to the
+// running graph, else "".
 func (op *operation) inputGradient(f geometry, dy, w, v onnx.Value) onnx.Value {
 	shape := op.shape(w)
 	if !f.strided() && f.runtimeBefore == "" && isFixed(shape) {
@@ -166,8 +160,7 @@ func (op *operation) transposedConv(f geometry, dy, w, v onnx.Value) onnx.Value 
 }
 
 // mirrored rearranges weights w, out x in / group x kernel, to in x out / group x reversed kernel.
-// Constant weights become another constant, unless their gradient is wanted: then the nodes must
-// read w itself, so that the result can be differentiated again with respect to w.
+// Constant weights become constants, unless their gradient is wanted, for which nodes must read w.
 func (op *operation) mirrored(w onnx.Value, shape []int, group int) onnx.Value {
 	out, in, kernel := shape[0]/group, shape[1], shape[2:]
 	if constant, ok := op.info.Weights(string(w)); ok && !op.active[w] {
@@ -179,7 +172,6 @@ func (op *operation) mirrored(w onnx.Value, shape []int, group int) onnx.Value {
 	return op.Reshape(g, append([]int{group * in, out}, kernel...)...)
 }
 
-// mirror is mirrored for constant weights.
 func mirror(w tensor.Tensor, group int) tensor.Tensor {
 	out, in, kernel := w.Shape[0]/group, w.Shape[1], w.Shape[2:]
 	taps := tensor.Size(kernel)
@@ -234,8 +226,6 @@ func (op *operation) kernelGradient(f geometry, x, dy, w onnx.Value) onnx.Value 
 	return op.cropTaps(g, f, x, f.kernel)
 }
 
-// foldable reports whether the channels of x can be folded into its last axis, and returns their
-// number.
 func (op *operation) foldable(f geometry, x onnx.Value) (channels int, ok bool) {
 	shape, last := op.shape(x), len(f.kernel)-1
 	if len(shape) != last+3 || !isFixed(shape[1:]) || slices.Contains(f.kernel, -1) || f.runtimeBefore != "" || f.group != 1 || f.dilations[last] != 1 {
@@ -244,11 +234,9 @@ func (op *operation) foldable(f geometry, x onnx.Value) (channels int, ok bool) 
 	return shape[1], true
 }
 
-// foldedKernelGradient is kernelGradient with the c channels of x folded into the last axis,
-// instead of taken as the batch: one image, samples x height x (width c), in which neighbouring
-// taps lie c positions apart. With the channels as the batch, a runtime would compute one matrix
-// product for each, only as wide as the kernel has taps. Folded, it computes one product for all
-// channels.
+// foldedKernelGradient takes the c channels of x as part of the last axis, not as the batch: one
+// image, samples x height x (width c), with taps c apart. As the batch, each channel is a product
+// as narrow as the kernel's taps; folded, there is one product.
 func (op *operation) foldedKernelGradient(f geometry, x, dy onnx.Value, channels int) onnx.Value {
 	n, last := len(f.kernel), len(f.kernel)-1
 	space := slices.Clone(op.shape(x)[2:])
@@ -268,9 +256,8 @@ func (op *operation) foldedKernelGradient(f geometry, x, dy onnx.Value, channels
 	return op.Transpose(g, slices.Concat([]int{0, n + 1}, upTo(n + 1)[1:])...)
 }
 
-// channelsFirst is x, samples x (group in) x space, rearranged to in x (group samples) x space, for
-// group groups of in channels. w are the weights, and swap is the permutation that exchanges the
-// first two axes.
+// channelsFirst rearranges x, samples x (group in) x space, to in x (group samples) x space; swap
+// exchanges the first two axes.
 func (op *operation) channelsFirst(f geometry, x, w onnx.Value, swap []int) onnx.Value {
 	image := op.Transpose(x, swap...)
 	if f.group == 1 {
@@ -305,8 +292,8 @@ func (op *operation) channelsFirst(f geometry, x, w onnx.Value, swap []int) onnx
 	})
 }
 
-// reshapeAny reshapes x to sizes, in which numbers that are not positive stand for unknown sizes.
-// If more than one is unknown, it reshapes x to the tensor that computed returns instead.
+// reshapeAny reshapes x; sizes that are not positive are unknown. With several, it uses computed's
+// tensor.
 func (op *operation) reshapeAny(x onnx.Value, sizes []int, computed func() onnx.Value) onnx.Value {
 	unknown := 0
 	for i, size := range sizes {
@@ -321,8 +308,7 @@ func (op *operation) reshapeAny(x onnx.Value, sizes []int, computed func() onnx.
 	return op.ReshapeTo(x, computed())
 }
 
-// cropTaps crops the kernel gradient g to the given number of taps of each axis. It has more taps
-// if no window reads the last positions of x.
+// cropTaps crops the kernel gradient g, which has more taps if no window reads x's last positions.
 func (op *operation) cropTaps(g onnx.Value, f geometry, x onnx.Value, taps []int) onnx.Value {
 	for i, k := range taps {
 		if !op.usesAll(f, x, i) {
@@ -332,9 +318,8 @@ func (op *operation) cropTaps(g onnx.Value, f geometry, x onnx.Value, taps []int
 	return g
 }
 
-// usesAll reports whether fewer positions than the dilation follow the last window on the i-th
-// spatial axis of x with its padding, so that the kernel gradient has no additional taps. It is
-// false if that is unknown.
+// usesAll: fewer positions than the dilation follow the last window on axis i, so that there are no
+// additional taps. False if unknown.
 func (op *operation) usesAll(f geometry, x onnx.Value, i int) bool {
 	shape := op.shape(x)
 	if len(shape) != len(f.kernel)+2 || shape[2+i] < 1 || f.runtimeBefore != "" || f.kernel[i] < 1 {

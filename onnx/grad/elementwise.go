@@ -9,7 +9,6 @@ import (
 // A slope writes f'(x), or 1 / f'(x), for an operator y = f(x) that is applied to each element.
 type slope func(op *operation, x, y onnx.Value) onnx.Value
 
-// chain is the gradient rule of y = f(x): dx = dy f'(x).
 func chain(f slope) rule {
 	return unary(func(op *operation) onnx.Value {
 		return op.Mul(op.dyForProduct(op.x(0)), f(op, op.x(0), op.y(0)))
@@ -91,8 +90,7 @@ func atanhReciprocal(op *operation, x, _ onnx.Value) onnx.Value {
 	return op.Sub(op.num(1), op.square(x))
 }
 
-// accumulateSummed is accumulate for g of the shape that the inputs are broadcast to: it is summed
-// over the axes along which the i-th input is broadcast.
+// accumulateSummed is accumulate for g of the broadcast shape, summed to input i's.
 func (op *operation) accumulateSummed(i int, g func() onnx.Value) {
 	op.accumulate(i, func() onnx.Value { return op.unbroadcast(g(), i) })
 }
@@ -181,8 +179,7 @@ func pow(op *operation) {
 	})
 }
 
-// powConstant is dZ Y X^(Y-1) for a known Y other than 0, by products instead of powers where they
-// are equal.
+// powConstant is dZ Y X^(Y-1) for known Y != 0, by equal products instead of powers.
 func (op *operation) powConstant(y float64) onnx.Value {
 	if y == 1 {
 		return op.dy(0)

@@ -10,10 +10,8 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// AddJVP returns a model that computes the outputs of m and, as a further output named "jvp/" and
-// the name of Of, the derivative of Of along a direction in the tensors of By (Of and By are fields
-// of o). The direction has a new input for each of them, named "tangent/" and the name of the
-// tensor, of its shape. The fields Cotangent and Names of o are not used.
+// AddJVP adds to m's outputs "jvp/" + o.Of, the derivative of o.Of along a direction in o.By.
+// Directions are new inputs "tangent/" + the name, of that shape. Cotangent and Names are not used.
 func AddJVP(m *onnx.Model, o Options) (*onnx.Model, error) {
 	o, err := o.Defaults(m)
 	if err != nil {
@@ -47,10 +45,8 @@ func TangentName(by string) string { return "tangent/" + by }
 // JVPName returns the name of the output of AddJVP for a tensor.
 func JVPName(of string) string { return "jvp/" + of }
 
-// JVP adds the Jacobian-vector products of the tensors in y along a direction to a graph that is
-// being built, and returns them: the derivatives at t = 0 of y where t dx[i] is added to each x[i].
-// They have the shapes of the tensors in y. dx[i] has the shape of x[i]. The cost of one direction
-// is about that of computing y.
+// JVP adds and returns the derivatives at t = 0 of y where t dx[i] is added to each x[i]. Both have
+// the shapes of y and x. The cost of one direction is about that of computing y.
 func JVP(b *onnx.Builder, y, x, dx []onnx.Value) ([]onnx.Value, error) {
 	if len(x) != len(dx) {
 		return nil, fmt.Errorf("differentiating: %d tensors have %d tangents", len(x), len(dx))
@@ -81,14 +77,11 @@ func JVP(b *onnx.Builder, y, x, dx []onnx.Value) ([]onnx.Value, error) {
 	return Pushforward(b, y, at)
 }
 
-// A Tangent returns the tangent of a tensor, given the one that results from the tangents of the
-// tensors before it. Both have the tensor's shape, or are empty for zero. It may add nodes to the
-// graph. They stay there, as the arriving tangent does, whether or not a result needs them.
+// A Tangent returns a tensor's tangent, given that from the tensors before. Both have its shape, or
+// are empty for zero. Nodes that it adds stay.
 type Tangent func(b *onnx.Builder, arriving onnx.Value) onnx.Value
 
-// Pushforward is JVP with tangents that are set at any tensors, also between x and y: at each
-// tensor in at, its Tangent replaces the one that arrives. It returns the tangents of the tensors
-// in y.
+// Pushforward is JVP with tangents at any tensors: at replaces what arrives. It returns those of y.
 func Pushforward(b *onnx.Builder, y []onnx.Value, at map[onnx.Value]Tangent) ([]onnx.Value, error) {
 	tangents, err := Pushforwards(b, y, []map[onnx.Value]Tangent{at})
 	if err != nil {
@@ -97,8 +90,7 @@ func Pushforward(b *onnx.Builder, y []onnx.Value, at map[onnx.Value]Tangent) ([]
 	return tangents[0], nil
 }
 
-// Pushforwards is Pushforward for several directions, which share what does not depend on them. It
-// returns the tangents of y for each direction.
+// Pushforwards is Pushforward for several directions, which share what does not depend on them.
 func Pushforwards(b *onnx.Builder, y []onnx.Value, directions []map[onnx.Value]Tangent) ([][]onnx.Value, error) {
 	if err := b.Err(); err != nil {
 		return nil, err
@@ -124,8 +116,8 @@ func Pushforwards(b *onnx.Builder, y []onnx.Value, directions []map[onnx.Value]T
 	if err != nil {
 		return nil, fmt.Errorf("differentiating: %w", err)
 	}
-	// Without concats, no gradient of a Concat is added to that of an earlier one (concatOfPrefix).
-	// Rules that replace a node by several, as for an LSTM, call pullback to differentiate those.
+	// Without concats, a Concat's gradient is not added to an earlier one's. Rules that replace
+	// nodes, as for an LSTM, call pullback.
 	f.b, f.concats, f.pullback = f.plain.Sharing(), nil, Pullback
 	f.weights = len(written.Snapshot().Proto().Graph.Initializer)
 	f.needed = f.leadingTo(y)
@@ -147,16 +139,14 @@ func Pushforwards(b *onnx.Builder, y []onnx.Value, directions []map[onnx.Value]T
 	return tangents, b.Err()
 }
 
-// A forward is the state of forward-mode differentiation of a graph. It visits the nodes from the
-// first to the last. Given the tangents dx of its inputs, each node y = f(x) gets
+// A forward is the state of forward-mode differentiation, from the first node to the last. Each y =
+// f(x) gets
 //
 //	dy = (dy/dx) dx
 //
-// An operator that is linear is applied to the tangents. Any other is differentiated twice by its
-// rule for reverse mode: the vector-Jacobian product g = (dy/dx)^T u is linear in u, so the
-// gradient of <g, dx> with respect to u is the Jacobian-vector product. The nodes of g are written
-// first, for all nodes of the graph. Those that no Jacobian-vector product reads are removed in the
-// end.
+// Linear operators apply to tangents. Others are differentiated twice in reverse: g = (dy/dx)^T u
+// is linear in u, so the gradient of <g, dx> by u is the Jacobian-vector product. All g are written
+// first; unread ones are removed.
 type forward struct {
 	*tape                    // the state of reverse mode, which writes the products g
 	plain    *onnx.Builder   // adds nodes even if they equal earlier ones
@@ -168,8 +158,7 @@ type forward struct {
 	kept     map[string]bool           // tensors that must not be removed
 }
 
-// A step is a node through which tangents flow. If the node is not linear, the step has its
-// vector-Jacobian products, which are differentiated by the cotangents.
+// A step is a node through which tangents flow, if not linear with its vector-Jacobian products.
 type step struct {
 	op      *operation
 	outputs []int // indices of the outputs whose tangents are needed
@@ -179,7 +168,6 @@ type step struct {
 	nodes     []*pb.NodeProto           // that compute the products
 }
 
-// leadingTo returns the tensors in y and those that they are computed from.
 func (f *forward) leadingTo(y []onnx.Value) map[string]bool {
 	needed := map[string]bool{}
 	for _, v := range y {
@@ -189,7 +177,6 @@ func (f *forward) leadingTo(y []onnx.Value) map[string]bool {
 	return needed
 }
 
-// ancestors adds to needed the tensors that the needed ones are computed from.
 func ancestors(nodes []*pb.NodeProto, needed map[string]bool) {
 	for _, n := range slices.Backward(nodes) {
 		if computes(n, needed) {
@@ -200,8 +187,7 @@ func ancestors(nodes []*pb.NodeProto, needed map[string]bool) {
 	}
 }
 
-// writeProducts makes the steps, and writes the vector-Jacobian products of those that are not
-// linear.
+// writeProducts makes the steps and the vector-Jacobian products that are not linear.
 func (f *forward) writeProducts() {
 	for _, n := range f.nodes {
 		if !f.readsActive(n) || piecewiseConstant[n.GetOpType()] {
@@ -226,8 +212,7 @@ func (f *forward) writeProducts() {
 	}
 }
 
-// writeProduct writes the vector-Jacobian product of a node. The cotangents are copies of its
-// outputs: tensors of the same shape that no other node reads.
+// The cotangents of writeProduct are copies of n's outputs, which nothing else reads.
 func (f *forward) writeProduct(s *step) {
 	f.gradients, f.unexpanded = map[onnx.Value]onnx.Value{}, map[onnx.Value]onnx.Value{}
 	s.cotangent, s.products = map[int]onnx.Value{}, map[onnx.Value]onnx.Value{}
@@ -289,8 +274,7 @@ func (f *forward) push(at map[onnx.Value]Tangent, info *infer.Info, y []onnx.Val
 	return tangents
 }
 
-// set sets the tangent of a tensor to the one that arrives or, if the direction has a Tangent for
-// the tensor, to what that returns.
+// set sets the arriving tangent, or what the direction's Tangent makes of it.
 func (f *forward) set(v, tangent onnx.Value) {
 	if change := f.at[v]; change != nil {
 		start := len(f.b.Nodes())
@@ -329,7 +313,6 @@ func (f *forward) pushTransposed(t *tape, s step) {
 	}
 }
 
-// pruned returns the graph without the added nodes and constants that no result needs.
 func (f *forward) pruned() *onnx.Model {
 	m := f.b.Snapshot()
 	g := m.Proto().Graph
@@ -356,7 +339,6 @@ func (f *forward) pruned() *onnx.Model {
 	return m
 }
 
-// computes reports whether a node computes one of some tensors.
 func computes(n *pb.NodeProto, tensors map[string]bool) bool {
 	return slices.ContainsFunc(n.Output, func(out string) bool { return out != "" && tensors[out] })
 }

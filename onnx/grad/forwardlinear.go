@@ -10,9 +10,8 @@ import (
 // allInputs stands for all inputs in linearInputs.
 const allInputs = math.MaxInt
 
-// linearInputs has, by operator, the number k of inputs in which it is linear: in each of the first
-// k inputs while all others are fixed, apart from a term that is added (see addend). Concat is
-// linear in all its inputs together.
+// linearInputs is the number k of first inputs in each of which an operator is linear, apart from
+// the addend; Concat in all together.
 var linearInputs = map[string]int{
 	"Conv": 2, "ConvTranspose": 2, "Einsum": allInputs, "Gemm": 2, "MatMul": 2, "Mul": 2, "Concat": allInputs,
 	"AveragePool": 1, "Cast": 1, "CastLike": 1, "CumSum": 1, "DepthToSpace": 1, "Expand": 1, "Flatten": 1, "Gather": 1, "GatherElements": 1,
@@ -21,12 +20,10 @@ var linearInputs = map[string]int{
 	"Upsample": 1,
 }
 
-// addend has, by operator, the index of an input that is added to the result, such as a bias or the
-// constant of a padding. Operators that are not listed have no such input.
+// addend is the index of an added input, such as a bias or a padding's constant.
 var addend = map[string]int{"Conv": 2, "ConvTranspose": 2, "Gemm": 2, "Pad": 2}
 
-// isLinear reports whether the node is linear in every active input, where the addend counts as
-// one.
+// isLinear: in every active input; the addend counts as one.
 func (op *operation) isLinear() bool {
 	if !onnx.IsStandard(op.node) {
 		return false
@@ -40,10 +37,8 @@ func (op *operation) isLinear() bool {
 	return true
 }
 
-// pushLinear sets the tangents of the outputs of a linear operator. For each input with a tangent
-// it applies the operator to this tangent and the other inputs, and adds up the results. In the
-// first of these terms the tangent of the addend replaces the addend, in the others nothing is
-// added.
+// pushLinear sets a linear operator's tangents: it is applied to each input's tangent with the
+// other inputs, and summed. The addend's tangent is in the first term only.
 func (f *forward) pushLinear(op *operation) {
 	kind := op.node.GetOpType()
 	attrs := onnx.AttrsOf(op.node)
@@ -97,8 +92,7 @@ func (f *forward) pushLinear(op *operation) {
 	}
 }
 
-// addedTangent returns the input of a term in place of the addend: its tangent, or no input if the
-// tangent is zero. Before opset 11 Gemm needs this input, which is then the number 0.
+// addedTangent returns the addend's tangent, or no input if zero; Gemm before opset 11 gets 0.
 func (op *operation) addedTangent(tangent onnx.Value) onnx.Value {
 	if tangent == "" && op.node.GetOpType() == "Gemm" && op.Opset() < 11 {
 		return op.num(0)
@@ -106,8 +100,7 @@ func (op *operation) addedTangent(tangent onnx.Value) onnx.Value {
 	return tangent
 }
 
-// addAll returns the sums of the tensors of a and b, element by element, or b if a is empty. It
-// overwrites b.
+// addAll returns a + b by tensor, or b without a; it overwrites b.
 func (op *operation) addAll(a, b []onnx.Value) []onnx.Value {
 	for i := range a {
 		b[i] = op.Add(a[i], b[i])

@@ -6,12 +6,10 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// maxConstant is the largest number of elements of a constant with one element for each position of
-// an axis.
+// maxConstant bounds constants with an element for each position of an axis.
 const maxConstant = 1 << 20
 
-// output = data at indices along an axis: ddata is the sum of the slices of doutput, each at the
-// position that it was taken from.
+// output = data at indices along an axis: ddata sums doutput at each position taken.
 func gather(op *operation) onnx.Value {
 	rank, indexRank := op.rank(op.x(0)), op.rank(op.x(1))
 	at := op.axisOf(0, rank)
@@ -23,13 +21,11 @@ func gather(op *operation) onnx.Value {
 	return op.gatherAny(at, rank, indexRank)
 }
 
-// maxRuns is the largest number of runs of indices that are sliced one by one. A run is a part of a
-// list in which each index is the one before it plus -1, 0 or 1, always the same.
+// maxRuns bounds runs of indices, each the one before plus a constant -1, 0 or 1, that are sliced.
 const maxRuns = 3
 
-// gatherByConstant is the gradient for known indices that form few runs, or are all different. It
-// needs no sums over repeated indices then, or only over runs: addRuns (pad.go) adds each run at
-// its positions. It is empty for other indices. at is the axis, counted from the front.
+// gatherByConstant is for known indices in few runs, or all different: only runs are summed
+// (addRuns). Else it is empty. at counts from the front.
 func (op *operation) gatherByConstant(at, indexRank int) onnx.Value {
 	n := op.shape(op.x(0))[at]
 	list, ok := op.info.Ints(string(op.x(1)))
@@ -92,7 +88,6 @@ func (op *operation) toInt64(v onnx.Value) onnx.Value {
 	return op.Cast(v, onnx.Int64)
 }
 
-// permuted is Transpose, or x where that changes nothing.
 func (op *operation) permuted(x onnx.Value, perm []int) onnx.Value {
 	if slices.Equal(perm, upTo(len(perm))) {
 		return x
@@ -100,8 +95,8 @@ func (op *operation) permuted(x onnx.Value, perm []int) onnx.Value {
 	return op.Transpose(x, perm...)
 }
 
-// addRows is a matrix of n rows. Row i is the sum of the rows k of g, q x columns, with index[k] =
-// i. index is a vector of q. positions writes the vector 0, 1, ... n-1.
+// addRows is n rows: row i sums the rows k of g, q x columns, with index[k] = i, a vector of q.
+// positions writes 0, 1, ... n-1.
 func (op *operation) addRows(n onnx.Value, positions func() onnx.Value, index, g onnx.Value) onnx.Value {
 	if op.Opset() < 16 { // ScatterND cannot add
 		return op.MatMul(op.oneHot(n, positions(), index), g)
@@ -134,8 +129,7 @@ func (op *operation) countTo(n onnx.Value) onnx.Value {
 	return op.Op("Range", nil, op.Int(0), op.Squeeze(n, 0), op.Int(1))
 }
 
-// output = data at indices along an axis, element by element: ddata is the sum of the elements of
-// doutput, each at the position that it was taken from.
+// output = data at indices, by elements: ddata sums doutput at each position taken.
 func gatherElements(op *operation) onnx.Value {
 	rank := op.rank(op.x(0))
 	at := op.axisOf(0, rank)
@@ -146,9 +140,8 @@ func gatherElements(op *operation) onnx.Value {
 	return op.addElements(at, rank, op.toInt64(op.x(1)), op.dy(0))
 }
 
-// addElements adds the elements of g at their indices along an axis. It compares each index with
-// each position, sums over the indices, and pads the other axes, where the indices may be fewer.
-// Before opset 11, which has GatherElements, only topK calls it, whose other axes are complete.
+// addElements adds elements of g at their indices along an axis: it compares indices with
+// positions, sums, and pads other axes. Before opset 11 only topK calls it, with complete axes.
 func (op *operation) addElements(at, rank int, index, g onnx.Value) onnx.Value {
 	n := op.size(op.x(0), at)
 	positions := op.positions(at)
@@ -165,8 +158,7 @@ func (op *operation) addElements(at, rank int, index, g onnx.Value) onnx.Value {
 	return op.Op("Pad", nil, g, op.Concat(0, op.Ints(make([]int, rank)...), missing))
 }
 
-// output = slices of data at index tuples: ddata is the sum of the slices of doutput, each at the
-// position that it was taken from. Batch and indexed axes are flattened to the rows of a matrix.
+// output = slices at index tuples: ddata sums doutput's slices. Batch and indexed axes become rows.
 func gatherND(op *operation) onnx.Value {
 	batch := op.attr("batch_dims", 0)
 	index := op.shape(op.x(1))
@@ -184,8 +176,7 @@ func gatherND(op *operation) onnx.Value {
 	return op.reshapeLike(op.addRows(count, positions, rows, g), op.x(0))
 }
 
-// rowNumbers converts index tuples of some length to row numbers. count is the number of rows, of
-// all batches.
+// rowNumbers converts index tuples to rows; count is their number, of all batches.
 func (op *operation) rowNumbers(batch, length int) (rows, count onnx.Value) {
 	sizes, strides := make([]onnx.Value, length), make([]onnx.Value, length)
 	count = op.Ints(1)

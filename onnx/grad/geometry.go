@@ -6,20 +6,18 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// A geometry describes how the kernel of a convolution or pool slides over the n spatial axes. A
-// tap is one position of the kernel. For output position p, tap k reads position p*stride +
-// k*dilation - before of the input.
+// A geometry describes how a kernel slides over n spatial axes: tap k of output p reads p*stride +
+// k*dilation - before.
 type geometry struct {
 	kernel             []int // -1 where the size is unknown
 	strides, dilations []int
 	before, after      []int // padding at both ends
-	// runtimeBefore and runtimeAfter are the padding if it is computed when the graph runs: int64
-	// vectors of length n. Otherwise they are empty.
+	// runtimeBefore and runtimeAfter are padding computed by the graph, int64 vectors of n, else
+	// empty.
 	runtimeBefore, runtimeAfter onnx.Value
 	group                       int // number of groups of channels
 }
 
-// geometryWithPads reads the geometry of a node with its attribute pads.
 func (op *operation) geometryWithPads(kernel []int) geometry {
 	n := len(kernel)
 	pads := op.perAxis("pads", 2*n, 0)
@@ -31,8 +29,7 @@ func (op *operation) geometryWithPads(kernel []int) geometry {
 	return f
 }
 
-// checkGeometry fails for sizes that are not positive, for kernels and dilations above maxConstant,
-// and for more taps than that.
+// checkGeometry refuses sizes that are not positive, and more than maxConstant.
 func (op *operation) checkGeometry(f geometry) {
 	taps := 1
 	for i, k := range f.kernel {
@@ -47,8 +44,7 @@ func (op *operation) checkGeometry(f geometry) {
 	}
 }
 
-// geometryOf is geometryWithPads or, if the node has auto_pad, with that padding. x is the node's
-// input.
+// geometryOf is geometryWithPads or, with auto_pad, that padding; x is the input.
 func (op *operation) geometryOf(x onnx.Value, kernel []int) geometry {
 	f, n := op.geometryWithPads(kernel), len(kernel)
 	auto := op.attrString("auto_pad", "NOTSET")
@@ -70,8 +66,7 @@ func (op *operation) perAxis(name string, n, otherwise int) []int {
 	return slices.Repeat([]int{otherwise}, n)
 }
 
-// samePads sets the padding that makes the output as long as the input divided by the stride,
-// rounded up.
+// samePads makes the output as long as input / stride, rounded up.
 func (op *operation) samePads(f *geometry, x onnx.Value, lower bool) {
 	shape := op.shape(x)
 	for i := range f.kernel {
@@ -95,12 +90,9 @@ func (op *operation) samePads(f *geometry, x onnx.Value, lower bool) {
 	}
 }
 
-// padsRuntime writes the computation of a padding that is known only when the graph runs. short and
-// long are the output and the input of a convolution, or the input and the output of a transposed
-// one. The padding of an axis is the length that the kernel covers as it slides over all positions
-// of short, plus extra if that is not nil, minus the length of long, and at least 0. It is divided
-// evenly between both ends. Of an odd number the larger part is at the start if largerBefore is
-// set.
+// padsRuntime computes padding in the graph. short and long are a convolution's output and input,
+// swapped if transposed. It is the length covered over short, plus extra unless nil, minus long, at
+// least 0, halved over the ends, the larger half first if largerBefore is set.
 func (op *operation) padsRuntime(f *geometry, short, long onnx.Value, extra []int, largerBefore bool) {
 	n := len(f.kernel)
 	f.before, f.after = make([]int, n), make([]int, n)
@@ -126,9 +118,8 @@ func (op *operation) padsRuntime(f *geometry, short, long onnx.Value, extra []in
 	}
 }
 
-// padded pads the last n axes of a tensor of n + 2 axes with zeros if the padding of f is computed
-// when the graph runs. Otherwise it returns x: the padding is then an attribute of the operator
-// that reads x.
+// padded zero-pads the last n of n + 2 axes by computed padding; else it returns x, whose reader
+// has an attribute.
 func (op *operation) padded(x onnx.Value, f geometry) onnx.Value {
 	if f.runtimeBefore == "" {
 		return x
@@ -159,8 +150,7 @@ func (op *operation) spatialSizes(v onnx.Value, n int) onnx.Value {
 	return op.Slice(op.Shape(v), 0, 2, 2+n, 1)
 }
 
-// crop cuts the spatial axes of g to the sizes of v, from the positions start on, or from those in
-// the tensor runtimeStart, an int64 vector, if it is not empty.
+// crop cuts the spatial axes of g to v's sizes, from start or a non-empty int64 runtimeStart.
 func (op *operation) crop(g onnx.Value, start []int, runtimeStart, v onnx.Value) onnx.Value {
 	n := len(start)
 	if op.Opset() < 10 {

@@ -14,20 +14,16 @@ type Options struct {
 	// Of is the tensor to differentiate. If it is empty, it is the model's only output.
 	Of string
 	// Cotangent is a tensor of Of's shape that weights its elements: the gradients are those of
-	// sum(Of * Cotangent). If the model has no tensor of that name, it becomes a new input. If it
-	// is empty, all weights are 1.
+	// sum(Of * Cotangent). Without such a tensor it becomes an input; empty: all 1.
 	Cotangent string
-	// By are the inputs, initializers or intermediate tensors to differentiate by. If there are
-	// none, it is the model's only input.
+	// By are inputs, initializers or intermediate tensors; empty: the model's only input.
 	By []string
-	// Names are the names of the outputs that hold the gradients, by tensor. The default is "grad/"
-	// and the name of the tensor.
+	// Names are the outputs' names by tensor; default "grad/" + the name.
 	Names map[string]string
 }
 
 // Add returns a model that computes the outputs of m and, as further outputs in the order of By,
-// the gradients of Of. It is an error if m lacks Of or a tensor of By, or if a gradient must flow
-// through an operator without a rule.
+// the gradients of Of. Missing tensors, and operators without a rule on the way, are errors.
 func Add(m *onnx.Model, o Options) (*onnx.Model, error) {
 	o, err := o.Defaults(m)
 	if err != nil {
@@ -67,7 +63,6 @@ func (o Options) Name(by string) string {
 	return "grad/" + by
 }
 
-// names joins the names of inputs or outputs.
 func names(infos []onnx.ValueInfo) string {
 	list := make([]string, len(infos))
 	for i, info := range infos {
@@ -76,8 +71,7 @@ func names(infos []onnx.ValueInfo) string {
 	return strings.Join(list, ", ")
 }
 
-// Defaults returns the options with defaults for Of and By. It is an error if the model has several
-// outputs or inputs and the options do not name one.
+// Defaults fills in Of and By; several outputs or inputs without a choice are an error.
 func (o Options) Defaults(m *onnx.Model) (Options, error) {
 	if o.Of == "" {
 		outputs := m.Outputs()
@@ -101,13 +95,11 @@ func (o Options) Defaults(m *onnx.Model) (Options, error) {
 	return o, nil
 }
 
-// Of adds the gradients of y by each of the tensors in by to a graph that is being built, and
-// returns them. They have the shapes of the tensors in by, and are 0 where y does not depend on the
-// tensor. More nodes can be added to the graph, and it can be differentiated again.
+// Of adds and returns the gradients of y by each of by, 0 where y does not depend on it. The graph
+// can be differentiated again.
 //
-// dy has the shape of y and weights its elements: the gradients are those of sum(y * dy). If dy is
-// empty, they are those of sum(y): of y itself for a loss of one element, and of each loss for a
-// batch of losses that do not depend on one another's inputs.
+// dy, of y's shape, weights it: the gradients are of sum(y * dy). Empty: of sum(y), for a loss of
+// one element or independent losses.
 func Of(b *onnx.Builder, y, dy onnx.Value, by ...onnx.Value) ([]onnx.Value, error) {
 	return Pullback(b, []onnx.Value{y}, []onnx.Value{dy}, by...)
 }

@@ -21,7 +21,6 @@ func (op *operation) identityOf(n onnx.Value) onnx.Value {
 	return op.Op("EyeLike", nil, op.Op("ConstantOfShape", onnx.Attrs{"value": zero}, op.Concat(0, n, n)))
 }
 
-// constantIdentity is the n x n identity as a constant.
 func (op *operation) constantIdentity(n int) onnx.Value {
 	if n < 0 || n*n > maxConstant {
 		op.fail("before opset 9, its sizes must be fixed, and at most %d elements make an identity matrix", maxConstant)
@@ -33,9 +32,8 @@ func (op *operation) constantIdentity(n int) onnx.Value {
 	return op.Const("", eye)
 }
 
-// applyTransposed multiplies an axis of g by the transpose of a matrix of shape n x m. For a node
-// that multiplies this axis of its first input, of length m, by the matrix, g is the gradient of
-// the node's output, and the result is the gradient of that input.
+// applyTransposed multiplies an axis of g by the transposed n x m matrix: the gradient of a node
+// that multiplies that axis of its first input by the matrix.
 func (op *operation) applyTransposed(g onnx.Value, axis int, matrix onnx.Value) onnx.Value {
 	rank := len(op.shape(op.x(0)))
 	switch axis {

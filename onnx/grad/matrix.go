@@ -67,8 +67,8 @@ func matMul(op *operation) {
 	})
 }
 
-// unbroadcastMatrix sums g, batch x rows x columns, to the shape of the node's i-th input. shape is
-// that input's shape, with the axis that makes a matrix of a vector.
+// unbroadcastMatrix sums g, batch x rows x columns, to input i, of that shape with a vector's axis
+// added.
 func (op *operation) unbroadcastMatrix(g onnx.Value, batch, shape []int, i int) onnx.Value {
 	if len(shape) == len(op.shape(op.x(i))) {
 		return op.sumTo(g, append(slices.Clone(batch), shape[len(shape)-2:]...), op.x(i))

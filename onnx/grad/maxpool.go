@@ -7,8 +7,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Y = maximum over windows of X: dX is the sum of the elements of dY, each placed at the first
-// maximum of its window in row-major order.
+// Y = maximum over windows of X: dX sums dY at each window's first maximum in row-major order.
 func maxPool(op *operation) onnx.Value {
 	if op.Opset() >= 16 {
 		return op.maxPoolScattered()
@@ -19,8 +18,7 @@ func maxPool(op *operation) onnx.Value {
 	return op.maxPoolUnfolded()
 }
 
-// maxPoolScattered adds dY at the Indices, the operator's second output. ScatterElements adds since
-// opset 16.
+// maxPoolScattered adds dY at Indices, the second output; ScatterElements adds since opset 16.
 func (op *operation) maxPoolScattered() onnx.Value {
 	indices := op.maxPoolIndices()
 	zeros := op.Reshape(op.filled(0, op.x(0)), -1)
@@ -28,8 +26,7 @@ func (op *operation) maxPoolScattered() onnx.Value {
 	return op.reshapeLike(g, op.x(0))
 }
 
-// maxPoolIndices is the flat indices of the maxima in row-major order: the node's own Indices, or
-// those of a copy of the node where storage_order is column-major.
+// maxPoolIndices are row-major: the node's own, or a copy's where storage_order is column-major.
 func (op *operation) maxPoolIndices() onnx.Value {
 	if op.attr("storage_order", 0) == 0 {
 		return op.AddOutput(op.y(0), 1)
@@ -46,9 +43,8 @@ func (op *operation) maxPoolIndices() onnx.Value {
 // maxUnfolded is the largest number of elements of a window that is unfolded.
 const maxUnfolded = 1 << 11
 
-// maxPoolUnfolded unfolds the windows by a convolution with an output channel for each tap, finds
-// the first tap whose element equals the maximum, and folds the gradients back by the transposed
-// convolution. planes makes each channel a sample of its own.
+// maxPoolUnfolded convolves with a channel for each tap, finds the first maximum and folds back,
+// transposed. planes makes channels samples.
 func (op *operation) maxPoolUnfolded() onnx.Value {
 	f := op.poolGeometry()
 	n, taps := len(f.kernel), tensor.Size(f.kernel)
@@ -73,7 +69,7 @@ func (op *operation) maxPoolUnfolded() onnx.Value {
 	return op.reshapeLike(op.transposedConv(f, g, oneHot, op.x(0)), op.x(0))
 }
 
-// oneHotKernels is taps x 1 x kernel: the i-th kernel is 1 at its i-th tap and 0 elsewhere.
+// oneHotKernels is taps x 1 x kernel, with 1 at the i-th tap.
 func (op *operation) oneHotKernels(kernel []int) onnx.Value {
 	taps := tensor.Size(kernel)
 	w := tensor.New(append([]int{taps, 1}, kernel...)...)

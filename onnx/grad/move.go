@@ -17,7 +17,6 @@ func transpose(op *operation) onnx.Value {
 	return op.Transpose(op.dy(0), inverse(perm)...)
 }
 
-// inverse is the inverse of a permutation.
 func inverse(perm []int) []int {
 	result := make([]int, len(perm))
 	for i, p := range perm {
@@ -39,10 +38,8 @@ func concat(op *operation) {
 	}
 }
 
-// concatOfPrefix finds the output of an earlier Concat of the first n inputs, as if this one read
-// it: the gradient of these inputs is added to that output in one piece. Otherwise, in a DenseNet,
-// where each layer reads all earlier ones, every layer would be sliced out of every later Concat.
-// The output is "" if there is none.
+// concatOfPrefix finds an earlier Concat of the first n inputs, which gets their gradient in one
+// piece; otherwise every layer of a DenseNet is sliced out of every later Concat. "": none.
 func (op *operation) concatOfPrefix() (output onnx.Value, n int) {
 	for n := len(op.node.Input) - 1; n > 1; n-- {
 		if i, ok := op.concats[concatKey(op.node, n)]; ok && i < op.index {
@@ -56,12 +53,10 @@ func (op *operation) concatOfPrefix() (output onnx.Value, n int) {
 	return "", 0
 }
 
-// concatKey identifies a Concat of the first n inputs of a node.
 func concatKey(node *pb.NodeProto, n int) string {
 	return fmt.Sprintf("%d %q", onnx.AttrInt(node, "axis", 1), node.Input[:n])
 }
 
-// concatsOf returns the index of the first Concat for each list of inputs, by concatKey.
 func concatsOf(nodes []*pb.NodeProto) map[string]int {
 	concats := map[string]int{}
 	for i, n := range slices.Backward(nodes) {
@@ -72,8 +67,7 @@ func concatsOf(nodes []*pb.NodeProto) map[string]int {
 	return concats
 }
 
-// slicesOfInputs is the slice of dy that belongs to the inputs i to end-1 of a Concat along axis
-// at.
+// slicesOfInputs is dy's slice of inputs i to end-1 of a Concat along at.
 func (op *operation) slicesOfInputs(i, end, at int) onnx.Value {
 	if len(op.node.Input) == 1 {
 		return op.dy(0)
@@ -100,7 +94,6 @@ func (op *operation) slicesOfInputs(i, end, at int) onnx.Value {
 	return op.Op("Slice", nil, op.dy(0), ends[i], ends[end], op.Ints(at))
 }
 
-// total is the sum of a list.
 func total(list []int) int {
 	sum := 0
 	for _, v := range list {
@@ -109,8 +102,7 @@ func total(list []int) int {
 	return sum
 }
 
-// outputs = input cut along an axis: dinput joins their gradients, zero for outputs that nothing
-// reads.
+// output = pieces along an axis: dinput joins their gradients, zero for unread ones.
 func split(op *operation) onnx.Value {
 	at := op.axisOf(0, op.rank(op.x(0)))
 	parts := make([]onnx.Value, len(op.node.Output))
@@ -139,8 +131,7 @@ func expand(op *operation) onnx.Value {
 	return op.sumTo(op.dy(0), broadcastShape(op.shape(op.x(0)), to), op.x(0))
 }
 
-// output = input repeated along each axis: dinput sums over the copies. An axis of n elements that
-// is repeated r times is reshaped to r x n.
+// output = copies along each axis: dinput sums r x n, for n elements r times.
 func tile(op *operation) onnx.Value {
 	rank := op.rank(op.x(0))
 	if rank == 0 {
@@ -154,7 +145,6 @@ func tile(op *operation) onnx.Value {
 	return op.ReduceSum(op.ReshapeTo(op.dy(0), split), false, evenUpTo(rank)...)
 }
 
-// interleave returns the first elements of a and b, then the second ones, and so on.
 func interleave(a, b []int) []int {
 	var list []int
 	for i := range a {
@@ -163,9 +153,8 @@ func interleave(a, b []int) []int {
 	return list
 }
 
-// output = DepthToSpace(input): dinput = SpaceToDepth(doutput), which orders channels as the mode
-// DCR (depth, column, row) does: by position in the block, then by channel of the output. For the
-// mode CRD (column, row, depth) the two are exchanged.
+// output = DepthToSpace(input): dinput = SpaceToDepth(doutput), which orders channels as DCR: by
+// position, then channel. For CRD they are exchanged.
 func depthToSpace(op *operation) onnx.Value {
 	block := op.attr("blocksize", 1)
 	g := op.Op("SpaceToDepth", onnx.Attrs{"blocksize": block}, op.dy(0))

@@ -15,15 +15,13 @@ func (op *operation) inverseDeviation(variance onnx.Value) onnx.Value {
 	return op.Op("Reciprocal", nil, op.Sqrt(op.Add(variance, op.num(op.attrFloat("epsilon", 1e-5)))))
 }
 
-// normalizedGradient is the gradient by x of hat = (x - mean) / sqrt(variance + epsilon), given g =
-// dhat and inverse = 1 / sqrt(variance + epsilon): dx = inverse (g - mean(g) - hat mean(g hat)).
+// normalizedGradient is dx = inverse (g - mean(g) - hat mean(g hat)) for g = dhat of normalized.
 func (op *operation) normalizedGradient(g, hat, inverse onnx.Value, axes []int) onnx.Value {
 	along := op.Mul(hat, op.ReduceMean(op.Mul(g, hat), true, axes...))
 	return op.Mul(inverse, op.Sub(op.Sub(g, op.ReduceMean(g, true, axes...)), along))
 }
 
-// perChannel is v, a vector with an element for each channel, in the shape in which it broadcasts
-// to a feature map of the given rank.
+// perChannel shapes v, one element per channel, to broadcast to a feature map of that rank.
 func (op *operation) perChannel(v onnx.Value, rank int) onnx.Value {
 	if rank <= 2 {
 		return v
@@ -69,9 +67,8 @@ func (op *operation) centeredSums(mean onnx.Value, rank int) onnx.Value {
 	return op.channelSums(op.Mul(op.dy(0), op.Sub(op.x(0), op.perChannel(mean, rank))), rank)
 }
 
-// elementsPerChannel is the number of elements of X for each channel, in the type of X: a scalar,
-// or a vector of one element. It is computed from the shape: the operator Size runs on the CPU, and
-// a runtime would first copy all of X there from another device.
+// elementsPerChannel counts elements of X, in its type: a scalar or a vector of one. It reads the
+// shape: the operator Size runs on the CPU, to which all of X would be copied.
 func (op *operation) elementsPerChannel() onnx.Value {
 	x := op.x(0)
 	known, unknown := 1, []onnx.Value(nil)
@@ -94,9 +91,9 @@ func (op *operation) elementsPerChannel() onnx.Value {
 	return op.times(op.Cast(n, op.elementType(x)), float64(known))
 }
 
-// batchNormalizationTraining is the rule in training mode, where mean and variance are those of the
-// batch. Two more outputs are running_mean = momentum input_mean + (1 - momentum) mean and
-// running_var = momentum input_var + (1 - momentum) var. With n elements in a channel,
+// batchNormalizationTraining is for mean and variance of the batch. Further outputs are
+// running_mean = momentum input_mean + (1 - momentum) mean, and running_var likewise. With n
+// elements in a channel,
 //
 //	dmean/dX = 1 / n, dvar/dX = 2 (X - mean) / n
 func batchNormalizationTraining(op *operation, rank int) {
@@ -139,13 +136,12 @@ func batchNormalizationTraining(op *operation, rank int) {
 	}
 }
 
-// batchNormalizationKnown is the rule in training mode if the node's further outputs are the mean
-// and the variance of the batch, as with a momentum of 0, so that they are known without computing
-// them. With n elements in a channel, inverse = 1 / sqrt(var + epsilon) and S = sum(dY (X - mean)),
+// batchNormalizationKnown is for further outputs that are the batch's mean and variance (momentum
+// 0). With n elements in a channel, inverse = 1 / sqrt(var + epsilon) and S = sum(dY (X - mean)),
 //
 //	dX = scale inverse (dY - sum(dY) / n - (X - mean) inverse^2 S / n)
 //
-// The terms after the first are an affine function of X, which one BatchNormalization computes.
+// Terms after the first are affine in X: one BatchNormalization.
 func (op *operation) batchNormalizationKnown(mean, variance onnx.Value, rank int) {
 	x, scale, dy := op.x(0), op.x(1), op.dy(0)
 	inverse := op.inverseDeviation(variance)
@@ -175,9 +171,9 @@ func (op *operation) addTerms(terms []onnx.Value) onnx.Value {
 	return sum
 }
 
-// Y = Scale hat + B, where hat is X normalized over the axes from the attribute axis on. dX is
-// normalizedGradient for dhat = dY Scale; dScale = sum(dY hat), dB = sum(dY). The operator's
-// further outputs Mean and InvStdDev are used, except for an X in float64, since they are float32.
+// Y = Scale hat + B, with hat normalized over axes from axis on: normalizedGradient of dhat = dY
+// Scale; dScale = sum(dY hat), dB = sum(dY). The outputs Mean and InvStdDev, float32, are used
+// unless X is float64.
 func layerNormalization(op *operation) {
 	rank := op.rank(op.x(0))
 	if op.dy(1) != "" || op.dy(2) != "" {
@@ -197,8 +193,8 @@ func layerNormalization(op *operation) {
 	op.accumulate(2, func() onnx.Value { return op.sumTo(dy, op.shape(x), op.x(2)) })
 }
 
-// output = scale hat + B, where hat is input normalized over the spatial axes. dinput is
-// normalizedGradient for dhat = doutput scale; dscale = sum(doutput hat), dB = sum(doutput).
+// output = scale hat + B, with hat normalized over space: normalizedGradient of dhat = doutput
+// scale; dscale = sum(doutput hat), dB = sum(doutput).
 func instanceNormalization(op *operation) {
 	rank := op.rank(op.x(0))
 	axes, dy := spatialAxes(rank), op.dy(0)
@@ -210,9 +206,8 @@ func instanceNormalization(op *operation) {
 	op.accumulate(2, func() onnx.Value { return op.channelSums(dy, rank) })
 }
 
-// Y = scale hat + bias, where hat is X normalized over the channels of each group and the spatial
-// axes. The gradients are as for InstanceNormalization. scale and bias have an element for each
-// channel since opset 21, and had one for each group before.
+// Y = scale hat + bias, with hat normalized over groups of channels and space. Gradients are
+// InstanceNormalization's. scale and bias are per channel since opset 21, per group before.
 func groupNormalization(op *operation) {
 	rank := op.rank(op.x(0))
 	// n x groups x rest.

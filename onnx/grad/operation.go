@@ -21,17 +21,14 @@ import (
 // accumulate calls its function only if that gradient is wanted.
 type rule func(op *operation)
 
-// unary returns the rule of an operator whose first input alone has a gradient. f writes that
-// gradient; an empty value means zero.
+// unary is the rule of an operator with a gradient of its first input only, f's; empty: zero.
 func unary(f func(op *operation) onnx.Value) rule {
 	return func(op *operation) { op.accumulate(0, func() onnx.Value { return f(op) }) }
 }
 
-// An operation is a node whose vector-Jacobian product is being written. The methods of
-// onnx.Builder add nodes to the graph; equal nodes are added once. The other methods describe the
-// node, or add a few nodes in the form that the graph's operator set has for them. A method whose
-// comment describes a tensor ("mask is 1 where ...") adds the nodes that compute this tensor, and
-// returns its name.
+// An operation is a node whose vector-Jacobian product is being written. Builder's methods add
+// nodes, equal ones once. Others describe the node or add a few in the opset's form: if the comment
+// describes a tensor ("mask is 1 where ..."), they return its name.
 type operation struct {
 	*onnx.Builder // names what it adds by the scope of the node: see scopeOf
 	*tape
@@ -39,8 +36,7 @@ type operation struct {
 	index int // of the node in tape.nodes; 0 in forward mode
 }
 
-// scopeOf is the prefix of the names of the gradient's nodes: the name of the node, or its
-// operator.
+// scopeOf is the prefix of names: the node's name, or its operator.
 func scopeOf(n *pb.NodeProto) string {
 	if name := strings.Trim(n.GetName(), "/"); name != "" {
 		return name
@@ -56,9 +52,8 @@ func (op *operation) fail(format string, args ...any) {
 	panic(ruleError{fmt.Errorf("%s: %s", onnx.Label(op.node), fmt.Sprintf(format, args...))})
 }
 
-// apply applies a rule, and stores its error in tape.err. Rules assume a well-formed node, as a
-// runtime checks when it loads the model. With an axis that does not exist, or a list that is too
-// short, they panic with an index out of range.
+// apply stores a rule's error in tape.err. Rules assume well-formed nodes, as runtimes check: a
+// wrong axis or a short list panics with an index out of range.
 func (op *operation) apply(r rule) {
 	defer func() {
 		switch e := recover().(type) {
@@ -112,9 +107,8 @@ func (op *operation) firstOutput() onnx.Value {
 // dy is the gradient of the i-th output, empty where none flows to it.
 func (op *operation) dy(i int) onnx.Value { return op.gradientOf(op.y(i)) }
 
-// dyForProduct is the gradient of the first output, for a caller that multiplies it by v. If v has
-// the shape of that output, the gradient may be one that is not expanded yet (see
-// tape.unexpanded), since the multiplication broadcasts it.
+// dyForProduct is the first output's gradient, to be multiplied by v: it may still be unexpanded
+// (tape.unexpanded) if v has the output's shape.
 func (op *operation) dyForProduct(v onnx.Value) onnx.Value {
 	if equalShapes(op.shape(v), op.broadcastInputs()) {
 		return op.compactGradientOf(op.y(0))
@@ -122,11 +116,9 @@ func (op *operation) dyForProduct(v onnx.Value) onnx.Value {
 	return op.dy(0)
 }
 
-// wanted reports whether the gradient of the i-th input is wanted.
 func (op *operation) wanted(i int) bool { return op.active[op.x(i)] }
 
-// accumulate adds a term to the gradient of the i-th input where it is wanted; only then f is
-// called. f returns a tensor of that input's shape, or an empty value for zero.
+// accumulate adds f's tensor, of input i's shape or empty for zero, if that gradient is wanted.
 func (op *operation) accumulate(i int, f func() onnx.Value) {
 	if op.wanted(i) {
 		if g := f(); g != "" {
@@ -135,9 +127,8 @@ func (op *operation) accumulate(i int, f func() onnx.Value) {
 	}
 }
 
-// accumulateUnexpanded is accumulate for a term that is expanded later. The term has as many axes
-// as the input, with size 1 along the axes still to be expanded. keepsChannels: the channel axis
-// (the second) is not one of them.
+// accumulateUnexpanded is accumulate for a term to be expanded later, with size 1 along those axes.
+// keepsChannels: the second is not one.
 func (op *operation) accumulateUnexpanded(i int, keepsChannels bool, f func() onnx.Value) {
 	if op.wanted(i) {
 		if g := f(); g != "" {
@@ -146,8 +137,7 @@ func (op *operation) accumulateUnexpanded(i int, keepsChannels bool, f func() on
 	}
 }
 
-// attr, attrFloat, attrInts and attrString are attributes of the node. Where it lacks the
-// attribute, they are fallback, and attrInts is nil.
+// The attributes of the node, or fallback; attrInts is nil.
 func (op *operation) attr(name string, fallback int) int {
 	return onnx.AttrInt(op.node, name, fallback)
 }
@@ -162,9 +152,8 @@ func (op *operation) attrString(name, fallback string) string {
 	return onnx.AttrString(op.node, name, fallback)
 }
 
-// attrOrInput is a list of integers that is an attribute in some operator sets and the i-th input
-// in others, nil where it is absent. An empty name stands for a list that is never an attribute.
-// known is false where it is an input that is computed when the graph runs.
+// attrOrInput is a list that is an attribute in some opsets and input i in others; nil: absent.
+// With an empty name it is always an input. known is false if the graph computes it.
 func (op *operation) attrOrInput(name string, i int) (list []int, known bool) {
 	if list := op.attrInts(name); list != nil {
 		return list, true
@@ -175,12 +164,10 @@ func (op *operation) attrOrInput(name string, i int) (list []int, known bool) {
 	return op.info.Ints(string(op.x(i)))
 }
 
-// elementType is the element type of a tensor.
 func (op *operation) elementType(v onnx.Value) onnx.Type { return op.info.Type(string(v)) }
 
-// shape is the shape of a tensor of the graph before gradients were added, nil where the rank is
-// unknown. Free dimensions are negative: -1 where nothing is known, and equal numbers for
-// dimensions that are always equal.
+// shape is a tensor's shape before gradients were added, nil for an unknown rank. Free dimensions
+// are negative: -1, or equal if always equal.
 func (op *operation) shape(v onnx.Value) []int { return op.info.Shape(string(v)) }
 
 // rank is the number of axes of a tensor. It fails where that is unknown.
@@ -192,8 +179,7 @@ func (op *operation) rank(v onnx.Value) int {
 	return len(s)
 }
 
-// axisOf is the attribute axis, counted from the front of a tensor of this rank. fallback is its
-// default.
+// axisOf is the attribute axis counted from the front, or fallback.
 func (op *operation) axisOf(fallback, rank int) int {
 	return normalizeAxis(op.attr("axis", fallback), rank)
 }
@@ -206,7 +192,6 @@ func normalizeAxis(a, rank int) int {
 	return a
 }
 
-// normalizeAxes counts each axis of a list from the front, given the rank.
 func normalizeAxes(list []int, rank int) []int {
 	list = slices.Clone(list)
 	for i := range list {
@@ -215,7 +200,6 @@ func normalizeAxes(list []int, rank int) []int {
 	return list
 }
 
-// upTo returns 0, 1, ..., n-1.
 func upTo(n int) []int {
 	list := make([]int, n)
 	for i := range list {
@@ -224,7 +208,6 @@ func upTo(n int) []int {
 	return list
 }
 
-// isFixed reports whether the rank and all dimensions are known.
 func isFixed(shape []int) bool {
 	return shape != nil && !slices.ContainsFunc(shape, func(d int) bool { return d < 0 })
 }
@@ -273,8 +256,7 @@ func (op *operation) scalarLike(v float64, like onnx.Value) onnx.Value {
 	return op.Scalar(float32(v))
 }
 
-// filled is a tensor of one repeated number, with the shape and type of like, a tensor of the
-// graph.
+// filled repeats a number in the shape and type of like.
 func (op *operation) filled(v float64, like onnx.Value) onnx.Value {
 	number := op.scalarLike(v, like)
 	shape := op.shape(like)

@@ -6,10 +6,8 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// output is data (input 0) with padding. The gradient of data is the part of doutput that belongs
-// to data. In the modes that repeat elements of data, the gradients of all copies of an element are
-// added up. In mode constant, the gradient of constant_value (input 2) is the sum of doutput over
-// the padding.
+// output = padded data: ddata is its part of doutput; repeated elements add their copies up, and
+// dconstant_value sums the padding's.
 func pad(op *operation) {
 	mode := op.attrString("mode", "constant")
 	if mode == "constant" {
@@ -40,8 +38,7 @@ func pad(op *operation) {
 	})
 }
 
-// paddedIdentity is, for an axis whose size is not known, the matrix that padding multiplies it by:
-// the identity with padded rows.
+// paddedIdentity multiplies an axis of unknown size: the identity with padded rows.
 func (op *operation) paddedIdentity(mode string, before, after, axis int) onnx.Value {
 	eye := op.identityMatrix(axis)
 	attrs := onnx.Attrs{"mode": mode}
@@ -52,8 +49,7 @@ func (op *operation) paddedIdentity(mode string, before, after, axis int) onnx.V
 	return op.Op("Pad", attrs, eye, op.Ints(before, 0, after, 0))
 }
 
-// unpadded is doutput without the padding of mode constant, and with zeros for the elements of data
-// that negative padding has cut off.
+// unpadded is doutput without constant padding, zeros where negative padding cut off.
 func (op *operation) unpadded() onnx.Value {
 	if op.Opset() < 11 || op.x(1) != "" && op.x(3) == "" {
 		if pads, ok := op.attrOrInput("pads", 1); ok {
@@ -71,8 +67,7 @@ func (op *operation) unpadded() onnx.Value {
 	return op.Op("Pad", nil, inputs...)
 }
 
-// pads returns the number of elements that are added before each axis, in order of the axes, and
-// then those after each axis.
+// pads returns the elements before each axis, then after each.
 func (op *operation) pads() []int {
 	rank := op.rank(op.x(0))
 	list, known := op.attrOrInput("pads", 1)
@@ -90,8 +85,7 @@ func (op *operation) pads() []int {
 	return pads
 }
 
-// padSources returns, for each position of a padded axis, the position of the axis of n elements
-// that it repeats. What negative padding cuts off at one end is not repeated at the other.
+// padSources returns which of n elements each padded position repeats; cut ones are not repeated.
 func padSources(mode string, before, after, n int) []int {
 	sources := make([]int, max(0, n+before+after))
 	cut := max(0, -before)
@@ -118,8 +112,7 @@ func padSources(mode string, before, after, n int) []int {
 	return sources
 }
 
-// addRuns returns g with another axis of n elements: element i of the given axis of g is added at
-// position sources[i]. Each run of sources that ascend, descend or stay the same is added at once.
+// addRuns adds element i along the axis at sources[i], of n, run by run.
 func (op *operation) addRuns(g onnx.Value, axis int, sources []int, n int) onnx.Value {
 	var sum onnx.Value
 	for _, r := range runsOf(sources) {
@@ -146,7 +139,6 @@ func (op *operation) addRuns(g onnx.Value, axis int, sources []int, n int) onnx.
 // A run is a part of a list of positions in which each is the one before it plus slope: -1, 0 or 1.
 type run struct{ start, count, slope int }
 
-// runsOf divides a list of positions into runs.
 func runsOf(positions []int) []run {
 	var runs []run
 	for i := 0; i < len(positions); {

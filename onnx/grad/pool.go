@@ -60,17 +60,15 @@ func (op *operation) rootSlope() onnx.Value {
 	}
 }
 
-// Y = mean of X over windows: dX is the sum of dY / n over the windows that contain the position, n
-// being the number of elements of a window.
+// Y = mean over windows: dX sums dY / n over the windows of a position, n their elements.
 func averagePool(op *operation) onnx.Value {
 	f := op.poolGeometry()
 	return op.sumOverWindows(f, op.Div(op.dy(0), op.windowCounts(f)))
 }
 
-// poolGeometry is the geometry of a pool: how its windows slide over the input. With ceil_mode the
-// last window may end beyond the padding. The padding at the end (after) is then extended to the
-// end of that window; where sizes are unknown before the graph runs, by the largest amount that may
-// be needed. Such padding is in the tensors runtimeBefore and runtimeAfter, else "".
+// poolGeometry is how a pool's windows slide. With ceil_mode the last may end beyond the padding,
+// which is extended to it, for unknown sizes by the most that may be needed, in runtimeBefore and
+// runtimeAfter (else "").
 func (op *operation) poolGeometry() geometry {
 	f := op.geometryOf(op.x(0), op.attrInts("kernel_shape"))
 	f.group = 1
@@ -93,8 +91,7 @@ func (op *operation) poolGeometry() geometry {
 	return f
 }
 
-// windowCounts is the number of elements over which averagePool takes the mean of each window, of
-// shape 1 x 1 x space of the output, or one number for all windows.
+// windowCounts is averagePool's elements of each window, 1 x 1 x space, or one number.
 func (op *operation) windowCounts(f geometry) onnx.Value {
 	n := len(f.kernel)
 	include := op.attr("count_include_pad", 0) != 0
@@ -123,8 +120,7 @@ func (op *operation) windowCounts(f geometry) onnx.Value {
 	return op.cropToOutput(counts, f)
 }
 
-// cropToOutput crops v, the convolution of a padded input, to the size of the node's output:
-// padding that is computed when the graph runs may be more than needed.
+// cropToOutput crops the padded convolution v to the output: computed padding may be too much.
 func (op *operation) cropToOutput(v onnx.Value, f geometry) onnx.Value {
 	if f.runtimeBefore == "" {
 		return v
@@ -132,8 +128,7 @@ func (op *operation) cropToOutput(v onnx.Value, f geometry) onnx.Value {
 	return op.crop(v, make([]int, len(f.kernel)), "", op.y(0))
 }
 
-// onesLike is a tensor of ones of shape 1 x 1 x space, where space are the sizes of the last n axes
-// of x, enlarged by pads if there are any.
+// onesLike is 1 x 1 x space ones, for the last n sizes of x plus pads.
 func (op *operation) onesLike(x onnx.Value, n int, pads ...int) onnx.Value {
 	more := make([]int, n) // padding at both ends of each axis together
 	for i := range pads {
@@ -155,8 +150,7 @@ func (op *operation) onesLike(x onnx.Value, n int, pads ...int) onnx.Value {
 	return op.Expand(op.Scalar(1), op.Concat(0, op.Ints(1, 1), op.Add(op.spatialSizes(x, n), op.Ints(more...))))
 }
 
-// sumOverWindows is, for each position of the input, the sum of g over the windows that contain it.
-// g has the shape of the output.
+// sumOverWindows sums g, of the output's shape, over each input position's windows.
 func (op *operation) sumOverWindows(f geometry, g onnx.Value) onnx.Value {
 	x := op.x(0)
 	if s := op.shape(x); s != nil && s[1] > 0 {

@@ -7,8 +7,8 @@ import (
 	"github.com/noether-ml/noether/onnx/internal/recurrence"
 )
 
-// recurrent is the rule of LSTM, GRU and RNN. It unrolls the node into its time steps, whose number
-// and sizes are those of the inferred shapes in op.info, and differentiates the steps.
+// recurrent unrolls LSTM, GRU and RNN into time steps, by shapes in op.info, and differentiates
+// them.
 func recurrent(op *operation) {
 	out, err := recurrence.Unroll(op.Builder, op.node, op.info)
 	if err != nil {

@@ -6,8 +6,7 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// A reduction is the operation of a node that reduces axes of the tensor data. dy has the reduced
-// axes with size 1, so that it is broadcast to the shape of data.
+// A reduction is a node that reduces axes of data; dy keeps them with size 1, to broadcast.
 type reduction struct {
 	*operation
 	data, dy onnx.Value
@@ -19,14 +18,12 @@ type reduction struct {
 	all bool
 }
 
-// reducesNothing reports whether the node reduces no axis.
 func (r reduction) reducesNothing() bool { return len(r.axes) == 0 && r.axesValue == "" && !r.all }
 
 // sum sums over the reduced axes and keeps them with size 1.
 func (r reduction) sum(x onnx.Value) onnx.Value { return r.reduce("ReduceSum", x) }
 
-// reduce applies an operator over the reduced axes and keeps them with size 1. If r.all is set,
-// the result is a scalar.
+// reduce keeps the axes with size 1; with r.all it gives a scalar.
 func (r reduction) reduce(operator string, x onnx.Value) onnx.Value {
 	switch {
 	case r.axesValue != "":
@@ -48,9 +45,8 @@ func reducing(f func(r reduction) onnx.Value) rule {
 	return unary(func(op *operation) onnx.Value { return f(op.reduction()) })
 }
 
-// expanding is the rule of a reduction whose gradient is the same for all elements that are reduced
-// to one. f returns that gradient with the reduced axes of size 1. Where possible it is expanded to
-// the shape of data only later.
+// expanding is the rule of a reduction whose gradient elements share: f returns it with axes of
+// size 1, expanded later where possible.
 func expanding(f func(r reduction) onnx.Value) rule {
 	return func(op *operation) {
 		if !op.wanted(0) {
@@ -70,7 +66,6 @@ func expanding(f func(r reduction) onnx.Value) rule {
 	}
 }
 
-// reduction reads the axes of a reduction.
 func (op *operation) reduction() reduction {
 	r := reduction{operation: op, data: op.x(0), dy: op.dy(0)}
 	axes, known := op.attrOrInput("axes", 1)
@@ -94,8 +89,7 @@ func (op *operation) reduction() reduction {
 	return r
 }
 
-// withAxes inserts the axes that the node has removed, with size 1, into a tensor of the shape of
-// the node's output.
+// withAxes inserts the removed axes, of size 1.
 func (r reduction) withAxes(v onnx.Value) onnx.Value {
 	if r.attr("keepdims", 1) == 0 && len(r.axes) > 0 {
 		return r.Unsqueeze(v, r.axes...)
@@ -130,8 +124,8 @@ func extremeGradient(r reduction) onnx.Value {
 	return r.Mul(equalsY, r.Div(r.dy, r.sum(equalsY)))
 }
 
-// y = product(x): dx = dy times the product of the other elements, which is y / x where no element
-// is 0. Where one element is 0, only that one has a gradient.
+// y = product(x): dx = dy times the others' product, y / x without zeros; a single zero alone has a
+// gradient.
 func prodGradient(r reduction) onnx.Value {
 	if r.reducesNothing() {
 		return r.dy

@@ -8,10 +8,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// resize is the rule of Resize and Upsample. Interpolation is linear in the input X and treats one
-// axis after the other: along each, the output is Y = S X, so the gradients are dX = S^T dY. The
-// matrix S is the result of the operator, in any mode, for the identity matrix. If the sizes are
-// fixed, a runtime computes S once, when it loads the graph.
+// Resize and Upsample are linear, axis by axis: Y = S X, dX = S^T dY, with S the operator's result
+// for the identity. S is constant for fixed sizes.
 func resize(op *operation) onnx.Value {
 	rank := op.rank(op.x(0))
 	axes := upTo(rank)
@@ -30,8 +28,7 @@ func resize(op *operation) onnx.Value {
 	return g
 }
 
-// scales are the scales of the axes, an attribute or an input. They are nil where the node has
-// sizes instead, or they are unknown.
+// scales are nil if the node has sizes, or they are unknown.
 func (op *operation) scales() []float64 {
 	if list := onnx.AttrFloats(op.node, "scales"); list != nil {
 		scales := make([]float64, len(list))
@@ -44,7 +41,6 @@ func (op *operation) scales() []float64 {
 	return values
 }
 
-// scalesInput is the index of the input scales.
 func (op *operation) scalesInput() int {
 	if op.Opset() < 11 || op.node.GetOpType() == "Upsample" {
 		return 1
@@ -52,9 +48,8 @@ func (op *operation) scalesInput() int {
 	return 2
 }
 
-// repeats is how often the operator repeats each element along each axis, if that is all it does:
-// it enlarges spatial axes by whole numbers in mode nearest. It is nil where the operator does
-// something else.
+// repeats is how often elements repeat along each axis, in mode nearest with whole enlargements of
+// space; else nil.
 func (op *operation) repeats(axes []int, rank int) []int {
 	scales := op.scales()
 	if op.attrString("mode", "nearest") != "nearest" || len(scales) != len(axes) || rank < 3 {
@@ -86,8 +81,7 @@ func (op *operation) sumBlocks(block []int) onnx.Value {
 	return op.times(op.Op("AveragePool", onnx.Attrs{"kernel_shape": block, "strides": block}, op.dy(0)), float64(size))
 }
 
-// resizedIdentity is the matrix S, new size x old size, of an axis, the i-th of count axes that are
-// resized. It is empty where S is the identity.
+// resizedIdentity is S, new x old size, of the i-th of count resized axes; empty for the identity.
 func (op *operation) resizedIdentity(i, axis, count int) onnx.Value {
 	oldSize, scales := op.shape(op.x(0))[axis], op.scales()
 	sizes, sized := op.info.Ints(string(op.x(3)))
@@ -138,7 +132,6 @@ func (op *operation) copyModes(attrs onnx.Attrs) {
 	attrs["cubic_coeff_a"] = op.attrFloat("cubic_coeff_a", -0.75)
 }
 
-// floats is a float32 constant of rank 1.
 func (op *operation) floats(v ...float32) onnx.Value {
 	return op.Const("", tensor.Tensor{Shape: []int{len(v)}, Data: v})
 }
@@ -146,9 +139,8 @@ func (op *operation) floats(v ...float32) onnx.Value {
 // element is the i-th element of a vector, as a vector.
 func (op *operation) element(v onnx.Value, i int) onnx.Value { return op.Gather(v, op.Ints(i), 0) }
 
-// matrixOf is the matrix S, given its columns, columns x 1 x rows x 2. If no size changes, ONNX
-// Runtime copies the input without interpolation, even if the scales are not 1. The last axis was
-// resized from 1 to 2 to prevent that.
+// matrixOf is S from its columns, columns x 1 x rows x 2. ONNX Runtime copies inputs of unchanged
+// size, whatever the scales: the last axis went from 1 to 2 against that.
 func (op *operation) matrixOf(v onnx.Value) onnx.Value {
 	return op.Transpose(op.Squeeze(op.Gather(v, op.Int(0), 3), 1), 1, 0)
 }

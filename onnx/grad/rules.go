@@ -8,8 +8,8 @@ import (
 // Operators returns the sorted names of the operators with a gradient rule.
 func Operators() []string { return slices.Sorted(maps.Keys(rules)) }
 
-// rules are the gradient rules, by operator. The comment of each rule is its formula, in which
-// inputs and outputs have their names in the ONNX specification, and dx is the gradient of x.
+// rules are the gradient rules, by operator. A rule's comment is its formula, with ONNX's names; dx
+// is the gradient of x.
 var rules = map[string]rule{
 	// activation.go
 	"Celu": unary(celu), "Clip": clip, "Elu": unary(elu), "Gelu": chain(geluSlope), "HardSigmoid": unary(hardSigmoid),
@@ -67,9 +67,8 @@ var rules = map[string]rule{
 	"LogSoftmax": unary(logSoftmax), "Softmax": unary(softmax),
 }
 
-// piecewiseConstant are operators whose derivative is zero wherever it exists, such as steps and
-// those that read only the shape of their input: no gradient flows through them. Operators with
-// integer results need not be listed.
+// piecewiseConstant operators have derivative zero where it exists, such as steps and those that
+// read shapes. Integer results need no entry.
 var piecewiseConstant = map[string]bool{
 	"Floor": true, "Ceil": true, "Round": true, "Sign": true, "Hardmax": true, "Shape": true, "Size": true, "ConstantOfShape": true,
 	"EyeLike": true, "RandomNormalLike": true, "RandomUniformLike": true,

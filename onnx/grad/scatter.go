@@ -2,8 +2,7 @@ package grad
 
 import "github.com/noether-ml/noether/onnx"
 
-// A scattering is a node output = data with updates written at indices, where data, indices and
-// updates are its inputs 0, 1 and 2. The attribute reduction says how they are combined.
+// A scattering is output = data with updates at indices, inputs 0 to 2, combined by reduction.
 type scattering struct {
 	*operation
 	gatherOp string // the operator that reads at the same indices; "" before opset 11
@@ -29,7 +28,6 @@ func scatter(gatherOp string) rule {
 	}
 }
 
-// attrs are the attributes that an operator needs to use the same indices.
 func (s scattering) attrs() onnx.Attrs {
 	if s.gatherOp == "GatherND" {
 		return onnx.Attrs{}
@@ -60,8 +58,7 @@ func (s scattering) replace() {
 	s.accumulate(2, func() onnx.Value { return s.gather(s.dy(0)) })
 }
 
-// compare: the elements of data and updates that equal the minimum or maximum share its gradient
-// evenly.
+// compare: elements that equal the extreme share its gradient evenly.
 func (s scattering) compare() {
 	data, updates := s.x(0), s.x(2)
 	dataEqual, updatesEqual := s.mask(s.equal(data, s.y(0))), s.mask(s.equal(updates, s.gather(s.y(0))))
@@ -70,8 +67,8 @@ func (s scattering) compare() {
 	s.accumulate(2, func() onnx.Value { return s.Mul(s.gather(share), updatesEqual) })
 }
 
-// multiply: the gradient of each factor is doutput times the product of the others. For updates
-// that is the product divided by the factor. Where one factor is 0, only that one has a gradient.
+// multiply: each gradient is doutput times the other factors, for updates the product over the
+// factor; a single zero alone has a gradient.
 func (s scattering) multiply() {
 	data, updates := s.x(0), s.x(2)
 	s.accumulate(0, func() onnx.Value { return s.Mul(s.dy(0), s.scatter("mul", s.filled(1, data), updates)) })
@@ -84,8 +81,7 @@ func (s scattering) multiply() {
 	})
 }
 
-// topK returns the gradient of TopK. Its outputs are Values, the k largest or smallest of X, and
-// Indices, which AddOutput adds if the node lacks them. dX has dValues at Indices, else zeros.
+// topK: dX has dValues at Indices, which AddOutput adds if missing, else zeros.
 func topK(op *operation) onnx.Value {
 	rank := op.rank(op.x(0))
 	if op.dy(0) == "" {

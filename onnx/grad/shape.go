@@ -11,9 +11,8 @@ func cast(op *operation) onnx.Value { return op.Cast(op.dy(0), op.elementType(op
 // y = x reshaped: dx = dy reshaped to the shape of x
 func reshape(op *operation) onnx.Value { return op.reshapeLike(op.dy(0), op.x(0)) }
 
-// dropout is the identity unless training_mode is set. Then y = x m / (1 - ratio), and so dx = dy m
-// / (1 - ratio), where the operator's second output is the mask m. A training_mode that is known
-// only when the graph runs selects the scale then.
+// dropout is the identity without training_mode; else y = x m / (1 - ratio) with mask m, the second
+// output, so dx = dy m / (1 - ratio). A computed training_mode selects the scale.
 func dropout(op *operation) onnx.Value {
 	mode, modeKnown := op.info.Values(string(op.x(2)))
 	ratio, ratioKnown := op.info.Values(string(op.x(1)))

@@ -43,7 +43,6 @@ func slice(op *operation) onnx.Value {
 	return g
 }
 
-// spans returns the spans of a Slice node, one for each axis that it cuts.
 func (op *operation) spans() []span {
 	rank := op.rank(op.x(0))
 	axes, axesKnown := op.attrOrInput("axes", 3)
@@ -121,8 +120,7 @@ func (op *operation) pad(g onnx.Value, pads []int) onnx.Value {
 	return op.Op("Pad", nil, g, op.Ints(pads...))
 }
 
-// unsliceRuntime puts g at the positions of a span that is known only when the graph runs. The
-// positions are the result of the same Slice applied to 0, 1, 2 ...
+// unsliceRuntime puts g where the same Slice of 0, 1, 2 ... says.
 func (op *operation) unsliceRuntime(g onnx.Value, s span) onnx.Value {
 	size, count := op.size(op.x(0), s.axis), op.Gather(op.Shape(g), op.Ints(s.axis), 0)
 	positions := op.Op("Slice", nil, op.countTo(size), s.startAt, s.endAt, op.Ints(0), op.Ints(s.step))

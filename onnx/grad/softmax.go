@@ -2,8 +2,7 @@ package grad
 
 import "github.com/noether-ml/noether/onnx"
 
-// softmaxAxes are the axes over which Softmax and LogSoftmax normalise: the attribute axis since
-// opset 13; before, that axis and all axes after it.
+// softmaxAxes are axis since opset 13; before, all from axis on.
 func (op *operation) softmaxAxes() []int {
 	rank := op.rank(op.x(0))
 	if op.Opset() >= 13 {

@@ -12,8 +12,7 @@ import (
 	"github.com/noether-ml/noether/onnx/rewrite"
 )
 
-// A tape is the state of reverse-mode differentiation of a graph. It holds the gradients that have
-// been computed so far.
+// A tape is the state of reverse-mode differentiation: the gradients so far.
 type tape struct {
 	b         *onnx.Builder                // adds the nodes of the gradients
 	info      *infer.Info                  // of the graph before gradients were added
@@ -25,22 +24,20 @@ type tape struct {
 	gradients map[onnx.Value]onnx.Value // by tensor, the sum of the terms of its gradient so far
 	err       error                     // the first one
 
-	// unexpanded are gradients that are still to be expanded to the shape of their tensor. A sum or
-	// a product with another tensor expands them without a node Expand.
+	// unexpanded gradients lack the shape of their tensor: sums or products can expand them without
+	// Expand.
 	unexpanded map[onnx.Value]onnx.Value
 
 	// Gradients that a runtime keeps in blocks of channels: see blocked.go.
 	blocked map[onnx.Value]bool
 	concats map[string]int // indices of Concat nodes by their inputs: see concatsOf
 
-	// pullback is Pullback, which returns gradients given those of the tensors y. Rules that
-	// replace a node by several nodes call it to differentiate those. If they called Pullback
-	// itself, the initialisation of the variable rules would be a cycle.
+	// pullback is Pullback, for rules that replace a node by several: called directly, it would
+	// make rules' initialisation a cycle.
 	pullback func(b *onnx.Builder, y, dy []onnx.Value, by ...onnx.Value) ([]onnx.Value, error)
 }
 
-// newTape returns a tape for the gradients of the tensors y by the tensors by. It first inlines the
-// functions of the graph and rewrites pools that round sizes up (rewrite.FixCeilMode).
+// newTape first inlines functions and rewrites pools that round sizes up (rewrite.FixCeilMode).
 func newTape(b *onnx.Builder, y, by []onnx.Value) (*tape, error) {
 	b.Apply(rewrite.Inline)
 	b.Apply(rewrite.FixCeilMode)
@@ -72,14 +69,12 @@ func newTape(b *onnx.Builder, y, by []onnx.Value) (*tape, error) {
 	return t, nil
 }
 
-// current is the present name of a tensor that the caller may know by an older one.
 func (t *tape) current(v onnx.Value) onnx.Value {
 	name, _ := t.b.Find(v)
 	return name
 }
 
-// checkDifferentiable returns an error if a tensor does not exist or has no gradient. role is what
-// the tensor is for the caller, such as "by".
+// role is what the tensor is for the caller, such as "by".
 func (t *tape) checkDifferentiable(v onnx.Value, role string) error {
 	if !t.info.Has(string(v)) {
 		return errNoTensor(role, string(v), t.info)
@@ -90,14 +85,12 @@ func (t *tape) checkDifferentiable(v onnx.Value, role string) error {
 	return nil
 }
 
-// errNoTensor is the error for a tensor that the graph does not have.
 func errNoTensor(role, name string, info *infer.Info) error {
 	return fmt.Errorf("%s %q: the graph has no such tensor; similar names: %q", role, name, spelling.Nearest(name, info.Names(), 3))
 }
 
-// checkVector returns an error if dy does not exist, does not hold floating-point numbers or has
-// another shape than y. dy is the cotangent of y or its tangent, as role says. An empty dy is no
-// error.
+// checkVector refuses a dy that does not exist, is no float or has not y's shape; role: cotangent
+// or tangent; empty is allowed.
 func (t *tape) checkVector(role string, dy, y onnx.Value) error {
 	if dy == "" {
 		return nil
@@ -134,13 +127,11 @@ func (t *tape) mayBeFloat(v onnx.Value) bool {
 	return kind.IsFloat() || kind == onnx.Undefined
 }
 
-// readsActive reports whether a node reads an active tensor.
 func (t *tape) readsActive(n *pb.NodeProto) bool {
 	return slices.ContainsFunc(onnx.Reads(n), func(name string) bool { return t.active[onnx.Value(name)] })
 }
 
-// activate marks the outputs of a node that reads active tensors as active, except those without a
-// gradient: of piecewise constant operators, and of other than floating-point numbers.
+// activate marks outputs of a node with active inputs, unless piecewise constant or no floats.
 func (t *tape) activate(n *pb.NodeProto) {
 	if piecewiseConstant[n.GetOpType()] || !t.readsActive(n) {
 		return
@@ -152,8 +143,7 @@ func (t *tape) activate(n *pb.NodeProto) {
 	}
 }
 
-// seed adds the cotangent dy of y to the gradient of y, unless y depends on no target. An empty dy
-// stands for ones.
+// seed adds dy (empty: ones) to y's gradient, unless y depends on no target.
 func (t *tape) seed(y, dy onnx.Value) {
 	if !t.active[y] {
 		return
@@ -167,7 +157,6 @@ func (t *tape) seed(y, dy onnx.Value) {
 // operation returns an operation without a node, for those methods of operation that need none.
 func (t *tape) operation() *operation { return &operation{Builder: t.b, tape: t} }
 
-// add adds a term to the gradient of v.
 func (t *tape) add(v, term onnx.Value) {
 	if sum := t.gradients[v]; sum != "" {
 		sum, term = t.toSameLayout(v, sum, term)
@@ -179,9 +168,8 @@ func (t *tape) add(v, term onnx.Value) {
 	delete(t.unexpanded, v)
 }
 
-// addUnexpanded adds a term with as many axes as v, with size 1 along the axes still to be
-// expanded. keepsChannels reports that the channel axis is not one of them; only then can the term
-// be in the blocked layout (blocked.go).
+// addUnexpanded adds a term with size 1 along axes to be expanded; keepsChannels: not the channels,
+// so it may be blocked (blocked.go).
 func (t *tape) addUnexpanded(v, term onnx.Value, keepsChannels bool) {
 	if sum := t.gradients[v]; sum != "" {
 		if keepsChannels {
@@ -197,8 +185,7 @@ func (t *tape) addUnexpanded(v, term onnx.Value, keepsChannels bool) {
 	t.unexpanded[v] = term
 }
 
-// compactGradientOf is the gradient of v so far, which may still have to be expanded. It is empty
-// where there is none.
+// compactGradientOf may still have to be expanded; empty: none.
 func (t *tape) compactGradientOf(v onnx.Value) onnx.Value {
 	if sum := t.gradients[v]; sum != "" {
 		return sum
@@ -223,8 +210,7 @@ func (t *tape) gradientOrZero(v onnx.Value) onnx.Value {
 	return t.operation().filled(0, v)
 }
 
-// walk applies the rule of each of the nodes through which a gradient flows, from the last to the
-// first.
+// walk applies the rules of nodes with gradients, last to first.
 func (t *tape) walk(nodes []*pb.NodeProto) {
 	for i := len(nodes) - 1; i >= 0 && t.err == nil; i-- {
 		n := nodes[i]

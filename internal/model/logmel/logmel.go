@@ -176,8 +176,7 @@ func (s Settings) Graph(b *onnx.Builder, wave onnx.Value) (onnx.Value, error) {
 	return y, b.Err()
 }
 
-// fourier returns the cosines of all frequencies times the window, then the sines: 2 bins x 1 x
-// FFT.
+// fourier returns the windowed cosines of all frequencies, then the sines: 2 bins x 1 x FFT.
 func (s Settings) fourier() tensor.Tensor {
 	bins := s.FFT/2 + 1
 	t := tensor.New(2*bins, 1, s.FFT)
@@ -194,7 +193,6 @@ func (s Settings) fourier() tensor.Tensor {
 	return t
 }
 
-// power returns |X| or |X|^2: b x bins x frames.
 func (s Settings) power(b *onnx.Builder, spectrum onnx.Value) onnx.Value {
 	bins := s.FFT/2 + 1
 	re, im := b.Slice(spectrum, 1, 0, bins, 1), b.Slice(spectrum, 1, bins, 2*bins, 1)
@@ -205,7 +203,6 @@ func (s Settings) power(b *onnx.Builder, spectrum onnx.Value) onnx.Value {
 	return p
 }
 
-// compress takes the logarithm of the powers of the bands and applies Range, Mean and Std.
 func (s Settings) compress(b *onnx.Builder, y onnx.Value) onnx.Value {
 	offset := b.Scalar(float32(s.Offset))
 	if s.Clamp {

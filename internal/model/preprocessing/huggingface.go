@@ -12,15 +12,12 @@ import (
 	"github.com/noether-ml/noether/dataset"
 )
 
-// ReadConfig reads the preprocessor_config.json of a model of the Transformers library.
-// If keys are missing, images are multiplied by 1/255 and resampling is bilinear; without size,
-// crop_size or image_mean the image is not resized, cropped or normalised, also where the library
-// has other defaults for the processor. Settings describe how an image or a waveform becomes
-// the input of a model; its Frame is the part that resizes and crops. An option that changes the
-// image and that Settings cannot represent is an error. For audio it supports
-// Wav2Vec2FeatureExtractor and WhisperFeatureExtractor. Transformers rounds the start of a centre
-// crop down. Settings round it to even, as torchvision does, so a crop with an odd margin may
-// differ by a pixel.
+// ReadConfig reads the preprocessor_config.json of a model of the Transformers library. Missing
+// keys: images are multiplied by 1/255, resampling is bilinear, and without size, crop_size or
+// image_mean the image is not resized, cropped or normalised. An option that changes the image and
+// that Settings cannot represent is an error. For audio it supports Wav2Vec2FeatureExtractor and
+// WhisperFeatureExtractor. Settings round the start of a centre crop to even as torchvision does,
+// Transformers down, so a crop may differ by a pixel.
 func ReadConfig(path string) (Settings, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -39,7 +36,7 @@ func ReadConfig(path string) (Settings, error) {
 	return p, nil
 }
 
-// processorConfig holds the keys that affect an image. A nil pointer is a missing key.
+// A nil pointer is a missing key.
 type processorConfig struct {
 	Type          string       `json:"image_processor_type"`
 	OldType       string       `json:"feature_extractor_type"`
@@ -78,7 +75,6 @@ func (s *configSize) UnmarshalJSON(data []byte) error {
 	return s.check()
 }
 
-// configValues is a number for all channels or a list with one number per channel.
 type configValues []float32
 
 func (v *configValues) UnmarshalJSON(data []byte) error {
@@ -131,14 +127,13 @@ func parseHuggingFace(data []byte) (Settings, error) {
 	return p, p.Check(3)
 }
 
-// isA reports whether the name of the processor starts with one of the given names of models.
 func (c processorConfig) isA(names ...string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(cmp.Or(c.Type, c.OldType), n) })
 }
 
-// frame reads resizing and cropping. Resize is the shorter side after resizing, and Height and
-// Width are the size of the crop; if Resize is 0, the image is resized to Height and Width. With
-// Square, both sides are resized to Resize.
+// frame reads resizing and cropping into f. Resize is the shorter side after resizing, and Height
+// and Width are the size of the crop; if Resize is 0, the image is resized to Height and Width.
+// With Square, both sides are resized to Resize.
 func (c processorConfig) frame(f *dataset.Frame) error {
 	var err error
 	if f.Interpolation, err = resampling(c.Resample); err != nil {
@@ -155,7 +150,6 @@ func (c processorConfig) frame(f *dataset.Frame) error {
 	return c.crop(f, *c.CropSize)
 }
 
-// resize reads the size s to which an image is resized before it is cropped.
 func (c processorConfig) resize(f *dataset.Frame, s configSize) error {
 	if s.side > 0 {
 		s = c.plainSize(s.side)
@@ -174,8 +168,7 @@ func (c processorConfig) resize(f *dataset.Frame, s configSize) error {
 	return nil
 }
 
-// plainSize returns the size that a plain number means. Most older processors use it for both
-// sides. Those in the list use it for the shorter side.
+// Most older processors use it for both sides, those in the list for the shorter one.
 func (c processorConfig) plainSize(side int) configSize {
 	if c.isA("CLIP", "ChineseCLIP", "ConvNext", "Levit", "MobileNetV1", "MobileNetV2", "MobileViT", "Bit", "PoolFormer", "VideoMAE") {
 		return configSize{Shortest: side}
@@ -183,9 +176,9 @@ func (c processorConfig) plainSize(side int) configSize {
 	return configSize{Height: side, Width: side}
 }
 
-// resizeShort reads the size of the shorter side. With crop_pct, as for ConvNext and PoolFormer,
-// the shorter side is resized to size / crop_pct, and the image cropped to size. From 384 pixels
-// on, ConvNext resizes to a square without a crop. Levit resizes to 256/224 of the size.
+// With crop_pct (ConvNext, PoolFormer), the shorter side is resized to size / crop_pct, and the
+// image cropped to size. From 384 pixels on, ConvNext resizes to a square. Levit resizes to 256/224
+// of the size.
 func (c processorConfig) resizeShort(f *dataset.Frame, side int) error {
 	f.Resize = side
 	if c.isA("Levit") {
@@ -210,8 +203,8 @@ func (c processorConfig) resizeShort(f *dataset.Frame, side int) error {
 	return nil
 }
 
-// crop reads the size s of the crop. A resize to both sides and then a crop of another size is an
-// error unless both sides are equal, since a dataset.Frame cannot represent it.
+// A resize to both sides and then a crop of another size is an error unless both sides are equal,
+// since a dataset.Frame cannot represent it.
 func (c processorConfig) crop(f *dataset.Frame, s configSize) error {
 	if s.side > 0 {
 		s = configSize{Height: s.side, Width: s.side}
@@ -232,7 +225,6 @@ func (c processorConfig) crop(f *dataset.Frame, s configSize) error {
 	return nil
 }
 
-// values reads rescaling and normalisation.
 func (c processorConfig) values(p *Settings) error {
 	factor := 1. / 255
 	if c.RescaleFactor != nil {
@@ -260,7 +252,6 @@ func (c processorConfig) values(p *Settings) error {
 	return nil
 }
 
-// orElse returns *v, or fallback if v is nil: the key is missing.
 func orElse(v *bool, fallback bool) bool {
 	if v == nil {
 		return fallback
@@ -268,8 +259,7 @@ func orElse(v *bool, fallback bool) bool {
 	return *v
 }
 
-// resampling returns the name of a resampling filter that is given by the number that PIL, the
-// Python Imaging Library, has for it. A nil number is bilinear.
+// resampling returns the name of PIL's number of a filter. A nil number is bilinear.
 func resampling(number *int) (string, error) {
 	if number == nil {
 		return "bilinear", nil

@@ -10,7 +10,6 @@ import (
 	"github.com/noether-ml/noether/internal/model/logmel"
 )
 
-// extractorConfig holds the keys of a preprocessor_config.json that are used for audio.
 type extractorConfig struct {
 	Type        string  `json:"feature_extractor_type"`
 	Rate        int     `json:"sampling_rate"` // values per second
@@ -25,7 +24,6 @@ type extractorConfig struct {
 	Dither      float64 `json:"dither"`       // standard deviation of noise that is added
 }
 
-// isAudioConfig reports whether a preprocessor_config.json is for audio.
 func isAudioConfig(data []byte) (bool, error) {
 	var c struct {
 		Type string          `json:"feature_extractor_type"`
@@ -37,9 +35,8 @@ func isAudioConfig(data []byte) (bool, error) {
 	return c.Rate != nil || strings.HasPrefix(c.Type, "Wav2Vec2") || strings.HasPrefix(c.Type, "Whisper"), nil
 }
 
-// parseExtractor reads a preprocessor_config.json for audio, the file of a Hugging Face model that
-// says how its input is made from the data. Missing keys have the defaults of the library
-// transformers. A key whose value is not supported is an error.
+// parseExtractor reads a preprocessor_config.json for audio. Missing keys have the defaults of the
+// library transformers. A key whose value is not supported is an error.
 func parseExtractor(data []byte) (Settings, error) {
 	c := extractorConfig{Rate: 16000}
 	if err := json.Unmarshal(data, &c); err != nil {
@@ -63,8 +60,7 @@ func parseExtractor(data []byte) (Settings, error) {
 		"set rate, and features if the model takes a spectrogram, in the study file", c.Type)
 }
 
-// waveform returns the preprocessing of wav2vec 2.0, HuBERT, WavLM and related models. A
-// dataset.Frame is the form that the data are brought to: for audio, its rate and its length.
+// waveform returns the preprocessing of wav2vec 2.0, HuBERT, WavLM and related models.
 func (c extractorConfig) waveform() (Settings, error) {
 	if c.Size > 1 {
 		return Settings{}, fmt.Errorf("feature_size %d is not supported: Wav2Vec2FeatureExtractor has 1", c.Size)

@@ -60,8 +60,7 @@ var presets = map[string]Settings{
 	},
 }
 
-// Preset returns a preprocessing by name: "imagenet" (torchvision's classifiers), "cifar10", "clip"
-// or "none".
+// Preset returns "imagenet" (torchvision's classifiers), "cifar10", "clip" or "none".
 func Preset(name string) (Settings, error) {
 	p, ok := presets[name]
 	if !ok {
@@ -86,8 +85,7 @@ func keyErrorf(key, format string, args ...any) error {
 	return &KeyError{Key: key, Err: fmt.Errorf(format, args...)}
 }
 
-// Check returns an error if the preprocessing does not fit images with the given number of
-// channels.
+// Check returns an error if the preprocessing does not fit images of that many channels.
 func (p Settings) Check(channels int) error {
 	if err := p.Frame.Check(); err != nil {
 		return err
@@ -110,7 +108,6 @@ func (p Settings) Check(channels int) error {
 	return nil
 }
 
-// checkNumbers checks Mean, Std and Range.
 func (p Settings) checkNumbers(channels int) error {
 	if err := checkPerChannel("mean", p.Mean, channels); err != nil {
 		return err
@@ -175,8 +172,7 @@ func (p Settings) Normalise(dst []float32, src tensor.Tensor) {
 	}
 }
 
-// ChannelValue returns the value for channel c of a list with one value for each channel or one for
-// all, or none if the list is empty.
+// ChannelValue returns the value for channel c of a list of one value per channel or one for all.
 func ChannelValue(v []float32, c int, none float32) float32 {
 	switch len(v) {
 	case 0:
@@ -219,8 +215,7 @@ func (p Settings) CheckAudio() error {
 // StandardiseOffset is added to the variance of a waveform before the square root.
 const StandardiseOffset = 1e-7
 
-// AudioScale returns the factor and the summand by which Range, Mean and Std change a waveform x:
-// to x scale + shift.
+// AudioScale returns Range, Mean and Std as a map of a waveform x to x scale + shift.
 func (p Settings) AudioScale() (scale, shift float32) {
 	low, high := float32(-1), float32(1)
 	if p.Range != [2]float32{} {
@@ -230,7 +225,6 @@ func (p Settings) AudioScale() (scale, shift float32) {
 	return (high - low) / 2 / std, ((high+low)/2 - ChannelValue(p.Mean, 0, 0)) / std
 }
 
-// normaliseAudio is Normalise for a waveform.
 func (p Settings) normaliseAudio(dst, src []float32) {
 	scale, shift := p.AudioScale()
 	if p.Standardise {

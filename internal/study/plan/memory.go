@@ -137,7 +137,7 @@ func BatchSize(s *spec.Study, p *Pass, limits MemoryLimits) int {
 			bound += 4 * int64(tensor.Size(l.Shape))
 		}
 		for _, r := range p.Reductions[m].List {
-			bound += 4 * int64(r.Width)
+			bound += 4 * int64(r.Values.Width)
 		}
 		working := m.Net.WorkingBytes() // what the engine needs for one sample besides the buffers
 		if limits.slots > 1 {

@@ -73,13 +73,16 @@ func openModel(ctx context.Context, files *open.Files, s *spec.Study, entry spec
 	if text := RandomWarning(m); text != "" {
 		o.Warnf("model %s: %s", entry.Name, text)
 	}
+	for _, text := range m.Doubts() {
+		o.Warnf("model %s: %s", entry.Name, text)
+	}
 	if text := guessedTokens(m.Layers()); text != "" {
 		o.Warnf("model %s: %s", entry.Name, text)
 	}
 	if text := stretchWarning(m.Frame(), data.size); text != "" {
 		o.Warnf("model %s: %s", entry.Name, text)
 	}
-	classNames, namesErr := model.ReadClassNames(path, m.Classes())
+	classNames, namesErr := m.ClassNames()
 	if namesErr != nil {
 		o.Warnf("model %s: %v: its classes have no names", entry.Name, namesErr)
 	}

@@ -6,10 +6,8 @@ import (
 	"slices"
 
 	"github.com/noether-ml/noether/engine"
-	"github.com/noether-ml/noether/internal/reduction"
 	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/measure"
-	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -22,7 +20,7 @@ type Reductions struct {
 
 // first returns the index of the first reduction of a layer, or -1.
 func (r Reductions) first(layer string) int {
-	return slices.IndexFunc(r.List, func(d engine.Reduction) bool { return d.Layer == layer })
+	return slices.IndexFunc(r.List, func(d engine.Reduction) bool { return d.Layer.Name == layer })
 }
 
 // deviceBytes returns an upper bound for one sample: the clean layers of the slots and, for each
@@ -30,8 +28,8 @@ func (r Reductions) first(layer string) int {
 func (r Reductions) deviceBytes(slots int64) (sum int64) {
 	const temporary = 4
 	for i, d := range r.List {
-		size := 4 * int64(tensor.Size(d.Shape))
-		if r.first(d.Layer) == i {
+		size := 4 * int64(tensor.Size(d.Layer.Shape))
+		if r.first(d.Layer.Name) == i {
 			sum += slots * size
 		}
 		sum += temporary * size
@@ -111,9 +109,7 @@ func (p *Pass) reductionsOf(m *Model) Reductions {
 		if !ok {
 			i = len(out.List)
 			index[key] = i
-			out.List = append(out.List, engine.Reduction{Layer: layer.Name, Shape: layer.Shape, Width: r.Width, Compute: func(b *onnx.Builder, clean, transformed, partners onnx.Value) onnx.Value {
-				return reduction.Build(b, r, layer, clean, transformed, partners)
-			}})
+			out.List = append(out.List, engine.Reduction{Layer: layer, Values: r})
 		}
 		out.Of[t] = i
 	}

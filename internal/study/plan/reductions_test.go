@@ -112,13 +112,13 @@ func TestReductionsFitMemory(t *testing.T) {
 	}
 	m := p.Models[0]
 	r := p.Reductions[m].List[:1]
-	r[0].Width = 1 << 16
+	r[0].Values = &measure.Reduction{Width: 1 << 16}
 	p.Reductions[m] = Reductions{List: r}
 	small.activations = 4 * 4 << 16 * 17
 	if got := BatchSize(s, p, small); got != 16 { // whole blocks of two
 		t.Errorf("batches of %d in %d bytes, want 16", got, small.activations)
 	}
-	r[0].Width, r[0].Shape = 1, []int{1 << 22}
+	r[0].Values.Width, r[0].Layer.Shape = 1, []int{1 << 22}
 	small = onDevice
 	small.device = (2 + 4) * 4 << 22 * 9 // two batches of the clean layer, and four tensors for the reduction
 	if got := BatchSize(s, p, small); got != 8 {

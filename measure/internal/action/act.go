@@ -8,13 +8,10 @@ type Layout struct {
 	Planes   bool // channels are the first axis (c x h x w); else the last (h x w x c)
 }
 
-// Act writes tau z to dst, where z is a sample's activation, at least at the counted positions,
-// those that enter a measure. tau is the action of the transformation on positions (see Field):
-// f.forward reads tau z from z, and f.back tau^-1 from its result. dst and z have the given layout,
-// hold nothing but positions (no class token, for instance), and do not overlap. Channel c is
-// written to channel to[c], or to c if to is nil. If f.Still is set, tau moves nothing. If tau
-// interpolates (f.Exact is false) and floor is not nil, the sums over this sample are added to
-// floor.
+// Act writes tau z to dst at the counted positions, for a sample's activation z. dst and z have the
+// given layout, hold nothing but positions (no class token, for instance), and do not overlap.
+// Channel c is written to channel to[c], or to c if to is nil. If tau interpolates and floor is not
+// nil, this sample's sums are added to floor.
 func (f *Field) Act(dst, z []float32, l Layout, to []int32, floor *FloorSums) {
 	if l.Planes {
 		f.actOnPlanes(dst, z, len(z)/l.Channels, to, floor)
@@ -23,7 +20,6 @@ func (f *Field) Act(dst, z []float32, l Layout, to []int32, floor *FloorSums) {
 	f.actOnPositions(dst, z, l.Channels, to, floor)
 }
 
-// actOnPlanes is Act for channels x positions values.
 func (f *Field) actOnPlanes(dst, z []float32, positions int, to []int32, floor *FloorSums) {
 	if k := simd.Registered(); k != nil && f.interpolated() {
 		f.actByKernel(k, dst, z, positions, to, floor)
@@ -66,12 +62,10 @@ func (f *Field) actByKernel(k simd.Kernels, dst, z []float32, positions int, to 
 	}
 }
 
-// kernel returns the taps in the form of package simd.
 func (t *taps) kernel() simd.Taps {
 	return simd.Taps{Place: t.place, At: t.at, Fractions: t.fractions, Right: t.right, Down: t.down}
 }
 
-// actOnPositions is Act for positions x channels values.
 func (f *Field) actOnPositions(dst, z []float32, channels int, to []int32, floor *FloorSums) {
 	if f.Still { // to is nil: callers permute channels only where positions move
 		copy(dst, z)
@@ -83,11 +77,10 @@ func (f *Field) actOnPositions(dst, z []float32, channels int, to []int32, floor
 	}
 }
 
-// FloorSums are the sums of |tau^-1 tau z - z|^2 and |z|^2 over counted positions. The square root
-// of their ratio is the floor: the error that interpolation alone causes.
+// FloorSums are the sums of |tau^-1 tau z - z|^2 and |z|^2 over counted positions. The root of
+// their ratio is the floor.
 type FloorSums struct{ Difference, Norm float64 }
 
-// add adds the sums over two rows of the same length: tau^-1 tau z, and z.
 func (s *FloorSums) add(restored, z []float32) {
 	p := sumsOf(restored, z)
 	s.Difference += p.Difference

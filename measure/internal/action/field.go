@@ -18,8 +18,8 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// A Field is the action tau of a transformation on the positions of an h x w map, which are
-// numbered row by row.
+// A Field is the action tau of a transformation on the positions of an h x w map, numbered row by
+// row.
 type Field struct {
 	Still   bool  // tau is the identity
 	Exact   bool  // at counted positions tau and tau^-1 copy single values, without interpolation
@@ -32,17 +32,16 @@ type Field struct {
 // A Run is a range of consecutive positions, To excluded.
 type Run struct{ From, To int }
 
-// interpolated reports whether tau and tau^-1 interpolate between neighbours on a map that does not
-// wrap around. This is the case that kernels of package simd compute.
+// interpolated reports whether tau and tau^-1 interpolate on a map that does not wrap around, as
+// kernels of package simd do.
 func (f *Field) interpolated() bool {
 	fits := func(t *taps) bool { return t.fractions != nil && t.corners == nil }
 	return !f.Still && !f.Exact && fits(&f.forward) && fits(&f.back)
 }
 
-// taps are the positions from which values are read, for the positions of some runs in order.
-// Without fractions, a value is read from one position. With fractions it is interpolated between
-// four: the position in at, the one to its right, the one below, and the one below and to the
-// right. If the map wraps around, corners lists the last three.
+// taps are the positions from which those of some runs are read. With fractions a value is
+// interpolated between the position in at, those to its right and below, and the one diagonally
+// below. If the map wraps around, corners lists the last three.
 type taps struct {
 	runs        []Run
 	place       []int32      // the positions of the runs; nil without fractions
@@ -58,15 +57,12 @@ type Grid struct {
 	Margin        float64
 }
 
-// newField returns the action on maps of the size g. p gives the position that each position of the
-// transformed image is read from.
+// newField returns the action on maps of the size g. p gives the positions that are read.
 //
-// A position is counted if three positions lie inside the map without its margin: the position
-// itself, the one that tau reads it from, and the one that tau moves it to. If the map wraps around
-// and tau permutes the axes, no position lies outside, so all are counted unless there is a margin.
-// If tau has no inverse, no position is counted; otherwise too there may be none. For the floor
-// (see FloorSums), tau^-1 may read a position at the border whose value tau reads from outside the
-// map; tau then reads the nearest value inside.
+// A position is counted if it, the one that tau reads it from and the one that tau moves it to lie
+// inside the map without its margin. If the map wraps around and tau permutes the axes, none lies
+// outside. If tau has no inverse, none is counted. For the floor, where tau^-1 reads a position
+// that tau reads from outside the map, tau reads the nearest value inside.
 func newField(p measure.PointMap, g Grid) *Field {
 	inverse, ok := p.Inverse()
 	if !ok {
@@ -116,9 +112,8 @@ func newField(p measure.PointMap, g Grid) *Field {
 // A point is a position that may lie between those of the map.
 type point struct{ row, column float64 }
 
-// newPoint returns the point from which row i and column j are read. Coordinates that differ from
-// whole numbers by rounding errors are rounded. If around is set, the map wraps around, and the
-// point lies within it.
+// newPoint returns the point that row i and column j are read from, without rounding errors near
+// whole numbers. If around is set, it lies within the map.
 func newPoint(p measure.PointMap, i, j int, g Grid, around bool) point {
 	r, c := p.Source(i, j)
 	at := point{snap(r, p.Nearest), snap(c, p.Nearest)}
@@ -128,7 +123,7 @@ func newPoint(p measure.PointMap, i, j int, g Grid, around bool) point {
 	return at
 }
 
-// snap rounds x if it is within 1e-7 of a whole number. If nearest is set, it always rounds x.
+// snap rounds x if nearest is set or x is within 1e-7 of a whole number.
 func snap(x float64, nearest bool) float64 {
 	whole := math.RoundToEven(x)
 	if nearest || math.Abs(x-whole) < 1e-7 {
@@ -137,7 +132,6 @@ func snap(x float64, nearest bool) float64 {
 	return x
 }
 
-// clamp returns the nearest coordinate within 0 to n - 1.
 func clamp(x float64, n int) float64 { return min(max(x, 0), float64(n-1)) }
 
 // Modulo returns x modulo n, in [0, n).
@@ -148,10 +142,8 @@ func Modulo(x float64, n int) float64 {
 	return x
 }
 
-// whole reports whether the point is a position of the map.
 func (p point) whole() bool { return p.row == math.Floor(p.row) && p.column == math.Floor(p.column) }
 
-// within reports whether the point lies in the map after a margin is taken off each side.
 func (p point) within(g Grid, margin float64) bool {
 	between := func(x float64, side int) bool {
 		low := margin * float64(side)
@@ -160,8 +152,8 @@ func (p point) within(g Grid, margin float64) bool {
 	return between(p.row, g.Height) && between(p.column, g.Width)
 }
 
-// corners returns the positions between which a value at the point is interpolated. After the last
-// row or column comes the first.
+// corners returns the positions between which a value at the point is interpolated. Maps wrap
+// around.
 func (p point) corners(g Grid) [4]int {
 	i, j := int(math.Floor(p.row)), int(math.Floor(p.column))
 	next := func(k, side int, x float64) int {
@@ -174,7 +166,6 @@ func (p point) corners(g Grid) [4]int {
 	return [4]int{i*g.Width + j, i*g.Width + nj, ni*g.Width + j, ni*g.Width + nj}
 }
 
-// runsOf returns the runs of positions that are in the set.
 func runsOf(set []bool) (runs []Run) {
 	for at := 0; at < len(set); at++ {
 		if !set[at] {
@@ -189,8 +180,7 @@ func runsOf(set []bool) (runs []Run) {
 	return runs
 }
 
-// newTaps returns the taps of the positions of some runs. points has the point from which each
-// position of the map is read. If around is set, the map wraps around.
+// points has the point from which each position is read; around: the map wraps around.
 func newTaps(runs []Run, points []point, g Grid, around bool) taps {
 	t := taps{runs: runs}
 	if g.Width > 1 {
@@ -246,7 +236,7 @@ type fieldKey struct {
 func (k fieldKey) positions() int { return k.grid.Height * k.grid.Width }
 
 // maxCached is the number of positions of all fields above which a Cache drops its oldest fields.
-// The latest field is kept in any case. A field takes about 40 bytes for each position.
+// The latest one, of about 40 bytes for each position, is kept in any case.
 const maxCached = 1 << 20
 
 // Of returns the field of the action on maps of the size g.

@@ -8,8 +8,7 @@ type Sums struct {
 	AA, BB     float64 // sum a^2, sum b^2
 }
 
-// SumsOver returns the sums over the runs (ranges of indices) of each row of a and b, which have
-// the same number of rows of the same length.
+// SumsOver returns the sums over the runs of each row of a and b.
 func SumsOver(a, b []float32, rows int, runs []Run) (s Sums) {
 	if k := simd.Registered(); k != nil {
 		s.Difference, s.AA, s.BB = k.DifferenceSums(a, b, rows, ends(runs))
@@ -19,9 +18,8 @@ func SumsOver(a, b []float32, rows int, runs []Run) (s Sums) {
 	return s
 }
 
-// DotOver returns the sum of the products of a and b over the runs of each row. Products are added
-// in float32 over parts of the rows, and these partial sums in float64. The result is NaN or
-// infinite if a product or a partial sum is.
+// DotOver returns the dot product of a and b over the runs of each row. Parts of rows are added in
+// float32, these in float64. The result is NaN or infinite if a product or a partial sum is.
 func DotOver(a, b []float32, rows int, runs []Run) (sum float64) {
 	if k := simd.Registered(); k != nil {
 		return k.Dot(a, b, rows, ends(runs))
@@ -30,7 +28,6 @@ func DotOver(a, b []float32, rows int, runs []Run) (sum float64) {
 	return sum
 }
 
-// ends returns runs in the form of package simd.
 func ends(runs []Run) []int32 {
 	out := make([]int32, 0, 2*len(runs))
 	for _, r := range runs {
@@ -53,7 +50,6 @@ func eachRun(a, b []float32, rows int, runs []Run, f func(x, y []float32)) {
 // chunk is the number of products that are added in float32 before they are added in float64.
 const chunk = 256
 
-// sumsOf returns the sums over two rows of the same length.
 func sumsOf(a, b []float32) (s Sums) {
 	s.Add(a, b)
 	return s
@@ -74,9 +70,9 @@ func (s *Sums) Add(a, b []float32) {
 // Dot returns the sum of the products of a and b. Its error is about 1e-7 of |a|^2 + |b|^2.
 func (s Sums) Dot() float64 { return (s.AA + s.BB - s.Difference) / 2 }
 
-// sums returns the sums of (a - b)^2, a^2 and b^2 of at most chunk values. Values of even and of
-// odd index are added separately, in float32. If the sum of the squares overflows, or is so small
-// that terms may underflow, all three sums are computed in float64.
+// sums returns the sums of (a - b)^2, a^2 and b^2 of at most chunk values, even and odd ones
+// separately in float32. If the sum of the squares overflows, or is so small that terms may
+// underflow, all three sums are computed in float64.
 func sums(a, b []float32) (difference, aa, bb float64) {
 	var d0, d1, a0, a1, b0, b1 float32
 	b = b[:len(a)]
@@ -111,8 +107,7 @@ func sums(a, b []float32) (difference, aa, bb float64) {
 	return difference, aa, bb
 }
 
-// precise reports whether a sum of squares in float32 is neither so small that terms may have
-// underflowed, nor so large that it may have overflowed, nor NaN.
+// precise reports whether a float32 sum of squares is beyond the reach of underflow and overflow.
 func precise(sum float64) bool { return sum >= 1e-18 && sum <= 1e37 }
 
 func zero(a []float32) bool {
@@ -124,7 +119,6 @@ func zero(a []float32) bool {
 	return true
 }
 
-// dot returns the dot product of two rows of the same length.
 func dot(a, b []float32) (sum float64) {
 	for len(a) > 0 {
 		n := min(chunk, len(a))

@@ -1,13 +1,7 @@
 package action
 
-// This file computes tau z, the feature maps z of a layer moved as a transformation moves the
-// input, and the error of moving them back by tau^-1. The taps of tau are the positions of z from
-// which each position of the result is read: one, or four between which it is interpolated. The
-// results are in runs of consecutive positions. A map may wrap around: after the last column comes
-// the first.
+// This file computes tau z and, for the floor, moves it back by tau^-1, in runs of positions.
 
-// readPlane computes one channel: dst at the positions of the runs, from the values of src that the
-// taps read.
 func (t *taps) readPlane(dst, src []float32) {
 	k := 0
 	for _, r := range t.runs {
@@ -28,7 +22,6 @@ func (t *taps) readPlane(dst, src []float32) {
 	}
 }
 
-// interpolate computes consecutive positions of a channel, of which the first has index k in t.at.
 func (t *taps) interpolate(row, src []float32, k int) {
 	n := len(row)
 	at, fractions := t.at[k:][:n], t.fractions[k:][:n]
@@ -40,8 +33,8 @@ func (t *taps) interpolate(row, src []float32, k int) {
 	}
 }
 
-// between interpolates between a, b to the right of a, and c and d below a and b. fraction is how
-// far the point lies right of and below a.
+// b lies to the right of a, and c and d below a and b; fraction is the offset from a to the right
+// and down.
 func between(a, b, c, d float32, fraction [2]float32) float32 {
 	a += fraction[0] * (b - a)
 	c += fraction[0] * (d - c)
@@ -56,9 +49,8 @@ func (t *taps) interpolateAround(row, src []float32, k int) {
 	}
 }
 
-// differPlane adds the sums of one channel, those of |tau^-1 tau z - z|^2 and |z|^2, to s. Their
-// ratio is the floor: the error that interpolation alone causes. t are the taps of tau^-1, moved is
-// tau z, and plane is z.
+// differPlane adds |tau^-1 tau z - z|^2 and |z|^2 of one channel to s. t are the taps of tau^-1,
+// moved is tau z, and plane is z.
 func (t *taps) differPlane(moved, plane []float32, s *FloorSums) {
 	var buffer [chunk]float32
 	k := 0
@@ -81,8 +73,7 @@ func (t *taps) differPlane(moved, plane []float32, s *FloorSums) {
 	}
 }
 
-// readRows is readPlane for all channels. dst and src are positions x channels. In layers of
-// group-equivariant convolutions tau permutes the channels too, as to says (see readRow).
+// readRows is readPlane for all channels, positions x channels.
 func (t *taps) readRows(dst, src []float32, channels int, to []int32) {
 	k := 0
 	for _, r := range t.runs {
@@ -93,8 +84,7 @@ func (t *taps) readRows(dst, src []float32, channels int, to []int32) {
 	}
 }
 
-// readRow computes the channels of the position with index k in t.at. Channel c is written to
-// channel to[c], or to c if to is nil.
+// readRow computes all channels of index k in t.at; c is written to channel to[c] (nil: to c).
 func (t *taps) readRow(row, src []float32, k int, to []int32) {
 	n := len(row)
 	at := func(p int) []float32 { return src[p*n:][:n] }
@@ -121,7 +111,6 @@ func (t *taps) readRow(row, src []float32, k int, to []int32) {
 	}
 }
 
-// scatter writes value i of src to dst[to[i]], or to dst[i] if to is nil.
 func scatter(dst, src []float32, to []int32) {
 	if to == nil {
 		copy(dst, src)
@@ -132,8 +121,7 @@ func scatter(dst, src []float32, to []int32) {
 	}
 }
 
-// differRows is differPlane for all channels. Channel c of z is channel to[c] of moved. moved and z
-// are positions x channels.
+// differRows is differPlane for all channels, positions x channels; c of z is to[c] of moved.
 func (t *taps) differRows(moved, z []float32, channels int, to []int32, s *FloorSums) {
 	restored, original := make([]float32, channels), make([]float32, channels)
 	k := 0
