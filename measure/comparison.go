@@ -29,8 +29,8 @@ type Grid struct {
 	A, B   []tensor.Layer // name, operator, depth, shape and axes of the activations
 	Pairs  [][2]int       // indices into A and B
 	Layout Layout         // how the samples are ordered, blocked and grouped
-	// Self: both sides are one model on the same inputs; layers of equal names then share memory in
-	// a batch.
+	// Self reports whether both sides are one model on the same inputs; layers of equal names then
+	// share memory in a batch.
 	Self bool
 	// Budget is the memory for this comparison of the study, in bytes; 0: no bound. A statistic
 	// that needs more is undefined, with a warning.

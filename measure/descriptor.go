@@ -21,7 +21,8 @@ type Descriptor struct {
 	// Chart names the chart that a report shows first, such as "bars" (see package report). Empty:
 	// the report chooses.
 	Chart string `json:"chart,omitempty"`
-	// Probes: variants of scores are kinds of probes, and factors are shown side by side.
+	// Probes reports whether variants of scores are kinds of probes, and factors are shown side by
+	// side.
 	Probes     bool                  `json:"probes,omitempty"`
 	Statistics []StatisticDescriptor `json:"statistics"` // in the order in which they are shown
 }
@@ -38,7 +39,8 @@ type StatisticDescriptor struct {
 	Null string `json:"null,omitempty"`
 	// Directional reports whether the score of layers or models (a, b) differs from that of (b, a).
 	Directional bool `json:"directional,omitempty"`
-	// Untransformed: the score is of the untransformed data, the same for every transformation.
+	// Untransformed reports whether the score is of the untransformed data, the same for every
+	// transformation.
 	Untransformed bool `json:"untransformed,omitempty"`
 	PerSample     bool `json:"per_sample,omitempty"` // a mean over samples, whose terms are stored if the study has "samples: true"
 	PerUnit       bool `json:"per_unit,omitempty"`   // units.parquet has its value for each unit (layer value)

@@ -86,12 +86,12 @@ type Needs struct {
 	Prediction  bool
 	Labels      bool // labels of the samples
 	Transformed bool // the activations on T(x), in addition to those on x
-	// TransformOptional: the measure also works without transformations. Then Batch.Transformed is
-	// empty, and statistics that need it have no scores.
+	// TransformOptional reports whether the measure also works without transformations. Then
+	// Batch.Transformed is empty, and statistics that need it have no scores.
 	TransformOptional bool
-	// OtherModel: the measure compares the predictions of two models on the same inputs.
-	// Batch.Clean is of the first and Batch.Transformed of the second, with the same order of
-	// classes. Needs Prediction.
+	// OtherModel reports whether the measure compares the predictions of two models on the same
+	// inputs. Batch.Clean is of the first and Batch.Transformed of the second, with the same order
+	// of classes. Needs Prediction.
 	OtherModel bool
 }
 
@@ -109,7 +109,7 @@ type Site struct {
 	Output *decoded.Format
 	// Truth describes the labelled boxes or masks, for Needs.Truth.
 	Truth Truth
-	// PerSample: the transformation's parameter is drawn separately for each sample.
+	// PerSample reports whether the transformation's parameter is drawn separately for each sample.
 	PerSample bool
 	// Motion draws what T does to positions; nil: there is no T, or the data are ready-made pairs.
 	Motion func(r *rand.Rand) Motion

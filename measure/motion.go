@@ -23,7 +23,8 @@ type PointMap struct {
 	// Affine maps positions in pixels to the right and down from the centre.
 	Affine  Affine
 	Nearest bool // read from the nearest position; else by bilinear interpolation
-	// Wrap: the image is continued periodically, so a translation is a circular shift.
+	// Wrap reports whether the image is continued periodically, so a translation is a circular
+	// shift.
 	Wrap bool
 }
 

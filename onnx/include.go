@@ -11,14 +11,13 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// Include adds a model to the graph: its nodes, weights and functions. Names get the builder's
-// scope as a prefix, and a number if they are in use. inputs has a tensor of the graph for each
-// input of the model, by the input's name. Include returns the Values of the model's outputs, in
-// order. To use other tensors of the model, make them outputs first with rewrite.WithOutputs.
+// Include adds a model's nodes, weights and functions to the graph. Names get the builder's scope
+// as a prefix, and a number if they are in use. inputs has a tensor of the graph for each input of
+// the model, by the input's name. Include returns the Values of the model's outputs, in order.
+// Other tensors must first be made outputs with rewrite.WithOutputs.
 //
-// The model must be compatible with the operator set of the graph: see Model.CompatibleWith.
-// Weights in external files stay there if all external files of the graph are in one folder.
-// Otherwise they are loaded.
+// Opsets must be compatible: see Model.CompatibleWith. Weights in external files stay there if all
+// of the graph's are in one folder, else they are loaded.
 func (b *Builder) Include(m *Model, inputs map[string]Value) []Value {
 	values := make([]Value, len(m.proto.Graph.Output))
 	if b.err != nil {
@@ -45,7 +44,6 @@ func (b *Builder) Include(m *Model, inputs map[string]Value) []Value {
 	return values
 }
 
-// An inclusion adds a model to the graph of b.
 type inclusion struct {
 	pbutil.Renaming
 	b *Builder
@@ -116,8 +114,8 @@ func (in *inclusion) domains(m *Model) error {
 	return nil
 }
 
-// weights returns the initializers under their new names. It loads external data unless all
-// external files of the graph are in one folder.
+// weights returns the initializers under their new names, loading external data unless one folder
+// has all of the graph's.
 func (in *inclusion) weights(m *Model) ([]*pb.TensorProto, error) {
 	into := in.b.model
 	sameFolder := len(m.files) == 0 || len(into.files) == 0 || into.dir == m.dir

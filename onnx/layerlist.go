@@ -5,10 +5,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Layers returns the float32 tensors that depend on the values of an input of the graph, in the
-// order of computation. Tensors that depend only on an input's shape, and those inside subgraphs,
-// are left out. The fields Shape and Axes are not set: a runtime returns shapes, and package infer
-// returns axes.
+// Layers returns the float32 tensors that depend on an input's values, in the order of computation,
+// outside subgraphs. Shape and Axes are not set: a runtime and package infer return them.
 func (m *Model) Layers() []tensor.Layer {
 	types := m.ElementTypes()
 	depth := m.depths()
@@ -25,8 +23,8 @@ func (m *Model) Layers() []tensor.Layer {
 	return layers
 }
 
-// depths returns, for each tensor that depends on the values of an input, the number of nodes on
-// the longest path to it from an input.
+// depths returns the number of nodes on the longest path from an input to each tensor that depends
+// on one's values.
 func (m *Model) depths() map[string]int {
 	depth := map[string]int{}
 	for _, in := range m.proto.Graph.Input {

@@ -7,11 +7,9 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// followLinks handles external files that are symbolic links out of the model's folder, which ONNX
-// Runtime rejects. The caches of model hubs have them: snapshots/REVISION/model.onnx_data links to
-// ../../blobs/HASH. If there is such a link, the names of all external files are replaced by the
-// names of the files that they resolve to, relative to the deepest folder that holds all these. It
-// becomes m.dir. The files stay in the order of the old names, because SHA256 depends on it.
+// followLinks handles external files that are links out of the model's folder, as in hubs' caches,
+// which ONNX Runtime rejects. Names are then those of the resolved files, relative to the deepest
+// common folder, which becomes m.dir. The order stays, since SHA256 depends on it.
 func (m *Model) followLinks() error {
 	if len(m.files) == 0 {
 		return nil
@@ -57,7 +55,6 @@ func (m *Model) followLinks() error {
 	})
 }
 
-// realPath returns the absolute path of a file with all symbolic links resolved.
 func realPath(path string) (string, error) {
 	path, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -66,7 +63,6 @@ func realPath(path string) (string, error) {
 	return filepath.Abs(path)
 }
 
-// isBelow reports whether a path lies in the folder dir or in one below it.
 func isBelow(dir, path string) bool {
 	name, err := filepath.Rel(dir, path)
 	return err == nil && filepath.IsLocal(name)

@@ -41,8 +41,8 @@ func (m *Model) Metadata(key string) string {
 	return ""
 }
 
-// ReadMetadata returns an entry of the metadata of the model in a file, or "" if there is none of
-// at most 1 MiB. It does not read the graph.
+// ReadMetadata returns an entry of the metadata of a file, "" if none has at most 1 MiB, without
+// reading the graph.
 func ReadMetadata(path, key string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -58,9 +58,8 @@ func ReadMetadata(path, key string) (string, error) {
 
 var errNotONNX = errors.New("this is not an ONNX model, or it is truncated")
 
-// metadata returns the value of a metadata key in a serialised model, or "". Of each field of the
-// protobuf message it reads the tag and the length, and skips the content unless it is metadata. No
-// message has more than maxBytes.
+// metadata returns a metadata value of a serialised model, or "". Contents other than metadata are
+// skipped. No message exceeds maxBytes.
 func metadata(r io.ReaderAt, key string) (value string, err error) {
 	var head [2 * 10]byte // tag and length, or tag and number: two varints of at most 10 bytes
 	for at := int64(0); ; {

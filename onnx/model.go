@@ -32,9 +32,8 @@ const (
 	minHuge = 4 << 20
 )
 
-// A Model is an ONNX graph that has been checked, with its weights, or references to those in other
-// files. A Model is immutable: functions that change it return another Model, which shares the
-// weights.
+// A Model is a checked ONNX graph with its weights, or references to them. It is immutable:
+// functions that change it return another, which shares the weights.
 type Model struct {
 	proto            *pb.ModelProto
 	path             string   // of the file; "" for a model from memory
@@ -42,14 +41,13 @@ type Model struct {
 	files            []string // names of the external files, relative to dir
 	classifierOutput string   // output of the classifier, if WithClassifier has set it
 
-	// hashed returns the SHA-256 of the content of the file, to which the external files are to be
-	// added. The first call computes it, and frees the content unless weights share its memory.
+	// hashed returns the SHA-256 of the file, to which external files are to be added. The first
+	// call frees the content unless weights share it.
 	hashed func() hash.Cloner
 }
 
 // Read reads and checks the model in a file. External files must exist and are not loaded. Errors
-// contain the path. For a file of another framework the error tells how to export the network to
-// ONNX.
+// contain the path. For another framework's file the error tells how to export it.
 func Read(path string) (*Model, error) {
 	data, err := readFile(path)
 	if err != nil {
@@ -74,8 +72,7 @@ func Read(path string) (*Model, error) {
 	return m, nil
 }
 
-// Parse is Read for a model in memory, which must not refer to external files. The Model does not
-// share the memory of data.
+// Parse is Read from memory, which is not retained, without external files.
 func Parse(data []byte) (*Model, error) {
 	m, err := parse(data, "", func(data []byte) (*pb.ModelProto, error) {
 		p := new(pb.ModelProto)
@@ -87,7 +84,6 @@ func Parse(data []byte) (*Model, error) {
 	return m, nil
 }
 
-// readFile returns the content of a file that may be a model, or an error without the path.
 func readFile(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -126,8 +122,7 @@ type formatError string
 
 func (e formatError) Error() string { return string(e) }
 
-// withoutPath removes the path from an error of the file system, for a message that names it
-// already.
+// withoutPath removes the path from a file system's error, where the message names it already.
 func withoutPath(err error) error {
 	if pathError := (*os.PathError)(nil); errors.As(err, &pathError) {
 		return pathError.Err
@@ -135,8 +130,7 @@ func withoutPath(err error) error {
 	return err
 }
 
-// parse checks a serialised model, which the function decode decodes. Its external files are in the
-// folder dir; "" means that it must have none.
+// parse checks a serialised model with external files in dir ("": none allowed).
 func parse(data []byte, dir string, decode func([]byte) (*pb.ModelProto, error)) (*Model, error) {
 	if len(data) == 0 {
 		return nil, errors.New("is empty")
@@ -151,8 +145,7 @@ func parse(data []byte, dir string, decode func([]byte) (*pb.ModelProto, error))
 	return newModel(p, dir)
 }
 
-// newModel checks a message and returns it as a model. The caller must not use the message
-// afterwards.
+// newModel checks a message, which it takes over.
 func newModel(p *pb.ModelProto, dir string) (*Model, error) {
 	nameStandard(p)
 	m := &Model{proto: p, dir: dir}
@@ -160,11 +153,11 @@ func newModel(p *pb.ModelProto, dir string) (*Model, error) {
 		return nil, err
 	}
 	removeDefaults(p)
+	moveWeights(p.Graph)
 	return m, nil
 }
 
-// isText reports whether data are text rather than a protocol buffer, whose first bytes include
-// control characters.
+// isText reports whether data are text: a protocol buffer begins with control characters.
 func isText(data []byte) bool {
 	head := data[:min(len(data), 256)]
 	for len(head) > 0 {
@@ -177,8 +170,7 @@ func isText(data []byte) bool {
 	return true
 }
 
-// nameStandard sets the domain of the standard operator set, which a model may name "ai.onnx" or
-// "", to "".
+// nameStandard sets the standard domain, "ai.onnx" or "", to "".
 func nameStandard(p *pb.ModelProto) {
 	const long = "ai.onnx"
 	sets := slices.Clone(p.OpsetImport)
@@ -203,9 +195,8 @@ func nameStandard(p *pb.ModelProto) {
 	})
 }
 
-// removeDefaults removes initializers from a graph's inputs, so that they are constants. Up to IR
-// version 3 every initializer was also an input with a default value, and a runtime cannot evaluate
-// nodes with such inputs in advance. From version 4 on, initializers need not be inputs; an older
+// removeDefaults removes initializers from the inputs, so that they are constants. Up to IR version
+// 3 all were inputs with default values, which a runtime cannot evaluate in advance. An older
 // version is set to 4.
 func removeDefaults(p *pb.ModelProto) {
 	g := p.Graph
@@ -220,31 +211,47 @@ func removeDefaults(p *pb.ModelProto) {
 	p.IrVersion = new(max(p.GetIrVersion(), 4))
 }
 
+// moveWeights makes initializers of the floating-point tensors with axes that Constant nodes hold, as
+// some exporters write weights.
+func moveWeights(g *pb.GraphProto) {
+	outputs := map[string]bool{}
+	for _, out := range g.Output {
+		outputs[out.GetName()] = true
+	}
+	g.Node = slices.DeleteFunc(g.Node, func(n *pb.NodeProto) bool {
+		t := AttrTensor(n, "value")
+		if !IsStandard(n) || n.GetOpType() != "Constant" || len(n.Output) != 1 || outputs[n.Output[0]] ||
+			t == nil || len(t.Dims) == 0 || !Type(t.GetDataType()).IsFloat() {
+			return false
+		}
+		t.Name = &n.Output[0]
+		g.Initializer = append(g.Initializer, t)
+		return true
+	})
+}
+
 // Path returns the file that the model was read from, or "".
 func (m *Model) Path() string { return m.path }
 
-// Proto returns the message of the model. The caller must not change it, since other models share
-// it.
+// Proto returns the message of the model, shared with others: do not change it.
 func (m *Model) Proto() *pb.ModelProto { return m.proto }
 
-// WithProto returns a model with another message, which the caller must not use afterwards. Its
-// external files are those of m. The message is not checked.
+// WithProto returns a model with another message, taken over and not checked, and the external
+// files of m.
 func (m *Model) WithProto(p *pb.ModelProto) *Model {
 	c := *m
 	c.proto = p
 	return &c
 }
 
-// WithGraph returns a model with another main graph, which the caller must not use afterwards. It
-// is not checked. All else is that of m.
+// WithGraph returns m with another main graph, taken over and not checked.
 func (m *Model) WithGraph(g *pb.GraphProto) *Model {
 	c := m.copy()
 	c.proto.Graph = g
 	return c
 }
 
-// copy returns a model with shallow copies of the message and graph, so that their lists can be
-// replaced. The elements of the lists are shared.
+// copy returns a model with shallow copies of message and graph, so that lists can be replaced.
 func (m *Model) copy() *Model {
 	c := *m
 	c.proto = pbutil.Shallow(m.proto)
@@ -272,8 +279,8 @@ func valueInfos(values []*pb.ValueInfoProto) []ValueInfo {
 	return list
 }
 
-// Bytes returns the serialised model. External weights stay references relative to ExternalDir. It
-// is an error if the model has more than 2 GB without them.
+// Bytes returns the serialised model. External weights stay references; without them, more than 2
+// GB are an error.
 func (m *Model) Bytes() ([]byte, error) {
 	if size := proto.Size(m.proto); size > maxBytes {
 		return nil, fmt.Errorf("serialising a model: it has %d bytes, and a message cannot exceed 2 GB: save its weights as external data", size)
@@ -285,8 +292,7 @@ func (m *Model) Bytes() ([]byte, error) {
 	return data, nil
 }
 
-// Parameters returns the number of elements of all dense floating-point initializers of the main
-// graph.
+// Parameters counts the elements of dense floating-point initializers of the main graph.
 func (m *Model) Parameters() int64 {
 	var n int64
 	for _, t := range m.proto.Graph.Initializer {
@@ -308,7 +314,6 @@ func opset(p *pb.ModelProto) int {
 	return 0
 }
 
-// initializers returns the names of a graph's initializers, sparse ones included.
 func initializers(g *pb.GraphProto) map[string]bool {
 	names := make(map[string]bool, len(g.Initializer)+len(g.SparseInitializer))
 	for _, t := range g.Initializer {

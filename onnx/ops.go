@@ -2,8 +2,8 @@ package onnx
 
 import "maps"
 
-// The methods below add common nodes, in the form that the opset of the graph requires. A comment
-// says which methods do not exist in every opset from MinOpset on.
+// The methods below add common nodes in the form of the graph's opset; they exist from MinOpset on
+// unless the comment says otherwise.
 
 // Add returns x + y, broadcast.
 func (b *Builder) Add(x, y Value) Value { return b.Op("Add", nil, x, y) }
@@ -70,7 +70,7 @@ func (b *Builder) Gemm(x, y, c Value, attrs Attrs) Value {
 }
 
 // Conv returns the convolution of x (b x c x spatial axes) with w (out x c / group x kernel). bias
-// may be empty; attrs may hold strides, pads (all beginnings, then all ends), dilations and group.
+// may be empty; attrs may hold strides, pads (beginnings, then ends), dilations and group.
 func (b *Builder) Conv(x, w, bias Value, attrs Attrs) Value {
 	if bias == "" {
 		return b.Op("Conv", attrs, x, w)
@@ -93,8 +93,7 @@ func (b *Builder) Identity(x Value) Value { return b.Op("Identity", nil, x) }
 // Shape returns the shape of x, int64 of rank 1.
 func (b *Builder) Shape(x Value) Value { return b.Op("Shape", nil, x) }
 
-// Reshape returns x with a fixed shape, in which 0 stands for the same dimension of x, and one -1
-// for the size that remains.
+// Reshape returns x with a fixed shape; 0 keeps a dimension of x, and one -1 is the rest.
 func (b *Builder) Reshape(x Value, shape ...int) Value {
 	return b.Op("Reshape", nil, x, b.Ints(shape...))
 }
@@ -123,8 +122,8 @@ func (b *Builder) Gather(x, indices Value, axis int) Value {
 	return b.Op("Gather", Attrs{"axis": axis}, x, indices)
 }
 
-// Slice returns x from start (inclusive) to end (exclusive) along one axis, with a step. Negative
-// positions count from the end.
+// Slice returns x from start to end (exclusive) along an axis; negative positions count from the
+// end.
 func (b *Builder) Slice(x Value, axis, start, end, step int) Value {
 	if b.opset < 10 {
 		if step != 1 {
@@ -145,32 +144,28 @@ func (b *Builder) Unsqueeze(x Value, axes ...int) Value {
 	return b.withAxes("Unsqueeze", 13, nil, x, axes)
 }
 
-// ReduceSum returns sums over axes, all axes if none is given. With keep the axes stay, with size
-// 1.
+// ReduceSum returns sums over axes (none: all), which stay with size 1 if keep is set.
 func (b *Builder) ReduceSum(x Value, keep bool, axes ...int) Value {
 	return b.withAxes("ReduceSum", 13, Attrs{"keepdims": keep}, x, axes)
 }
 
-// ReduceMean returns means over axes, all axes if none is given. With keep the axes stay, with size
-// 1.
+// ReduceMean returns means over axes (none: all), which stay with size 1 if keep is set.
 func (b *Builder) ReduceMean(x Value, keep bool, axes ...int) Value {
 	return b.withAxes("ReduceMean", 18, Attrs{"keepdims": keep}, x, axes)
 }
 
-// ReduceMax returns maxima over axes, all axes if none is given. With keep the axes stay, with size
-// 1.
+// ReduceMax returns maxima over axes (none: all), which stay with size 1 if keep is set.
 func (b *Builder) ReduceMax(x Value, keep bool, axes ...int) Value {
 	return b.withAxes("ReduceMax", 18, Attrs{"keepdims": keep}, x, axes)
 }
 
-// Reduce adds one of the other operators that reduce axes, such as ReduceL1 or ReduceSumSquare; all
-// axes if none is given. With keep the axes stay, with size 1.
+// Reduce adds another operator that reduces axes, such as ReduceL1, as ReduceSum does.
 func (b *Builder) Reduce(op string, x Value, keep bool, axes ...int) Value {
 	return b.withAxes(op, 18, Attrs{"keepdims": keep}, x, axes)
 }
 
-// withAxes adds an operator whose axes are an input from opset since on, and an attribute in
-// earlier ones. No axes stand for all.
+// withAxes adds an operator whose axes (none: all) are an input from opset since on, else an
+// attribute.
 func (b *Builder) withAxes(op string, since int, attrs Attrs, x Value, axes []int) Value {
 	switch {
 	case len(axes) == 0:

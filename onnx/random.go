@@ -7,8 +7,8 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// RandomNodes returns the labels of the nodes that draw random numbers, also those in subgraphs and
-// functions. Outputs that depend on them differ from run to run.
+// RandomNodes returns the labels of nodes that draw random numbers, also in subgraphs and
+// functions.
 func (m *Model) RandomNodes() []string {
 	var list []string
 	_ = pbutil.EachGraph(m.proto, func(g *pb.GraphProto) error {
@@ -22,22 +22,19 @@ func (m *Model) RandomNodes() []string {
 	return list
 }
 
-// isRandom reports whether a node of graph g, one of the model's, draws random numbers. The node is
-// standard.
+// isRandom reports whether a standard node of graph g draws random numbers.
 func (m *Model) isRandom(g *pb.GraphProto, n *pb.NodeProto) bool {
 	switch n.GetOpType() {
 	case "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Bernoulli", "Multinomial":
 		return true
 	case "Dropout":
-		// From opset 12 on, the second input is the ratio of dropped values, and the third enables
-		// the training mode. Before, where the ratio is an attribute, ONNX Runtime never drops
-		// values.
+		// The inputs are data, ratio and, from opset 12 on, training mode. Before, ONNX Runtime
+		// never drops values.
 		return len(n.Input) > 2 && n.Input[2] != "" && !m.isZero(g, n.Input[2]) && !m.isZero(g, n.Input[1])
 	}
 	return false
 }
 
-// isZero reports whether a tensor that a node of graph g reads is the constant 0 or false.
 func (m *Model) isZero(g *pb.GraphProto, name string) bool {
 	in := &Model{proto: &pb.ModelProto{Graph: g}} // g alone, which may be a subgraph
 	for _, model := range []*Model{in, m} {
@@ -54,7 +51,6 @@ func (m *Model) isZero(g *pb.GraphProto, name string) bool {
 	return false
 }
 
-// isZero reports whether a number whose value is in its message is 0.
 func isZero(t *pb.TensorProto) bool {
 	raw := slices.Clone(t.RawData)
 	if kind := Type(t.GetDataType()); len(raw) > 0 && (kind == Float || kind == Double || kind == Float16 || kind == BFloat16) {

@@ -6,9 +6,8 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// Replace replaces the nodes of a standard operator. For each node, write adds other nodes to the
-// builder and returns tensors that replace the outputs of the node; they get the names of these
-// outputs. If it returns nil, the node is kept. Subgraphs are not changed.
+// Replace replaces the nodes of a standard operator outside subgraphs by what write adds: its
+// tensors get the names of the node's outputs. If write returns nil, the node is kept.
 func (b *Builder) Replace(op string, write func(n *pb.NodeProto) []Value) {
 	b.Rewrite(func(n *pb.NodeProto) []Value {
 		if n.GetOpType() != op || !IsStandard(n) {
@@ -36,15 +35,13 @@ func (b *Builder) Rewrite(write func(n *pb.NodeProto) []Value) {
 	}
 }
 
-// replaceOutputs gives the replacements of a node's outputs the names of these outputs.
 func (b *Builder) replaceOutputs(n *pb.NodeProto, values []Value) {
 	for i, name := range n.Output {
 		switch {
 		case name == "" || b.err != nil:
 		case i >= len(values) || values[i] == "":
 			b.Fail("%s: output %d has no replacement", Label(n), i)
-		// Only a tensor that this builder has added, and only once, can be renamed; others are
-		// copied.
+		// Only an added tensor can be renamed, once; others are copied.
 		case b.local[string(values[i])] && !slices.Contains(values[:i], values[i]):
 			b.rename(values[i], Value(name))
 		default:

@@ -9,8 +9,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// residual returns the names of those of the layers that are sums at the end of residual blocks, for
-// the pattern "residual" in a choice of layers. It is an error if there is no such sum.
+// residual returns the layers that are sums at the end of residual blocks, and an error if there
+// are none.
 func (m *Model) residual(layers []tensor.Layer) ([]string, error) {
 	depth := m.depths() // has the tensors that depend on an input of the model
 	nodes := m.proto.Graph.Node
@@ -30,11 +30,9 @@ func (m *Model) residual(layers []tensor.Layer) ([]string, error) {
 	return names, nil
 }
 
-// Joins returns the indices of the nodes with one of the given operators in which branches with
-// weights come together: each of several tensors that the node reads depends on layers with weights
-// or other such nodes, and the nearest of these are not the same for all of them. This excludes the
-// sum with a bias, and x + 0.0447 x³ in the tanh approximation of GELU. reads returns the tensors of node i that
-// count, and weighted reports whether a node is a layer with weights.
+// Joins returns the indices of the nodes of some operators that join branches with weights: their
+// nearest origins, layers with weights or other such nodes, differ. Excluded are sums with a bias,
+// and x + 0.0447 x³ of tanh GELU. reads returns a node's tensors that count.
 func Joins(nodes []*pb.NodeProto, reads func(i int) []string, weighted func(n *pb.NodeProto) bool, ops ...string) []int {
 	origins := map[string]map[string]bool{} // for a tensor, the nearest layers and joins before it
 	var joins []int
@@ -58,8 +56,7 @@ func Joins(nodes []*pb.NodeProto, reads func(i int) []string, weighted func(n *p
 	return joins
 }
 
-// fromDifferentLayers reports whether there are several branches, none of which is empty, that are
-// not all equal. A branch holds the origins of one tensor.
+// A branch holds the origins of one tensor; none may be empty.
 func fromDifferentLayers(branches []map[string]bool) bool {
 	return !slices.ContainsFunc(branches, func(b map[string]bool) bool { return len(b) == 0 }) &&
 		slices.ContainsFunc(branches, func(b map[string]bool) bool { return !maps.Equal(b, branches[0]) })

@@ -48,8 +48,8 @@ func (m *Model) match(layers []tensor.Layer, pattern string) ([]string, error) {
 	return matchLayers(layers, pattern)
 }
 
-// SelectLayers is Select for one pattern and layers of which no graph is known. outputs names
-// the outputs. Residual and penultimate match none of the layers.
+// SelectLayers is Select for one pattern without a graph: outputs names the outputs, residual and
+// penultimate match nothing.
 func SelectLayers(layers []tensor.Layer, outputs []string, pattern string) ([]tensor.Layer, error) {
 	names := outputs
 	if pattern != "output" {
@@ -61,7 +61,6 @@ func SelectLayers(layers []tensor.Layer, outputs []string, pattern string) ([]te
 	return slices.DeleteFunc(slices.Clone(layers), func(l tensor.Layer) bool { return !slices.Contains(names, l.Name) }), nil
 }
 
-// matchLayers returns the names of the layers that match a pattern that needs no graph.
 func matchLayers(layers []tensor.Layer, pattern string) ([]string, error) {
 	switch op, isOp := strings.CutPrefix(pattern, "op:"); {
 	case pattern == "all" && len(layers) == 0:
@@ -80,8 +79,8 @@ func matchLayers(layers []tensor.Layer, pattern string) ([]string, error) {
 	return names, err
 }
 
-// matching returns the names of the layers that match. If none does, the error suggests similar
-// patterns: prefix followed by the words of layers that are most similar to the pattern.
+// matching returns the layers that match. The error for none suggests prefix and the words of
+// layers most similar to the pattern.
 func matching(layers []tensor.Layer, match func(tensor.Layer) bool, pattern, prefix string, word func(tensor.Layer) string) ([]string, error) {
 	var names, words []string
 	for _, l := range layers {
@@ -110,9 +109,8 @@ func (m *Model) outputLayers(layers []tensor.Layer) ([]string, error) {
 	return names, nil
 }
 
-// WithClassifier returns a model whose classifier is stated to end in the named output; the pattern
-// "penultimate" then selects the input of this classifier. By default it selects that of the first
-// output that has a classifier. An embedding that is scaled to unit length has none.
+// WithClassifier states the output in which the classifier ends, for the pattern "penultimate". The
+// default is the first output with one; an embedding scaled to unit length has none.
 func (m *Model) WithClassifier(output string) (*Model, error) {
 	if !slices.ContainsFunc(m.proto.Graph.Output, func(out *pb.ValueInfoProto) bool { return out.GetName() == output }) {
 		return nil, fmt.Errorf("the model has no output %q", output)
@@ -122,8 +120,7 @@ func (m *Model) WithClassifier(output string) (*Model, error) {
 	return &c, nil
 }
 
-// penultimate returns the input of the classifier that ends in the output that WithClassifier
-// stated. By default it returns that of the first output that has a classifier.
+// penultimate returns the classifier's input, by default of the first output with a classifier.
 func (m *Model) penultimate(layers []tensor.Layer) ([]string, error) {
 	outputs, err := m.outputLayers(layers)
 	if m.classifierOutput != "" {
@@ -139,9 +136,8 @@ func (m *Model) penultimate(layers []tensor.Layer) ([]string, error) {
 	return nil, fmt.Errorf("output %q has no classifier, so there is no penultimate layer: select a layer by name", outputs[0])
 }
 
-// readByClassifier returns the input of the last operator with weights (Gemm, MatMul, Conv,
-// ConvTranspose) before an output, or "" if there is none. Between the two there are only operators
-// with one input that depends on the data, such as reshapes, pools and activations.
+// readByClassifier returns the input of the last Gemm, MatMul, Conv or ConvTranspose before an
+// output, or "". Between them are only operators with one input that depends on the data.
 func (m *Model) readByClassifier(layers []tensor.Layer, name string) string {
 	depth := m.depths()
 	producers := map[string]*pb.NodeProto{}
@@ -163,7 +159,6 @@ func (m *Model) readByClassifier(layers []tensor.Layer, name string) string {
 	return ""
 }
 
-// weighted reports whether a node is a matrix product or a convolution.
 func weighted(n *pb.NodeProto) bool {
 	switch n.GetOpType() {
 	case "Gemm", "MatMul", "Conv", "ConvTranspose":
@@ -194,8 +189,7 @@ func glob(pattern, name string) bool {
 	return strings.Trim(pattern[p:], "*") == ""
 }
 
-// suggest returns the end of an error for a word that was not found: the words that are most
-// similar to it, each with the prefix.
+// suggest ends an error with the words most similar to the unknown one, prefixed.
 func suggest(word, prefix string, words []string) string {
 	if len(words) == 0 {
 		return ": the model has no layers"

@@ -44,8 +44,7 @@ func (t Type) Half() bool { return t == Float16 || t == BFloat16 }
 // IsFloat reports whether the type is one of the floating-point types.
 func (t Type) IsFloat() bool { return t == Float || t == Double || t.Half() }
 
-// Size returns the number of bytes of one element. It is 0 for strings and for types that have no
-// constant here.
+// Size returns the bytes of one element, 0 for strings and types without a constant.
 func (t Type) Size() int {
 	switch t {
 	case Uint8, Int8, Bool:
@@ -134,8 +133,7 @@ func ValueInfoOf(v *pb.ValueInfoProto) ValueInfo {
 	return p
 }
 
-// Proto returns the declaration as a protobuf message: of rank 0 if Shape is empty, without a shape
-// if it is nil.
+// Proto returns the message: of rank 0 if Shape is empty, without a shape if it is nil.
 func (p ValueInfo) Proto() *pb.ValueInfoProto {
 	tensor := &pb.TypeProto_Tensor{ElemType: new(int32(p.Type))}
 	if p.Shape != nil {

@@ -12,8 +12,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Tensor returns a copy of the values of a float32 constant of the main graph: an initializer, also
-// with external data, or the output of a Constant node with the attribute value.
+// Tensor copies a float32 constant of the main graph: an initializer or a Constant node's value.
 func (m *Model) Tensor(name string) (tensor.Tensor, error) {
 	t := m.constant(name)
 	if t == nil {
@@ -44,8 +43,7 @@ func (m *Model) Weights() []ValueInfo {
 	return list
 }
 
-// constant returns an initializer or the value of a Constant node by the name of the tensor, or
-// nil.
+// constant returns an initializer or a Constant node's value, or nil.
 func (m *Model) constant(name string) *pb.TensorProto {
 	for _, t := range m.proto.Graph.Initializer {
 		if t.GetName() == name {
@@ -104,7 +102,6 @@ func TensorProto(name string, t tensor.Tensor) *pb.TensorProto {
 	return &pb.TensorProto{Name: &name, DataType: new(int32(Float)), Dims: pbutil.Int64s(t.Shape), RawData: raw}
 }
 
-// intProto returns the message of an int64 tensor.
 func intProto(name string, shape []int, values []int) *pb.TensorProto {
 	raw := make([]byte, 8*len(values))
 	for i, v := range values {

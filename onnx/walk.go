@@ -7,8 +7,7 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// Reads returns the tensors that a node reads: its inputs, and the outer tensors that its subgraphs
-// read.
+// Reads returns a node's inputs and the outer tensors that its subgraphs read.
 func Reads(n *pb.NodeProto) []string {
 	var names []string
 	for _, in := range n.Input {
@@ -49,8 +48,8 @@ func captured(g *pb.GraphProto) []string {
 	return names
 }
 
-// eachTensor calls f for every initializer of a model, other than sparse ones, and every attribute
-// that is a tensor. where describes the tensor for an error.
+// eachTensor calls f for every dense initializer and tensor attribute; where describes it for
+// errors.
 func eachTensor(p *pb.ModelProto, f func(t *pb.TensorProto, where string) error) error {
 	return pbutil.EachGraph(p, func(g *pb.GraphProto) error {
 		for _, t := range g.Initializer {

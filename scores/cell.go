@@ -8,26 +8,23 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// A Cell holds the scores of one measure for one model (or pair of models), data set, value of a
-// transformation's parameter, and trial. Rows, and means over values and trials (see Table), are
-// computed from cells, because only cells have the replicates that the interval of a mean needs:
-// the values of a statistic without one group of the samples.
+// A Cell holds the scores of one measure for a model (or pair), data set, parameter value and
+// trial. Means are computed from cells, because only these have the replicates of their intervals.
 type Cell struct {
 	Model      string
 	OtherModel string // "" if the measure is of one model
 	Data       string
 	Transform  string
-	// Parameter is the value of the transformation's parameter. It is "" if the transformation has
-	// a single value or a range, and for the mean over values.
+	// Parameter is the value of the parameter, "" for a single value, a range, and the mean over
+	// values.
 	Parameter string
-	// Drawn holds the values that the transformation drew for the trial, if all samples share them;
-	// else "". It is the parameter of rows that have no other.
+	// Drawn holds the values drawn for the trial, if all samples share them; the parameter of rows
+	// that have no other.
 	Drawn   string
 	Trial   int // 0, 1, ...; MeanOverTrials for means over trials
 	Measure string
 	Layers  []Layer // for scores of the whole model: one layer without a name
-	// PeakMemory is the peak memory of the process, in bytes, while it computed the cell and the
-	// other cells of the same pass; 0 if unknown.
+	// PeakMemory is the peak memory of the process, in bytes, during the cell's pass; 0 if unknown.
 	PeakMemory int64
 }
 
@@ -90,7 +87,7 @@ func Rows(study string, cells []Cell) []Row {
 
 // Derived returns the cells, then their means over values, then the means over trials of both. Each
 // of the three parts keeps the order of the cells. A mean that would include a failed cell is left
-// out, because a mean over the other cells only would be a different quantity under the same name.
+// out: it would be another quantity under the same name.
 func Derived(cells []Cell, failed ...Failure) []Cell {
 	values := overValues(cells)
 	trials := append(overTrials(cells), overTrials(values)...)
@@ -122,8 +119,8 @@ func meansOf(failed []Failure) map[cellID]bool {
 	return out
 }
 
-// A cellID identifies a cell among those of a study. It is equal for two cells of the same model or
-// models, data, transformation, parameter, trial and measure.
+// A cellID is equal for cells of the same models, data, transformation, parameter, trial and
+// measure.
 type cellID struct {
 	model, otherModel, data, transform, parameter, measure string
 	trial                                                  int

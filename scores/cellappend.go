@@ -8,7 +8,7 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// MarshalJSON encodes the cell, with null for NaN and "inf" and "-inf" for infinities. The text is
+// MarshalJSON encodes the cell, with null for NaN and "inf" and "-inf" for infinities. It equals
 // that of encoding/json for a cellJSON, in a fifth of the time: a merge may write 100,000 cells.
 func (c Cell) MarshalJSON() ([]byte, error) {
 	b := strconv.AppendInt(append(make([]byte, 0, 1024), `{"format":`...), cellFormat, 10)
@@ -27,7 +27,6 @@ func (c Cell) MarshalJSON() ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// appendLayer appends the scores of a layer, or of a layer compared with another one.
 func appendLayer(b []byte, l Layer) []byte {
 	b = append(b, '{')
 	if l.Name != "" {
@@ -38,10 +37,7 @@ func appendLayer(b []byte, l Layer) []byte {
 	return append(plainjson.AppendList(append(b, `,"scores":`...), l.Scores, appendScore), '}')
 }
 
-// appendScore appends a score. Its variant is a version of the statistic, its factor a property of
-// samples that it is about, its null the value by chance, and min to max the range of the
-// statistic. Its replicates are values without some of the samples, for a jackknife interval;
-// "left" is the number of observations left out.
+// "left" is the number of observations left out of a replicate.
 func appendScore(b []byte, s measure.Score) []byte {
 	b = appendText(b, `{"statistic":`, s.Statistic)
 	b = appendOptional(b, `,"variant":`, s.Variant)
@@ -77,7 +73,6 @@ func appendText(b []byte, before, text string) []byte {
 	return plainjson.AppendText(append(b, before...), text)
 }
 
-// appendNumber appends a number as number.MarshalJSON writes it.
 func appendNumber(b []byte, v float64) []byte {
 	switch {
 	case math.IsNaN(v):

@@ -25,8 +25,7 @@ func ParseCell(data []byte) (c Cell, err error) {
 	return c, err
 }
 
-// appendChecksum appends to a JSON object its CRC-32C as the last field, crc32c, so that corruption
-// on disk is detected.
+// appendChecksum appends a CRC-32C to an object as crc32c, to detect corruption on disk.
 func appendChecksum(object []byte) []byte {
 	before := object[:len(object)-1]
 	return fmt.Appendf(append(bytes.Clone(before), checksumField...), `"%08x"}`+"\n", crc32.Checksum(before, castagnoli))
@@ -39,8 +38,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 var errAltered = errors.New("the file was altered: its checksum does not match")
 
-// validChecksum reports whether the checksum of an object is correct. An object without a checksum,
-// written by an earlier version, is accepted.
+// validChecksum accepts an object without a checksum, written by an earlier version.
 func validChecksum(data []byte) bool {
 	end := bytes.LastIndex(data, []byte(checksumField))
 	if end < 0 {
@@ -51,13 +49,11 @@ func validChecksum(data []byte) bool {
 	return bytes.Equal(bytes.TrimSpace(data[end+len(checksumField):]), want)
 }
 
-// appendHex appends the eight hexadecimal digits of a checksum.
 func appendHex(text []byte, sum uint32) []byte {
 	return hex.AppendEncode(text, binary.BigEndian.AppendUint32(nil, sum))
 }
 
-// A number is a float64 in JSON: null for NaN, "inf" and "-inf" for infinities. After decoding,
-// present tells whether the field exists; it may be null.
+// A number is a float64 in JSON: null for NaN, "inf" and "-inf". present: the field exists.
 type number struct {
 	value   float64
 	present bool

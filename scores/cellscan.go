@@ -9,9 +9,8 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// scanCell decodes a cell from JSON that is laid out exactly as MarshalJSON writes it: fields in
-// order, no spaces and no escapes. It returns false for any other text, which may still be a valid
-// cell. It takes a quarter of the time of encoding/json, and a study may have 100,000 cells.
+// scanCell decodes a cell that is laid out exactly as MarshalJSON writes it. It returns false for
+// any other text, which may still be a valid cell. It takes a quarter of the time of encoding/json.
 func scanCell(data []byte) (Cell, bool) {
 	known := knownTexts.Get().(intern.Texts)
 	defer knownTexts.Put(known)
@@ -40,8 +39,8 @@ func scanCell(data []byte) (Cell, bool) {
 	return c, valid
 }
 
-// A cellScanner reads the parts of a cell's text in order. Want skips a text that must be there,
-// and Take one that may be. After a failure, which sets Failed, nothing more is read.
+// A cellScanner reads a cell's text in order. Want skips a text that must be there, Take one that
+// may be. After a failure (Failed) nothing more is read.
 type cellScanner struct {
 	plainjson.Scanner
 	texts intern.Texts // strings read before, which are shared
@@ -54,8 +53,7 @@ func (s *cellScanner) sharedText() string {
 	return text
 }
 
-// optional reads a string after a text, or returns "" if the text is not there. WriteCell leaves
-// out empty strings.
+// optional reads a string after a text, or "" if that, and so the string, is left out.
 func (s *cellScanner) optional(before string) string {
 	if !s.Take(before) {
 		return ""
@@ -63,7 +61,6 @@ func (s *cellScanner) optional(before string) string {
 	return s.sharedText()
 }
 
-// number reads a number as number.MarshalJSON writes it.
 func (s *cellScanner) number() float64 {
 	var n number
 	for _, text := range []string{"null", `"inf"`, `"-inf"`} {
@@ -75,7 +72,6 @@ func (s *cellScanner) number() float64 {
 	return s.Float()
 }
 
-// remainingScores returns the number of scores in the rest of a layer.
 func (s *cellScanner) remainingScores() int {
 	rest := s.Rest
 	if end := bytes.Index(rest, []byte("}]}")); end >= 0 {

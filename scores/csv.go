@@ -7,10 +7,8 @@ import (
 	"strconv"
 )
 
-// WriteCSV writes rows as CSV with a header line. Numbers have the fewest digits that read back as
-// the same float64. NaN, the depth of a score of no layer, and the trial of a mean over trials
-// (repetitions of all random draws) are empty. The depth of a layer is the number of nodes on the
-// longest path to it from the input.
+// WriteCSV writes rows as CSV with a header line. Numbers have the fewest digits that read back
+// equal. NaN, NoDepth and MeanOverTrials are empty.
 func WriteCSV(w io.Writer, rows []Row) error {
 	c := csv.NewWriter(w)
 	c.Write(Columns)

@@ -28,8 +28,8 @@ func ReadCSV(r io.Reader) ([]Row, error) {
 	return p.rows, err
 }
 
-// A csvReader reads rows. Lines without quotes are split at commas. The first line that splitLine
-// cannot split and those below it are read by package csv, which takes five times as long.
+// A csvReader reads rows, splitting lines without quotes at commas. From the first other line on,
+// package csv reads, which takes five times as long.
 type csvReader struct {
 	lines  *bufio.Reader
 	size   int64 // of the file, in bytes; 0 if unknown
@@ -63,8 +63,8 @@ func (p *csvReader) read() error {
 	}
 }
 
-// splitLine appends the fields of a line to a slice. It returns nil if the line is empty, has
-// quotes, ends with a carriage return or does not have one field for each column.
+// splitLine appends the fields of a line; nil if it is empty, has quotes or a carriage return, or
+// not a field for each column.
 func splitLine(fields [][]byte, line []byte) [][]byte {
 	if bytes.IndexByte(line, '"') >= 0 || bytes.HasSuffix(line, []byte("\r")) {
 		return nil
@@ -83,7 +83,6 @@ func splitLine(fields [][]byte, line []byte) [][]byte {
 	return fields
 }
 
-// readQuoted reads the rest of a file from the line with the given number on.
 func (p *csvReader) readQuoted(rest io.Reader, number int) error {
 	c := csv.NewReader(rest)
 	c.ReuseRecord = true
@@ -130,7 +129,6 @@ func errNoHeader() error {
 	return fmt.Errorf("line 1: not the header of a scores file, which starts with %s,%s,%s", Columns[0], Columns[1], Columns[2])
 }
 
-// A parser reads the fields of a line in order, and keeps the first error.
 type parser struct {
 	fields [][]byte
 	column int
@@ -138,9 +136,7 @@ type parser struct {
 	texts  *intern.Columns // the texts read before: each is in memory once
 }
 
-// row parses the fields of one line, in the order of Columns. An empty depth is that of a score of
-// the whole model (NoDepth), and an empty trial a mean over trials, the repetitions of all random
-// draws (MeanOverTrials).
+// row parses fields in the order of Columns.
 func (p *parser) row(fields [][]byte) (Row, error) {
 	p.fields, p.column, p.err = fields, 0, nil
 	r := Row{
@@ -162,7 +158,6 @@ func (p *parser) text() string {
 	return p.texts.Text(p.column-1, field)
 }
 
-// int parses an integer, or returns the given value for an empty field.
 func (p *parser) int(empty int) int {
 	s := p.next()
 	if len(s) == 0 {

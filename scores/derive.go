@@ -11,15 +11,12 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// overValues returns, for each transformation with a list of values, the means over these values as
-// a cell with an empty Parameter. Its Drawn, what the transformation drew for the trial, is
-// cleared, since it may differ between the averaged cells. For the effective invariance under
-// rotations of 90, 180 and 270 degrees the mean is the rotation invariance of Deng et al. 2022.
+// overValues returns the means over a transformation's list of values, as cells with an empty
+// Parameter. Drawn, which may differ, is cleared. For effective invariance under 90, 180 and 270
+// degrees this is the rotation invariance of Deng et al. 2022.
 //
-// All values are measured on the same samples and are therefore not independent observations. So N
-// is that of one value (the smallest). The replicates are averaged for each group, and the interval
-// is the jackknife interval of these averages. A score has a mean only if the cells of all values
-// have it, so the given cells should be complete.
+// All values are of the same samples, so N is the smallest of one value, and the interval is the
+// jackknife of replicates averaged by group. A score needs the cells of all values.
 func overValues(cells []Cell) []Cell {
 	return derive(cells, func(c Cell) (Cell, bool) {
 		isOfOneValue := c.Parameter != ""
@@ -28,10 +25,9 @@ func overValues(cells []Cell) []Cell {
 	}, meanOverValues)
 }
 
-// overTrials returns the means over the trials of each cell that was repeated, as a cell whose
-// Trial is MeanOverTrials. The interval is that of Student's t for T trials with standard deviation
-// s: mean +- t_{T-1} s / sqrt T. It accounts for the random draws of the transformation; the
-// samples are the same in every trial. N is that of one trial (the smallest).
+// overTrials returns the means over trials, as cells with Trial MeanOverTrials. The interval is
+// Student's: mean +- t_{T-1} s / sqrt T, over random draws with the same samples. N is that of one
+// trial (the smallest).
 func overTrials(cells []Cell) []Cell {
 	return derive(cells, func(c Cell) (Cell, bool) {
 		isOfOneTrial := c.Trial != MeanOverTrials
@@ -40,10 +36,9 @@ func overTrials(cells []Cell) []Cell {
 	}, meanOverTrials)
 }
 
-// derive returns the means of groups of cells. project returns the cell that a given cell's mean
-// belongs to, or false if the given cell is to be ignored. Cells whose projections have the same
-// identity form a group. Groups of a single cell have no mean. The function mean computes the mean
-// of a score. The result is in the order of the groups' first cells.
+// derive returns the means of groups of cells, in the order of their first ones. project returns
+// the cell of a given cell's mean, or false to ignore it; equal identities form a group, of two or
+// more.
 func derive(cells []Cell, project func(Cell) (Cell, bool), mean func([]measure.Score) measure.Score) []Cell {
 	index := map[cellID]int{}
 	var groups [][]*Cell
@@ -74,9 +69,7 @@ func derive(cells []Cell, project func(Cell) (Cell, bool), mean func([]measure.S
 	return out
 }
 
-// A scoreKey identifies a score within a cell. other is the layer that layer is compared with,
-// variant a version of the statistic, such as the kind of probe, and factor a known property of the
-// samples. Each of these is empty if there is none.
+// A scoreKey identifies a score within a cell.
 type scoreKey struct{ layer, other, variant, parameter, factor, statistic string }
 
 func scoreKeyOf(l Layer, s measure.Score) scoreKey {
@@ -112,8 +105,7 @@ func meanLayers(group []*Cell, mean func([]measure.Score) measure.Score) []Layer
 	return out
 }
 
-// sameScores reports whether all cells of a group have the same scores in the same order, as cells
-// of one measure mostly do.
+// sameScores reports whether all cells have the same scores in order, as mostly in one measure.
 func sameScores(group []*Cell) bool {
 	first := group[0].Layers
 	keys := map[scoreKey]bool{}
@@ -147,7 +139,6 @@ func sameScores(group []*Cell) bool {
 	return true
 }
 
-// meanOfSame does what meanLayers does, for a group of which sameScores holds.
 func meanOfSame(group []*Cell, mean func([]measure.Score) measure.Score) []Layer {
 	var out []Layer
 	all := make([]measure.Score, len(group))
@@ -204,12 +195,10 @@ func meanScore(scores []measure.Score) measure.Score {
 	return m
 }
 
-// setInterval sets the interval of m, the mean of scores, to the one that compute returns, limited
-// to the range of the statistic. If the values do not vary at all (a proportion that is 1
-// everywhere, a transformation without random draws), that interval has no width, which overstates
-// the precision. setInterval then uses the mean of the intervals of the scores, which is at least
-// as wide. If all scores agree in value and interval, m gets their interval. The accuracy on clean
-// inputs, for instance, is the same under all transformations.
+// setInterval sets m's interval to compute's, limited to the range of the statistic. Values that do
+// not vary would give no width, which overstates the precision: then the mean of the scores'
+// intervals is used. If all scores and intervals agree, as clean accuracy under all
+// transformations, m gets theirs.
 func setInterval(m *measure.Score, scores []measure.Score, compute func() (low, high float64)) {
 	if first := scores[0]; !slices.ContainsFunc(scores, func(s measure.Score) bool {
 		return s.Value != first.Value || s.Low != first.Low || s.High != first.High
@@ -227,8 +216,7 @@ func setInterval(m *measure.Score, scores []measure.Score, compute func() (low, 
 	}
 }
 
-// meanReplicates returns the replicates averaged over the scores, one for each group of samples. It
-// returns nil if these groups differ in number or size between the scores.
+// meanReplicates averages replicates by group; nil if groups differ.
 func meanReplicates(scores []measure.Score) []measure.Replicate {
 	out := slices.Clone(scores[0].Replicates)
 	for _, s := range scores[1:] {

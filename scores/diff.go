@@ -12,8 +12,7 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// A Difference is the difference of one score between two runs (executions of a study). A Row is a
-// score with everything that identifies it, such as the model and the layer.
+// A Difference is the difference of one score between two runs.
 type Difference struct {
 	A, B   Row     // the score in the first and the second run; their models may have different names
 	Value  float64 // B - A
@@ -22,19 +21,17 @@ type Difference struct {
 	Paired bool // the interval is that of scores measured on the same samples
 }
 
-// rounding is the tolerance for two computations of the same score, relative to the larger of the
-// score and 1. Results differ in the last digits because the order of summation depends on batches,
-// cores and shards.
+// rounding is the tolerance for the same score, relative to the larger of it and 1: summation order
+// depends on batches, cores and shards.
 const rounding = 1e-6
 
-// Significant reports whether the difference is significant: its interval excludes 0, and it is
-// larger than the rounding tolerance.
+// Significant reports whether the interval excludes 0 and the difference exceeds rounding.
 func (d Difference) Significant() bool {
 	return (d.Low > 0 || d.High < 0) && math.Abs(d.Value) > rounding*max(1, math.Abs(d.A.Value), math.Abs(d.B.Value))
 }
 
-// ExpectedByChance returns how many differences would have a 95 % interval that excludes 0 if there
-// were no real differences: on average one in twenty of those that have an interval.
+// ExpectedByChance returns how many intervals would exclude 0 without real differences: one in
+// twenty.
 func ExpectedByChance(differences []Difference) float64 {
 	n := 0
 	for _, d := range differences {
@@ -45,10 +42,8 @@ func ExpectedByChance(differences []Difference) float64 {
 	return 0.05 * float64(n)
 }
 
-// Distinct removes repeated differences. A statistic that is the same under every transformation,
-// such as the accuracy on clean (untransformed) inputs, has a difference under each. Of these only
-// the first of each model and data set stays. The function untransformed reports whether a
-// statistic is the same under every transformation.
+// Distinct keeps the first difference of each model and data set of an untransformed statistic,
+// which recurs under every transformation.
 func Distinct(all []Difference, untransformed func(measure, statistic string) bool) []Difference {
 	seen := map[Row]bool{}
 	var out []Difference
@@ -68,21 +63,19 @@ func Distinct(all []Difference, untransformed func(measure, statistic string) bo
 
 // A Comparison specifies how the scores of two runs are matched.
 type Comparison struct {
-	// Models maps names of models in the first run to names in the second. Other models are matched
-	// by name.
+	// Models maps models of the first run to the second; others are matched by name.
 	Models map[string]string
-	// SameSamples reports whether a data set has the same samples in the same order in both runs,
-	// so that replicates can be paired. nil: no data set has.
+	// SameSamples reports whether a data set has the same samples in order in both runs, so
+	// replicates can be paired; nil: none has.
 	SameSamples func(data string) bool
 }
 
-// Diff compares the cells of two runs. It returns a difference for every score that both runs have,
-// in the order of the first run.
+// Diff compares the cells of two runs. It returns a difference for every common score, in the order
+// of the first run.
 //
-// If both scores were measured on the same samples and have replicates, the interval is the
-// jackknife interval of the difference. What a sample changes in both scores alike cancels, so this
-// interval is narrower than two separate ones suggest. Otherwise the scores are treated as
-// independent: the half widths of their intervals add in quadrature.
+// Scores of the same samples with replicates get the jackknife interval of the difference, narrower
+// than two separate ones, since common effects cancel. Otherwise half widths add in quadrature, as
+// if independent.
 func (c Comparison) Diff(a, b []Cell) []Difference {
 	type key struct {
 		cell  cellID
@@ -127,7 +120,6 @@ func (c Comparison) rename(model string) string {
 	return model
 }
 
-// row returns one score of the cell as a row.
 func (c Cell) row(l Layer, s measure.Score) Row {
 	l.Scores = []measure.Score{s}
 	c.Layers = []Layer{l}
@@ -138,8 +130,7 @@ func (c Comparison) difference(a, b measure.Score, data string) Difference {
 	return Subtract(a, b, c.SameSamples != nil && c.SameSamples(data))
 }
 
-// Subtract returns the difference b - a of two scores, without their rows. If they are of the same
-// samples and have replicates, its interval is the paired one; see Diff.
+// Subtract returns b - a, without rows, with Diff's interval.
 func Subtract(a, b measure.Score, sameSamples bool) Difference {
 	d := Difference{Value: b.Value - a.Value, Low: math.NaN(), High: math.NaN()}
 	if sameSamples && a.N == b.N {
@@ -155,8 +146,7 @@ func Subtract(a, b measure.Score, sameSamples bool) Difference {
 	return d
 }
 
-// pairedReplicates returns the differences of the replicates of two scores, and false if their
-// jackknife groups differ in number or size.
+// pairedReplicates returns the differences of replicates, and false if groups differ.
 func pairedReplicates(a, b []measure.Replicate) ([]measure.Replicate, bool) {
 	if len(a) < 2 || len(a) != len(b) {
 		return nil, false
@@ -171,9 +161,8 @@ func pairedReplicates(a, b []measure.Replicate) ([]measure.Replicate, bool) {
 	return out, true
 }
 
-// A Condition is a criterion for which a comparison of runs fails: a Selector of scores, an
-// operator and a bound on the difference B - A, as in `effective-invariance.ei < -0.02`. Only
-// significant differences count, unless the condition ends in an exclamation mark.
+// A Condition is a criterion on the difference B - A, as in `effective-invariance.ei < -0.02`. Only
+// significant differences count, unless it ends in an exclamation mark.
 type Condition struct {
 	Selector             Selector
 	Less                 bool // met by differences below the bound; otherwise by those above it
@@ -213,10 +202,9 @@ func (c Condition) String() string {
 	return text
 }
 
-// FailingValues returns the rows whose values meet the condition, which is then on values instead
-// of differences. The most extreme row is first. A row with an interval must meet it with the whole
-// interval, unless the condition ends in an exclamation mark. It is an error if the selector
-// matches no row.
+// FailingValues returns the rows whose values meet the condition, the most extreme first. The whole
+// interval must meet it, unless it ends in an exclamation mark. A selector that matches no row is
+// an error.
 func (c Condition) FailingValues(rows []Row) ([]Row, error) {
 	matched := c.Selector.matching(rows)
 	if len(matched) == 0 {
@@ -232,7 +220,6 @@ func (c Condition) FailingValues(rows []Row) ([]Row, error) {
 	return out, nil
 }
 
-// metBy reports whether the value of a row meets the condition; see FailingValues.
 func (c Condition) metBy(r Row) bool {
 	low, high := r.Low, r.High
 	if c.IncludeInsignificant || math.IsNaN(low) || math.IsNaN(high) {
@@ -241,8 +228,8 @@ func (c Condition) metBy(r Row) bool {
 	return c.Less && high < c.Bound || !c.Less && low > c.Bound
 }
 
-// Failing returns the differences that meet the condition, the largest absolute value first. It is
-// an error if the selector matches no difference, so that a misspelt name does not pass.
+// Failing returns the differences that meet the condition, the largest first. A selector that
+// matches none is an error, so that a misspelt name does not pass.
 func (c Condition) Failing(differences []Difference) ([]Difference, error) {
 	var out []Difference
 	matched := false

@@ -11,9 +11,8 @@ import (
 	"github.com/noether-ml/noether/internal/atomicfile"
 )
 
-// A Failure records work of a study that failed: a cell, or all cells of a model or a data set that
-// could not be opened. The run folder, which holds the results, keeps each failure in a file of its
-// own until the work succeeds.
+// A Failure records failed work: a cell, or all cells of a model or data set that could not be
+// opened, in a file of its own until it succeeds.
 type Failure struct {
 	Key       string    `json:"key"` // hash that identifies the cell; "model-..." or "data-..." if the failure is not of one cell
 	Model     string    `json:"model,omitempty"`
@@ -32,8 +31,7 @@ type Failure struct {
 	Log       []string  `json:"log,omitempty"`    // the last lines of the run's log
 }
 
-// Describe describes the failed work: "seis of model a on data cifar10 under tilt 15", or "model
-// a".
+// Describe returns "seis of model a on data cifar10 under tilt 15", or "model a".
 func (f Failure) Describe() string {
 	var b strings.Builder
 	if f.Measure != "" {
@@ -63,7 +61,6 @@ func (f Failure) Describe() string {
 	return b.String()
 }
 
-// cell returns the failed cell, without scores.
 func (f Failure) cell() Cell {
 	return Cell{Model: f.Model, OtherModel: f.Other, Data: f.Data, Transform: f.Transform, Parameter: f.Parameter, Trial: f.Trial, Measure: f.Measure}
 }

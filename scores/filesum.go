@@ -7,8 +7,7 @@ import (
 	"os"
 )
 
-// A FileSum is the size of a file and its checksum CRC-32C (with the Castagnoli polynomial). It
-// serves to recognise an altered file.
+// A FileSum is a file's size and CRC-32C (Castagnoli), to recognise an altered file.
 type FileSum struct {
 	Size   int64  `json:"size"` // in bytes
 	CRC32C string `json:"crc"`  // 8 hexadecimal digits

@@ -9,17 +9,13 @@ import (
 )
 
 // A Filter selects rows of the table of scores. Each list holds names or patterns such as
-// "resnet*"; an empty list matches all rows. In a pattern * matches any text, including slashes.
-// Parameter is the value of the transformation's parameter, such as 30 (degrees). Variant is a
-// version of a statistic, such as the kind of probe. Factor is a known property of samples, such as
-// hue, or a class.
+// "resnet*"; an empty list matches all rows. * matches any text, including slashes.
 type Filter struct {
 	Measure, Statistic, Model, Data, Transform, Parameter, Layer, Variant, Factor []string
 }
 
-// Rows returns the rows that match the filter. A name or pattern that matches no row is an error,
-// so that a misspelt name is not taken for an empty result. So is a filter that no row matches as a
-// whole.
+// Rows returns the rows that match the filter. A name or pattern without a match is an error, so
+// that a misspelt name is no empty result, and so is no row at all.
 func (f Filter) Rows(rows []Row) ([]Row, error) {
 	for _, c := range f.criteria() {
 		for _, pattern := range c.patterns {
@@ -74,8 +70,7 @@ func (f Filter) criteria() []criterion {
 	}
 }
 
-// matches reports whether a name equals a pattern, or matches it as in path.Match, except that *
-// also matches slashes, which are part of layer names.
+// matches is path.Match, except that * also matches slashes, which layer names have.
 func matches(pattern, name string) bool {
 	if pattern == name {
 		return true
@@ -100,7 +95,6 @@ func DistinctValues(rows []Row, field func(*Row) string) []string {
 	return out
 }
 
-// firstNames joins the first eight names, and an ellipsis if there are more.
 func firstNames(names []string) string {
 	if len(names) > 8 {
 		names = append(slices.Clone(names[:8]), "…")

@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// WithoutFormulas returns the rows of a table of scores with an apostrophe before every text that a
-// spreadsheet would parse as a formula. Names of models, layers and data may come from untrusted
-// files.
+// WithoutFormulas prefixes texts that a spreadsheet would parse as formulas with an apostrophe:
+// names may come from untrusted files.
 func WithoutFormulas(rows []Row) []Row {
 	rows = slices.Clone(rows)
 	for i := range rows {
@@ -22,7 +21,6 @@ func WithoutFormulas(rows []Row) []Row {
 	return rows
 }
 
-// isNumber reports whether a text is a number, such as the parameter -15 of a rotation.
 func isNumber(text string) bool {
 	p := &parser{fields: [][]byte{[]byte(text)}}
 	p.float()

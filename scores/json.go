@@ -2,9 +2,8 @@ package scores
 
 import "encoding/json"
 
-// MarshalJSON encodes a row as an object whose keys are the names of the columns. Fields that are
-// empty in CSV are omitted, except value, which is null. Infinite numbers are the strings "inf" and
-// "-inf".
+// MarshalJSON encodes a row as an object whose keys are the names of the columns. Fields empty in
+// CSV are omitted, except value, which is null. Infinities are "inf" and "-inf".
 func (r Row) MarshalJSON() ([]byte, error) {
 	type object struct {
 		Study      string  `json:"study"`

@@ -1,10 +1,8 @@
 package scores
 
-// A MapSheet describes drawings of the feature maps f of one sample x under a transformation T. The
-// drawings are in a PNG file, named as the JSON file of the MapSheet apart from the extension. It
-// has a row of four small images, the tiles, for each channel in Layers: f(x), f(T(x)), tau f(x)
-// and the difference f(T(x)) - tau f(x), where tau f(x) is T applied to the maps f(x). If HasInput
-// is set, the first row has x and T(x).
+// A MapSheet describes a PNG file of the same name: feature maps f of a sample x under T. A channel
+// in Layers has a row of tiles f(x), f(T(x)), tau f(x), which is T on maps, and f(T(x)) - tau f(x).
+// With HasInput, the first row is x and T(x).
 type MapSheet struct {
 	Model     string     `json:"model"`
 	Data      string     `json:"data"`
@@ -18,8 +16,7 @@ type MapSheet struct {
 	Tile      SheetTile  `json:"tile"` // size of the tiles, and distances between them, in pixels
 }
 
-// A MapLayer describes the maps of a layer in the drawing. Depth is the number of nodes on the
-// longest path from the input to the layer.
+// A MapLayer describes the maps of a layer.
 type MapLayer struct {
 	Layer    string       `json:"layer"`
 	Depth    int          `json:"depth"`
@@ -35,7 +32,6 @@ type MapChannel struct {
 	// - Low), blue, to High - Low, orange.
 	Low  float32 `json:"low"`
 	High float32 `json:"high"`
-	// Error is the norm of f(T(x)) - tau f(x) divided by the norm of tau f(x), both of this
-	// channel.
+	// Error is |f(T(x)) - tau f(x)| / |tau f(x)| of this channel.
 	Error float32 `json:"error"`
 }

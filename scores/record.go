@@ -12,9 +12,8 @@ import (
 )
 
 // A Record describes a run besides its scores (run.json): what was run, with which versions and
-// input files, and what was left out. A report is made from rows (the table of scores) and a record
-// only. A run computes cells: the scores of one measure for one model, data set, transformation
-// value and trial. The key of a cell is a hash of all that its scores depend on.
+// files, and what was left out. A report is made from rows and a record only. A cell's key is a
+// hash of all that its scores depend on.
 type Record struct {
 	Study       string     `json:"study"`
 	Description string     `json:"description,omitempty"` // the study's text for readers; may have several paragraphs
@@ -28,8 +27,7 @@ type Record struct {
 	Measures []measure.Descriptor `json:"measures,omitempty"`
 	Models   []ModelRecord        `json:"models"`
 	Data     []DataRecord         `json:"data"`
-	// Transforms are the transformations in the order of the study. Records of earlier versions
-	// have none.
+	// Transforms are in the order of the study; records of earlier versions have none.
 	Transforms []TransformRecord `json:"transforms,omitempty"`
 	Engine     EngineRecord      `json:"engine"`
 	Skipped    []Skip            `json:"skipped,omitempty"`
@@ -46,23 +44,21 @@ type Record struct {
 	Files map[string]FileSum `json:"files,omitempty"`
 }
 
-// Resources describes the time and memory used by the process that wrote the record. Earlier and
-// concurrent processes are not included.
+// Resources describes the process that wrote the record, without earlier and concurrent ones.
 type Resources struct {
 	Seconds    float64 `json:"seconds"` // from the start of the run
 	Stages     []Stage `json:"stages"`
 	PeakMemory int64   `json:"peak_memory"` // in bytes
 }
 
-// Work counts the samples in the forward passes of a run in progress, clean and transformed. It
-// leaves out those that earlier runs have finished.
+// Work counts the samples in forward passes, clean and transformed, without those of earlier runs.
 type Work struct {
 	Done  int64 `json:"done"`
 	Total int64 `json:"total"`
 }
 
-// A Stage is the time that a run spent on one kind of work. Samples are decoded and transformed
-// while the engine, ONNX Runtime, runs, so the stages add up to more than the total.
+// A Stage is the time that a run spent on one kind of work. Samples are prepared while the engine
+// runs, so stages add up to more than the total.
 type Stage struct {
 	Name    string  `json:"stage"`
 	Seconds float64 `json:"seconds"`
@@ -76,8 +72,7 @@ type ModelRecord struct {
 	Opset  int               `json:"opset"` // version of the ONNX operators
 	Layers []LayerRecord     `json:"layers"`
 	Tags   map[string]string `json:"tags,omitempty"`
-	// Graph has the operations between the input and the output in the order of computation.
-	// Records of earlier versions have none.
+	// Graph has the operations in order of computation; records of earlier versions have none.
 	Graph []OperationRecord `json:"graph,omitempty"`
 }
 
@@ -107,15 +102,12 @@ type DataRecord struct {
 	N           int      `json:"n"`
 	Fingerprint string   `json:"fingerprint"`          // hash of the samples
 	Unreadable  []string `json:"unreadable,omitempty"` // names of samples that could not be decoded
-	// Corruption is the kind of corruption of the samples, without its severity. Records of earlier
-	// versions have none.
+	// Corruption is the kind without severity; records of earlier versions have none.
 	Corruption string `json:"corruption,omitempty"`
 }
 
-// Units returns the names of the independent units (groups that count as one in a correlation) that
-// models and data sets belong to, by the names of these; "" if a model or data set is a unit of its
-// own. Models with the same value of the tag "run", such as checkpoints of one training, are one
-// unit, and so are data sets with the same kind of corruption.
+// Units returns the independent units of models and data sets by name; "" for one of its own. Equal
+// values of the tag "run" and equal kinds of corruption are one unit.
 func (r *Record) Units() (models, data map[string]string) {
 	models, data = map[string]string{}, map[string]string{}
 	for _, m := range r.Models {
@@ -130,8 +122,7 @@ func (r *Record) Units() (models, data map[string]string) {
 // A TransformRecord describes a transformation of the study.
 type TransformRecord struct {
 	Name string `json:"name"`
-	// Parameter is the title of the parameters with a list of values, such as "angle (degrees)"; ""
-	// if there is no list.
+	// Parameter is the title of parameters with a list of values, such as "angle (degrees)", or "".
 	Parameter string `json:"parameter,omitempty"`
 }
 
@@ -155,8 +146,7 @@ type Skip struct {
 	Why     string `json:"why"`
 }
 
-// A Missing summarises the cells of a model that a merge could not complete because the same shards
-// are missing.
+// A Missing summarises a model's cells that a merge could not complete for the same missing shards.
 type Missing struct {
 	Model   string   `json:"model"`
 	Cells   int      `json:"cells"`
@@ -173,8 +163,8 @@ func WriteRecord(path string, r Record) error {
 	return atomicfile.Write(path, appendChecksum(data))
 }
 
-// ReadRecord reads a record that WriteRecord wrote. A truncated or altered file, or one with
-// unknown fields, is an error.
+// ReadRecord reads a record that WriteRecord wrote. A truncated or altered file, and unknown
+// fields, are errors.
 func ReadRecord(path string) (Record, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -205,8 +195,7 @@ func ParseRecord(data []byte) (Record, error) {
 	return in.Record, nil
 }
 
-// SameSamples returns a function for the field SameSamples of the Comparison of two runs. The
-// function reports whether a data set has the same samples in the same order in both.
+// SameSamples returns the function for Comparison.SameSamples of two runs.
 func SameSamples(a, b Record) func(data string) bool {
 	fingerprint := func(r Record, name string) string {
 		for _, d := range r.Data {

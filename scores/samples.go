@@ -24,7 +24,7 @@ type SampleRow struct {
 }
 
 // SampleColumns are the names of the columns in samples.parquet, in order. They are a public
-// contract. Files of earlier versions lack other_model.
+// contract; earlier files lack other_model.
 var SampleColumns = []string{
 	"study", "model", "layer", "data", "transform", "parameter", "trial", "measure", "statistic", "index", "name", "label", "value", "other_model",
 }

@@ -1,19 +1,16 @@
 package scores
 
-// A SampleSheet describes what a transformation of the input does to single samples: those that it
-// changes most and least, with the predictions of each model, and counts for each class. It is
-// stored as JSON; an image file of the same name, the sheet, has a row for each sample: the clean
-// sample, then the sample under each value of the transformation's parameter.
+// A SampleSheet lists the samples that a transformation changes most and least, with predictions
+// and counts for each class. An image file of the same name has a row for each: clean, then under
+// each value of the parameter.
 type SampleSheet struct {
 	Data       string   `json:"data"`
 	Transform  string   `json:"transform"`
 	Parameters []string `json:"parameters"` // values of the parameter; "" for a transformation without a list of them
 	Of         int      `json:"of"`         // number of samples with values, from which Samples were chosen
-	// Measure and Statistic name the values of samples, SheetView.Value: effective invariance (the
-	// geometric mean of the probabilities of the predicted class on x and T(x), or 0 if the classes
-	// differ) if models predict classes, else the first of these that a run has: the Jensen-Shannon
-	// divergence, the agreement of class maps or of boxes, the cosine at the last layer, and the
-	// relative error of maps of values. Each compares the results on x and on T(x).
+	// Measure and Statistic name SheetView.Value: effective invariance for classes, else the first
+	// that a run has of Jensen-Shannon divergence, agreement of class maps or boxes, cosine at the
+	// last layer, and relative error of maps.
 	Measure   string        `json:"measure"`
 	Statistic string        `json:"statistic"`
 	Title     string        `json:"title"`   // the statistic's name for readers, such as "effective invariance"
@@ -22,15 +19,14 @@ type SampleSheet struct {
 	Samples   []SheetSample `json:"samples"` // the rows of the image
 	Models    []SheetModel  `json:"models"`
 	Partings  []Parting     `json:"partings,omitempty"`
-	// Projections hold the two-dimensional projections of some layers, for the samples in
-	// Projected.
+	// Projections of some layers are two-dimensional, for the samples in Projected.
 	Projected   []SheetSample `json:"projected,omitempty"`
 	Projections []Projection  `json:"projections,omitempty"`
 	Tile        *SheetTile    `json:"tile,omitempty"` // nil if there is no image
 }
 
-// A Projection has the positions of samples in the plane of the first two principal components of a
-// layer's activations on x and T(x) together, pooled over positions.
+// A Projection has positions in the plane of the first two principal components of a layer's pooled
+// activations on x and T(x) together.
 type Projection struct {
 	Model string           `json:"model"`
 	Layer string           `json:"layer"`
@@ -38,15 +34,13 @@ type Projection struct {
 	Views []ProjectionView `json:"views"` // under each value of the parameter
 }
 
-// A ProjectionView has the positions of each sample x (Clean) and of T(x) (Moved), for a value of
-// the transformation's parameter.
+// A ProjectionView has the positions of each x (Clean) and T(x) (Moved), for a parameter value.
 type ProjectionView struct {
 	Clean [][2]float32 `json:"clean"`
 	Moved [][2]float32 `json:"moved"`
 }
 
-// A SheetTile is the size of an image on a sheet, and the distances from its left and top edges to
-// those of the next image to the right and below, in pixels.
+// A SheetTile is the size of an image on a sheet, and the offsets to the next one, in pixels.
 type SheetTile struct {
 	Width  int `json:"width"`
 	Height int `json:"height"`
@@ -61,12 +55,12 @@ type SheetSample struct {
 	Label int    `json:"label"` // class; -1 if it is unknown
 }
 
-// A SheetModel holds the predictions of a model for the samples, and counts over all samples that
-// have values. Most, Least and Fails hold indices into Samples.
+// A SheetModel holds a model's predictions and counts over all samples that have values; Most,
+// Least and Fails index Samples.
 type SheetModel struct {
 	Model string `json:"model"`
-	// Clean is the class that the model predicts for each clean sample, and Confidence the
-	// probability of that class. Both are nil if the values are not of predictions.
+	// Clean is the predicted class of each clean sample, Confidence its probability; nil without
+	// predictions.
 	Clean      []int       `json:"clean,omitempty"`
 	Confidence []float32   `json:"confidence,omitempty"`
 	Views      []SheetView `json:"views"`               // under each value of the parameter

@@ -17,8 +17,8 @@ package scores
 
 import "strings"
 
-// A Row is one score with everything that identifies it: a line of scores.csv. Fields that do not
-// apply are empty. Numbers that do not apply are NaN, and empty in the files.
+// A Row is one score with everything that identifies it: a line of scores.csv. Text that does not
+// apply is empty, a number NaN, empty in the files.
 type Row struct {
 	Study      string
 	Model      string
@@ -28,10 +28,9 @@ type Row struct {
 	OtherLayer string
 	Data       string
 	Transform  string
-	// Parameter is the value of the transformation's parameter: one of a list, the one drawn for a
-	// trial, or the midpoint of a part of its range, of measures that score each part. It is "" if
-	// the transformation has none, for the mean over values, and otherwise if a value is drawn for
-	// each sample.
+	// Parameter is one of a list of values, the one drawn for a trial, or the midpoint of a part of
+	// the range, for measures that score parts. It is "" without one, for the mean over values, and
+	// if each sample has its own.
 	Parameter string
 	Trial     int // 0, 1, ...; MeanOverTrials for a mean over trials
 	Measure   string
@@ -52,8 +51,8 @@ var Columns = []string{
 	"measure", "variant", "factor", "statistic", "value", "low", "high", "null", "n", "warning",
 }
 
-// Describe describes what the score belongs to: model, other model, layer, data, transformation with
-// parameter, variant and factor, as far as they apply.
+// Describe describes what the score belongs to: model, layer, data, transformation and so on, as
+// far as they apply.
 func (r Row) Describe() string {
 	transform := r.Transform
 	if r.Parameter != "" {

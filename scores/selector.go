@@ -13,8 +13,7 @@ import (
 //
 // for instance effective-invariance.ei@rotation, accuracy.clean,
 // seis.equivariance@shift=0.25/relu3. An omitted part matches everything, provided that one score
-// remains. If a score has several trials (repetitions of all random draws) or parameter values, the
-// selector refers to the mean over them.
+// remains; of several trials or parameter values it is the mean.
 type Selector struct {
 	Measure, Statistic   string
 	Transform, Parameter string // any if ""
@@ -49,9 +48,8 @@ func (s Selector) String() string {
 	return text
 }
 
-// Select returns the selected rows in their order, at most one for each model (or pair of models)
-// and data set. Rows with a variant or a factor are ignored. It is an error if no row matches, or
-// if several different scores match for one model and data set.
+// Select returns the selected rows in order, at most one for each model (or pair) and data set,
+// without variants and factors. No match, and several for one model and data set, are errors.
 func (s Selector) Select(rows []Row) ([]Row, error) {
 	matching := s.matching(rows)
 	if len(matching) == 0 {
@@ -78,7 +76,6 @@ func (s Selector) Select(rows []Row) ([]Row, error) {
 	return out, nil
 }
 
-// matching returns the rows that the selector matches, except those with a variant or a factor.
 func (s Selector) matching(rows []Row) []Row {
 	var out []Row
 	for _, r := range rows {
@@ -91,8 +88,8 @@ func (s Selector) matching(rows []Row) []Row {
 	return out
 }
 
-// prefer returns the rows for which preferred is true. Of each model, data set, transformation and
-// layer without such a row it returns all rows.
+// prefer returns the preferred rows and, where a model, data set, transformation and layer has
+// none, all.
 func prefer(rows []Row, preferred func(Row) bool) []Row {
 	type group struct{ model, other, data, transform, layer string }
 	groupOf := func(r Row) group { return group{r.Model, r.OtherModel, r.Data, r.Transform, r.Layer} }
@@ -103,8 +100,8 @@ func prefer(rows []Row, preferred func(Row) bool) []Row {
 	return slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return hasPreferred[groupOf(r)] && !preferred(r) })
 }
 
-// ApproxEqual reports whether two values are equal up to rounding: 1e-12 of the larger one. NaN
-// equals NaN.
+// ApproxEqual reports whether two values are equal up to rounding, 1e-12 of the larger; NaN equals
+// NaN.
 func ApproxEqual(a, b float64) bool {
 	return a == b || math.Abs(a-b) <= 1e-12*max(math.Abs(a), math.Abs(b)) || math.IsNaN(a) && math.IsNaN(b)
 }

@@ -1,8 +1,7 @@
 package scores
 
-// A Sheet describes a contact sheet, an image of small images: a row for each sample, with the
-// untransformed sample and then the sample transformed with each value of the parameter. All images
-// have the same size, with gaps between and around them.
+// A Sheet describes a contact sheet: a row for each sample, untransformed, then with each value of
+// the parameter. All images have the same size, with gaps between and around them.
 type Sheet struct {
 	Data       string   `json:"data"`
 	Transform  string   `json:"transform"`

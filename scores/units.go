@@ -4,11 +4,8 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// A UnitRow describes one unit: a row of units.parquet. Depth is the number of nodes on the longest
-// path from the input to the layer, and Trial is the number of the repetition of all random draws.
-// The embedded UnitScore holds the unit's statistics and the factor (what varies, such as the phase
-// of gratings, if there are several), and documents them; its field Layer is not used, because
-// Layer here is the name of the layer.
+// A UnitRow describes one unit: a row of units.parquet. UnitScore has its statistics and factor,
+// such as the phase of gratings; UnitScore.Layer is not used: Layer is the name.
 type UnitRow struct {
 	Study     string
 	Model     string
@@ -21,16 +18,15 @@ type UnitRow struct {
 	measure.UnitScore
 }
 
-// UnitColumns are the names of the columns in units.parquet, in order. They are a public contract.
+// UnitColumns are the names of the columns in units.parquet, in order: a public contract.
 var UnitColumns = []string{
 	"study", "model", "layer", "depth", "data", "transform", "trial", "measure", "factor",
 	"unit", "channel", "row", "column", "sign", "threshold", "global_rate", "local_rate", "score", "null", "selective", "strongest",
 	"transformational_variance", "sample_variance", "normalised_variance", "same_equivariance", "goodfellow_normal", "mutual_information",
 }
 
-// A CurveRow is a point of the tuning curve of a unit, its values against the amount of a
-// transformation of its strongest input: a row of curves.parquet. The embedded UnitResponse
-// documents the unit, the point and the factor; its field Layer is not used.
+// A CurveRow is a point of a unit's tuning curve for its strongest input: a row of curves.parquet.
+// UnitResponse documents it; its field Layer is not used.
 type CurveRow struct {
 	Study     string
 	Model     string
@@ -43,8 +39,7 @@ type CurveRow struct {
 	measure.UnitResponse
 }
 
-// CurveColumns are the names of the columns in curves.parquet, in order. They are a public
-// contract.
+// CurveColumns are the names of the columns in curves.parquet, in order: a public contract.
 var CurveColumns = []string{
 	"study", "model", "layer", "depth", "data", "transform", "trial", "measure", "factor",
 	"unit", "sign", "threshold", "strongest", "step", "amount", "value",

@@ -22,14 +22,14 @@ type PitchShift struct {
 	Semitones Distribution // in -24 to 24
 }
 
-// WhiteNoise adds Gaussian noise to audio. Its power is given relative to that of the audio or,
-// where Absolute is set, to full scale. With rms the root mean square,
+// WhiteNoise adds Gaussian noise to audio. Its power is relative to the audio's or, with Absolute,
+// to full scale: With rms the root mean square,
 //
 //	SNR    20 log10(rms(x) / rms(noise)) in dB, over the whole waveform, zeros at its end included
 //	level  20 log10(rms(noise)) in dBFS
 //
-// The sum is not clipped. Silence has no power, so an SNR adds no noise to it. Draw seeds the
-// noise. Its samples are drawn in order, so a longer waveform starts with the same noise.
+// The sum is not clipped. Silence has no power, so an SNR adds nothing. Draw seeds the noise. A
+// longer waveform starts with the same noise.
 type WhiteNoise struct {
 	audioOnly
 	SNR      Distribution // dB
@@ -50,11 +50,9 @@ type Filter struct {
 	High      bool         // high-pass instead of low-pass
 }
 
-// Reverb convolves audio with the impulse response of audio.MeetingRoom, the room of Plachouras et
-// al. 2025, with a reverberation time, in which sound decays by 60 dB. The result has the length of
-// the audio; the direct sound keeps its level and its time. A drawn time below the room's
-// ShortestTime, which the room cannot have, is drawn again; RejectedDraws returns the number of
-// rejected values.
+// Reverb convolves audio with audio.MeetingRoom (Plachouras et al. 2025) of a reverberation time,
+// in which sound decays by 60 dB. Length stays, and the direct sound's level and time. A time below
+// the room's ShortestTime is drawn again; RejectedDraws counts these.
 type Reverb struct {
 	audioOnly
 	RT60 Distribution // seconds
@@ -62,8 +60,8 @@ type Reverb struct {
 
 func (t TimeStretch) Draw(r *rand.Rand) Op { return stretchOp{t.Rate.Draw(r), cropPosition(r)} }
 
-// cropPosition draws where a piece of fixed length is cropped from lengthened audio: from 0, the
-// earliest, to below 1, the latest. Without a generator it is the middle.
+// cropPosition draws where lengthened audio is cropped, from 0 (earliest) to below 1; without a
+// generator, the middle.
 func cropPosition(r *rand.Rand) float64 {
 	if r == nil {
 		return 0.5
@@ -102,7 +100,6 @@ func (t Filter) Random() bool      { return anyRandom(t.Frequency) }
 // Random is true: the late part of an impulse response is noise.
 func (t Reverb) Random() bool { return true }
 
-// audioOnly has the traits of transforms that apply to audio alone.
 type audioOnly struct{}
 
 func (audioOnly) OnAudio() bool  { return true }
@@ -148,8 +145,7 @@ func (o stretchOp) PointMap(h, w int) (measure.PointMap, bool) { return measure.
 func (o stretchOp) CropPosition() float64                      { return o.position }
 func (o reverbOp) rejectedDraws() int                          { return o.rejected }
 
-// Renew returns the Op with the same parameter, but a new crop position or new noise, for another
-// sample.
+// Renew returns the Op with a new crop position or new noise, for another sample.
 func (o stretchOp) Renew(r *rand.Rand) Op    { return stretchOp{o.rate, cropPosition(r)} }
 func (o whiteNoiseOp) Renew(r *rand.Rand) Op { return whiteNoiseOp{o.db, o.absolute, newNoiseSeed(r)} }
 func (o reverbOp) Renew(r *rand.Rand) Op     { return reverbOp{o.rt60, 0, newNoiseSeed(r)} }
@@ -178,7 +174,6 @@ func (o whiteNoiseOp) ApplyAudio(wave []float32, rate int) []float32 {
 	return out
 }
 
-// rms returns the root mean square.
 func rms(wave []float32) float64 {
 	var sum float64
 	for _, v := range wave {

@@ -6,8 +6,7 @@ import (
 	"strconv"
 )
 
-// A Distribution is the distribution of a transform's parameter: uniform on [Low, High], or fixed
-// where the two are equal. The zero Distribution is fixed at 0.
+// A Distribution is uniform on [Low, High], or fixed where the two are equal; zero: at 0.
 type Distribution struct {
 	Low, High float64
 }
@@ -21,8 +20,7 @@ func Uniform(low, high float64) Distribution { return Distribution{low, high} }
 // Fixed reports whether the distribution has one value only.
 func (d Distribution) Fixed() bool { return d.Low == d.High }
 
-// Draw returns a value drawn from the distribution. A fixed one does not use r, which may then be
-// nil.
+// Draw returns a drawn value; a fixed distribution does not use r, which may be nil.
 func (d Distribution) Draw(r *rand.Rand) float64 {
 	if d.Fixed() {
 		return d.Low
@@ -39,7 +37,6 @@ func (d Distribution) String() string {
 	return fmt.Sprintf("[%s, %s]", number(d.Low), number(d.High))
 }
 
-// number returns a number with as few digits as represent it.
 func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
 func (Distribution) arg() {}

@@ -1,7 +1,7 @@
 package transform
 
-// A Generator is the derivative of a family of transformations T_t with respect to its parameter t
-// at t = 0, where T_0 changes nothing. It is a linear map of images, and acts on feature maps too.
+// A Generator is the derivative of a family T_t by t at t = 0, where T_0 is the identity: a linear
+// map of images and feature maps.
 type Generator struct {
 	Name string
 	Doc  string // what the family does, and the unit of t
@@ -14,8 +14,8 @@ type Generator struct {
 	// so the generator is the directional derivative of the map along v. Nil: it moves no
 	// positions.
 	Velocity *[6]float64 // a, b, c, d, e, f
-	// Of a family that changes colours, the generator maps image x to x minus what does not change:
-	// nothing, the grey of the pixel, or the mean grey of the image.
+	// Colours: image x maps to x minus what stays, which is nothing, the pixel's grey, or the mean
+	// grey.
 	Invariant Invariant
 }
 
@@ -28,8 +28,7 @@ const (
 	MeanGrey                   // the mean grey of the image
 )
 
-// Generators returns the generators by name: of the affine transformations and of the changes of
-// colour by a factor of 1 + t.
+// Generators returns those of affine transformations and of colour changes by 1 + t.
 func Generators() []Generator {
 	moving := func(name, doc string, a, b, c, d, e, f float64) Generator {
 		return Generator{Name: name, Doc: doc, Velocity: &[6]float64{a, b, c, d, e, f}}

@@ -12,8 +12,7 @@ import (
 )
 
 // Rotate rotates an image about its centre, counter-clockwise, and keeps the size: torchvision's
-// rotate. Multiples of 90 degrees of a square image, and of 180 degrees of any, permute pixels
-// without interpolation. Sampling is the interpolation, and the values beyond the border.
+// rotate. Multiples of 90 degrees of a square, and of 180 of any image, permute pixels.
 type Rotate struct {
 	Angle Distribution // degrees
 	Sampling
@@ -94,8 +93,7 @@ type affineOp struct {
 	Sampling
 }
 
-// Describe returns the parameters that differ from those of the identity, such as "rotate 30, scale
-// 0.9".
+// Describe returns the parameters that are no identity's, such as "rotate 30, scale 0.9".
 func (o affineOp) Describe() string {
 	var parts []string
 	add := func(name string, identity float64, values ...float64) {
@@ -114,8 +112,7 @@ func (o affineOp) Describe() string {
 	return strings.Join(parts, ", ")
 }
 
-// The parameter of a rotation is its angle, that of a scaling its factor. Other affine Ops have
-// none.
+// The parameter of a rotation is its angle, that of a scaling its factor; others have none.
 type (
 	rotateOp struct{ affineOp }
 	scaleOp  struct{ affineOp }
@@ -140,9 +137,8 @@ func (o affineOp) Permutes(h, w int) bool {
 	return math.Mod(o.angle, 180) == 0 || h == w && math.Mod(o.angle, 90) == 0
 }
 
-// quarterTurn returns the order in which a rotation by a multiple of 90 degrees reads a source of h
-// x w: from the index start on, in steps of right along a row and of down along a column of the
-// result.
+// quarterTurn returns the order in which a rotation by multiples of 90 degrees reads an h x w
+// source.
 func (o affineOp) quarterTurn(h, w int) strided {
 	switch quarters := int(math.Mod(o.angle, 360)/90+4) % 4; quarters { // counter-clockwise
 	case 1:
@@ -155,10 +151,9 @@ func (o affineOp) quarterTurn(h, w int) strided {
 	return strided{start: 0, down: w, right: 1}
 }
 
-// inverse returns the map from a point of the result to the point of an h x w source that it is
-// read from, both in pixels from the centre, as torchvision's
-// _get_inverse_affine_matrix computes it. In the code (a b; c d) is the product of rotation and
-// shears, with determinant 1.
+// inverse returns the map from the result to an h x w source, in pixels from the centre, as
+// torchvision's _get_inverse_affine_matrix. (a b; c d) is rotation times shears, with determinant
+// 1.
 func (o affineOp) inverse(h, w int) measure.Affine {
 	_, cosShear := sincos(o.shearY)
 	sinX, cosX := sincos(o.shearX)
@@ -174,8 +169,8 @@ func (o affineOp) inverse(h, w int) measure.Affine {
 	return m
 }
 
-// pixels returns a fraction of a side in pixels. A result that is an integer up to rounding error
-// (0.07 of 100 pixels) is rounded, so that the shift needs no interpolation.
+// pixels returns a fraction of a side. Integers up to rounding (0.07 of 100) are rounded, to need
+// no interpolation.
 func pixels(fraction float64, side int) float64 {
 	v := fraction * float64(side)
 	if rounded := math.Round(v); math.Abs(v-rounded) < 1e-9 {

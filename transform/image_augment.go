@@ -25,10 +25,9 @@ func (t RandomFlip) Draw(r *rand.Rand) Op {
 func (t RandomFlip) Random() bool { return t.Probability > 0 && t.Probability < 1 }
 func (t RandomFlip) OnMaps() bool { return true }
 
-// RandomCrop pads an image with zeros and cuts a box of the image's size out of the result, at a
-// uniformly random position of whole pixels: torchvision's RandomCrop(side, padding). Both ends of
-// a side are padded by Padding times the side, in pixels, rounded with halves to even. For
-// instance, 0.125 of 32 pixels is the padding of 4 pixels of He et al. 2016, section 4.2.
+// RandomCrop pads with zeros and crops at a random whole position: torchvision's RandomCrop(side,
+// padding). Both ends get Padding times the side, in pixels, halves to even: 0.125 of 32 are the 4
+// pixels of He et al. 2016, section 4.2.
 type RandomCrop struct {
 	Padding float64 // in (0, 1], as a fraction of the side
 }
@@ -37,12 +36,11 @@ func (t RandomCrop) Draw(r *rand.Rand) Op { return shiftOp{t.Padding, r.Float64(
 func (t RandomCrop) Random() bool         { return true }
 func (t RandomCrop) OnMaps() bool         { return true }
 
-// A shiftOp is the Op that RandomCrop draws. padding is RandomCrop.Padding; right and down are the
-// position of the box, as fractions of the range of positions, in [0, 1).
+// A shiftOp is drawn by RandomCrop. right and down are the box's position, fractions of the range
+// in [0, 1).
 type shiftOp struct{ padding, right, down float64 }
 
-// offset returns the position of the box relative to the image along a side, in pixels: -p to p,
-// where p is the padding.
+// offset returns the box's position along a side, -p to p pixels for the padding p.
 func (o shiftOp) offset(position float64, side int) int {
 	p := int(math.RoundToEven(o.padding * float64(side)))
 	return int(position*float64(2*p+1)) - p
@@ -58,5 +56,4 @@ func (o shiftOp) Apply(dst, src tensor.Tensor) {
 	o.at(h, w).Apply(dst, src)
 }
 
-// PointMap implements measure.Motion: it returns from where each position of the result is read.
 func (o shiftOp) PointMap(h, w int) (measure.PointMap, bool) { return o.at(h, w).PointMap(h, w) }

@@ -7,8 +7,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Bounds of the parameters in pixels, so that a mistyped value does not allocate a kernel of a
-// gigabyte.
+// Bounds in pixels, so that a mistyped value does not allocate a kernel of a gigabyte.
 const (
 	maxSigma  = 100
 	maxKernel = 1001
@@ -19,8 +18,8 @@ const (
 // the image is reflected about the border pixels' centres: c b | a b c | b a.
 type GaussianBlur struct {
 	Sigma Distribution // pixels, above 0
-	// Kernel is the side of the kernel in pixels, odd; 0: 2 ceil(3 sigma) + 1, which contains
-	// 99.7 % of the Gaussian along each axis.
+	// Kernel is the odd side in pixels; 0: 2 ceil(3 sigma) + 1, with 99.7 % of the Gaussian along
+	// an axis.
 	Kernel int
 }
 
@@ -53,8 +52,8 @@ func (o blurOp) Apply(dst, src tensor.Tensor) {
 	}
 }
 
-// gaussianKernel returns weights at -radius to radius, of sum 1. With a standard deviation of 0
-// only the central one is not 0.
+// gaussianKernel returns weights at -radius to radius, of sum 1; only the central one for deviation
+// 0.
 func gaussianKernel(sigma float64, radius int) []float32 {
 	weights := make([]float64, 2*radius+1)
 	var sum float64
@@ -73,8 +72,8 @@ func gaussianKernel(sigma float64, radius int) []float32 {
 	return kernel
 }
 
-// convolveBoth convolves a plane of h x w with a kernel along its rows and along its columns. border
-// maps the indices from -radius to n - 1 + radius into [0, n). dst may be src.
+// convolveBoth convolves an h x w plane along rows and columns. border maps -radius to n - 1 +
+// radius into [0, n). dst may be src.
 func convolveBoth(dst, src []float32, h, w int, kernel []float32, border func(n, radius int) []int) {
 	rows, columns := border(h, len(kernel)/2), border(w, len(kernel)/2)
 	padded, half := make([]float32, len(columns)), make([]float32, h*w)
@@ -87,8 +86,8 @@ func convolveBoth(dst, src []float32, h, w int, kernel []float32, border func(n,
 	}
 }
 
-// reflectIndices returns, for each index from -radius to n - 1 + radius, the index in [0, n) that
-// reflection about the border pixels' centres maps it to: c b | a b c | b a.
+// reflectIndices reflects -radius to n - 1 + radius about border pixels' centres: c b | a b c | b
+// a.
 func reflectIndices(n, radius int) []int {
 	indices := make([]int, n+2*radius)
 	period := max(2*(n-1), 1)
@@ -120,8 +119,7 @@ func convolveRow(dst, padded, kernel []float32) {
 	}
 }
 
-// convolveColumn sums rows of a plane, weighted by the kernel; rows[k] is the row under the k-th
-// weight.
+// convolveColumn sums rows of a plane; rows[k] is under the k-th weight.
 func convolveColumn(dst, plane []float32, rows []int, kernel []float32) {
 	clear(dst)
 	for k, weight := range kernel {

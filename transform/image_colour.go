@@ -8,13 +8,12 @@ import (
 )
 
 // Grayscale sets every channel to the image's grey, 0.2989 R + 0.587 G + 0.114 B, as torchvision's
-// rgb_to_grayscale does. It keeps the number of channels. An image of one channel is unchanged, and
-// for 2 channels or more than 3 grey is their mean.
+// rgb_to_grayscale does. The number of channels stays; one is unchanged, 2 or more than 3 have
+// their mean as grey.
 type Grayscale struct{}
 
-// Brightness multiplies an image by a factor and clips to [0, 1]: torchvision's adjust_brightness.
-// A negative factor gives black, as torchvision does for PIL images; for tensors torchvision
-// rejects it.
+// Brightness multiplies by a factor and clips to [0, 1]: torchvision's adjust_brightness. Negative
+// factors give black, as for PIL images; for tensors torchvision rejects them.
 type Brightness struct {
 	Factor Distribution
 }

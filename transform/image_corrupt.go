@@ -9,14 +9,12 @@ import (
 
 // Corrupt applies one of the fifteen common corruptions of Hendrycks and Dietterich 2019
 // (ImageNet-C) at a severity from 1 to 5. Between whole severities the settings are interpolated.
-// Images whose shorter side is below 96 pixels have the settings of CIFAR-10-C, which are for sides
-// of 32 pixels; larger ones have those of ImageNet-C, for sides of 224. Lengths are multiplied by
-// the ratio of the shorter side to 32 or 224.
+// Below 96 pixels of the shorter side they are CIFAR-10-C's, for 32, else ImageNet-C's, for 224;
+// lengths scale with the side.
 //
-// Draw seeds all random choices (noise, positions of flakes, direction of motion), so an Op is
-// deterministic. Values are not rounded to 8 bits, unlike the published files. Frost is generated,
-// since the licence of the photographs that the original blends with an image does not allow
-// copies; its weights are the original's.
+// Draw seeds all random choices, so an Op is deterministic. Values are not rounded to 8 bits,
+// unlike the published files. Frost is generated, with the original's weights: the licence of its
+// photographs forbids copies.
 type Corrupt struct {
 	Kind     string       // one of Corruptions
 	Severity Distribution // 1 to 5
@@ -31,7 +29,6 @@ func Corruptions() []string {
 	return names
 }
 
-// A corruption is one kind of corruption, with its settings at the five severities.
 type corruption struct {
 	name         string
 	small, large [5]settings                              // of CIFAR-10-C and of ImageNet-C
@@ -100,14 +97,12 @@ func levels(v ...float64) (s [5]settings) {
 // ImageNet-C.
 const largeSide = 96
 
-// A canvas is an image, c x h x w, that is changed in place.
 type canvas struct {
 	c, h, w int
 	data    []float32
 	scale   float64 // factor of lengths: the side of the image over that of the settings
 }
 
-// plane returns channel k.
 func (p canvas) plane(k int) []float32 { return p.data[k*p.h*p.w:][:p.h*p.w] }
 
 func (p canvas) clip() {
@@ -124,8 +119,7 @@ func (t Corrupt) Draw(r *rand.Rand) Op {
 // Random is true: most corruptions use random numbers.
 func (t Corrupt) Random() bool { return true }
 
-// Version is increased when outputs change. It is 2 for jpeg-compression, whose version 1 did not
-// interpolate chroma.
+// Version is 2 for jpeg-compression, whose version 1 did not interpolate chroma.
 func (t Corrupt) Version() int {
 	if t.Kind == "jpeg-compression" {
 		return 2

@@ -5,10 +5,9 @@ import (
 	"math/rand/v2"
 )
 
-// The corruptions of this file are those of ImageNet-C. Its code is called the original below. Each
-// changes an image p in place; a plane is one of its channels. The comment of each names the
-// elements of its settings s at one severity, from 1 to 5. Lengths in s are in pixels of images of
-// a standard size, and p.scale is the ratio of the size of p to it.
+// The corruptions of ImageNet-C, whose code is called the original. Each changes p in place.
+// Comments name the elements of s. Lengths in s are for a standard size; p.scale is the ratio to
+// it.
 
 // defocusBlur convolves with a disk with soft edges, as a lens out of focus does. s: the radius of
 // the disk, and the standard deviation of the Gaussian that softens it.
@@ -22,8 +21,7 @@ func defocusBlur(p canvas, s settings, _ *rand.Rand) {
 	}
 }
 
-// disk returns a square kernel of sum 1: a disk of a radius, blurred by a Gaussian with the
-// standard deviation blur, as the original code makes it.
+// disk returns a square kernel of sum 1, a disk blurred by a Gaussian, as the original makes it.
 func disk(radius, blur float64) (kernel []float32, side int) {
 	margin, blurRadius := 8, 1
 	if radius > 8 {
@@ -57,7 +55,6 @@ func disk(radius, blur float64) (kernel []float32, side int) {
 	return trim(kernel, side)
 }
 
-// trim removes borders of zeros from a square kernel.
 func trim(kernel []float32, side int) ([]float32, int) {
 	for side > 1 {
 		for i := range side {
@@ -74,8 +71,7 @@ func trim(kernel []float32, side int) ([]float32, int) {
 	return kernel, side
 }
 
-// convolve convolves a plane of h x w with a square kernel. The plane is reflected at its border as
-// by reflectIndices.
+// convolve convolves an h x w plane, reflected at its border as by reflectIndices.
 func convolve(dst, src []float32, h, w int, kernel []float32, side int) {
 	margin := side / 2
 	rows, columns := reflectIndices(h, margin), reflectIndices(w, margin)
@@ -160,8 +156,7 @@ func (p canvas) swap(y, x, v, u int) {
 	}
 }
 
-// motionBlur blurs the image along a random direction within 45 degrees of the horizontal. s: the
-// radius and the standard deviation of the kernel.
+// motionBlur blurs within 45 degrees of the horizontal. s: radius and standard deviation.
 func motionBlur(p canvas, s settings, r *rand.Rand) {
 	angle := r.Float64()*90 - 45
 	for k := range p.c {
@@ -169,8 +164,8 @@ func motionBlur(p canvas, s settings, r *rand.Rand) {
 	}
 }
 
-// directionalBlur is ImageMagick's motion blur: it convolves a plane with one half of a Gaussian
-// along a direction, in degrees. The plane is extended by its border pixels.
+// directionalBlur is ImageMagick's motion blur, half a Gaussian along an angle in degrees; border
+// pixels are repeated.
 func directionalBlur(plane []float32, h, w int, radius, sigma, angle float64) {
 	width := 2*int(math.Ceil(radius)) + 1
 	weights := make([]float64, width)
@@ -203,8 +198,8 @@ func zoomBlur(p canvas, s settings, _ *rand.Rand) {
 		plane := p.plane(k)
 		sum := make([]float32, len(plane))
 		copy(sum, plane)
-		// As in the original, by numpy.arange(1, s[0], s[1]). It rounds the number of factors up,
-		// so that 1.06 is the last of 7 at severity 1, and takes (1 + s[1]) - 1 for their distance.
+		// As in the original, by numpy.arange(1, s[0], s[1]). It rounds the number up, so 1.06 is
+		// the last of 7 at severity 1, and takes (1 + s[1]) - 1 for distances.
 		steps := int(math.Ceil((s[0] - 1) / s[1]))
 		for step := range steps {
 			for i, v := range magnify(plane, p.h, p.w, 1+float64(step)*((1+s[1])-1)) {
@@ -217,8 +212,7 @@ func zoomBlur(p canvas, s settings, _ *rand.Rand) {
 	}
 }
 
-// magnify returns the centre of a plane of h x w, enlarged by a factor and cropped to h x w. The
-// interpolation is bilinear with aligned corners.
+// magnify returns an enlarged plane's centre, h x w, bilinear with aligned corners.
 func magnify(plane []float32, h, w int, factor float64) []float32 {
 	boxH, boxW := int(math.Ceil(float64(h)/factor)), int(math.Ceil(float64(w)/factor))
 	bigH, bigW := int(math.RoundToEven(float64(boxH)*factor)), int(math.RoundToEven(float64(boxW)*factor))
@@ -244,8 +238,8 @@ type interpolation struct {
 	fraction float32
 }
 
-// sourcePositions returns the positions that n pixels, from pixel skip on, are read from on a side
-// that is enlarged from small to big pixels.
+// sourcePositions returns where n pixels from skip on are read from, on a side enlarged from small
+// to big.
 func sourcePositions(n, skip, small, big int) []interpolation {
 	out := make([]interpolation, n)
 	for i := range out {

@@ -7,9 +7,8 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// The functions of this file are corruptions of ImageNet-C. Each changes an image p, a canvas of c
-// x h x w values, in place. Comments at the table corruptions name the parameters s. p.scale is the
-// factor by which lengths in pixels grow with the image.
+// Corruptions of ImageNet-C, which change p in place. The table corruptions names s; p.scale scales
+// lengths in pixels.
 
 // brighten adds s[0] to the value V of HSV, which keeps hue and saturation.
 func brighten(p canvas, s settings, _ *rand.Rand) {
@@ -45,8 +44,8 @@ func reduceContrast(p canvas, s settings, _ *rand.Rand) {
 	}
 }
 
-// elastic applies the affine map that moves three points of the image randomly, each by at most
-// corner in x and in y. Then it moves each pixel by a smooth random field, see displacements.
+// elastic moves three points by at most corner in x and y, affinely, then each pixel by
+// displacements.
 func elastic(p canvas, s settings, r *rand.Rand) {
 	length, sigma, corner := s[0]*p.scale, s[1]*p.scale, s[2]*p.scale
 	cy, cx, third := float64(p.h/2), float64(p.w/2), float64(min(p.h, p.w)/3)
@@ -69,8 +68,7 @@ func elastic(p canvas, s settings, r *rand.Rand) {
 	}, mirror)
 }
 
-// displacements returns a random displacement in pixels for each pixel: uniform noise on [-length,
-// length], smoothed by a Gaussian with the standard deviation sigma.
+// displacements returns uniform noise on [-length, length] pixels, smoothed with deviation sigma.
 func displacements(p canvas, sigma, length float64, r *rand.Rand) []float32 {
 	f := make([]float32, p.h*p.w)
 	for i := range f {
@@ -83,9 +81,8 @@ func displacements(p canvas, sigma, length float64, r *rand.Rand) []float32 {
 	return f
 }
 
-// affineThrough returns the affine map that takes the three points of from to those of to. Points
-// are (x, y). m maps (x, y) to another point and refers to their origin, not to
-// the centre of an image. ok is false if the points of from are collinear.
+// affineThrough returns the affine map from from to to, points (x, y), about their origin, not an
+// image's centre. ok is false for collinear points.
 func affineThrough(from, to [3][2]float64) (m measure.Affine, ok bool) {
 	x0, y0 := from[0][0], from[0][1]
 	ux, uy, vx, vy := from[1][0]-x0, from[1][1]-y0, from[2][0]-x0, from[2][1]-y0
@@ -103,8 +100,7 @@ func affineThrough(from, to [3][2]float64) (m measure.Affine, ok bool) {
 	return m, true
 }
 
-// reflect101 reflects a coordinate into [0, n - 1] about the centres of the border pixels, as
-// OpenCV's BORDER_REFLECT_101 does.
+// reflect101 reflects into [0, n - 1] about border centres, as OpenCV's BORDER_REFLECT_101.
 func reflect101(v float64, n int) float64 {
 	if n == 1 {
 		return 0
@@ -114,8 +110,8 @@ func reflect101(v float64, n int) float64 {
 	return min(v, period-v)
 }
 
-// remap reads each pixel from the point that source returns for it, with bilinear interpolation.
-// reflect maps coordinates outside the image into it.
+// remap reads pixels at source's points, bilinearly; reflect maps coordinates outside into the
+// image.
 func (p canvas) remap(source func(y, x float64) (float64, float64), reflect func(v float64, n int) float64) {
 	old := make([]float32, len(p.data))
 	copy(old, p.data)
@@ -147,9 +143,8 @@ func pixelate(p canvas, s settings, _ *rand.Rand) {
 	}
 }
 
-// boxResize resizes the rows (horizontal) or the columns of an h x w plane to n pixels, as PIL's
-// box filter does: a pixel is the mean of the pixels whose centres lie in the part of the side that
-// it covers. In an enlarged side it is the nearest pixel.
+// boxResize resizes rows (horizontal) or columns to n pixels, as PIL's box filter: the mean of
+// pixels whose centres a pixel covers, enlarged the nearest.
 func boxResize(plane []float32, h, w, n int, horizontal bool) []float32 {
 	length, lines, step, lineStep := w, h, 1, w
 	outStep, outLineStep := 1, n

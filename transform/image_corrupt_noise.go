@@ -6,8 +6,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// The functions of this file are corruptions of ImageNet-C. They change the image p in place; s has
-// the parameters of one severity. The caller clips values to [0, 1].
+// Corruptions of ImageNet-C: they change p in place; s has one severity; the caller clips to [0,
+// 1].
 
 // gaussianNoise adds normal noise with the standard deviation s[0] to each value.
 func gaussianNoise(p canvas, s settings, r *rand.Rand) {

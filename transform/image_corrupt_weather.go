@@ -6,11 +6,10 @@ import (
 	"slices"
 )
 
-// snow adds flakes to the image p and makes it whiter. Flakes are noise, enlarged, thresholded and
-// blurred in a direction up to 45 degrees from straight down. They are added twice, the second time
-// turned by 180 degrees, as in the original code (that of ImageNet-C). s: mean and standard
-// deviation of the noise, its magnification, the threshold, radius and standard deviation of the
-// blur in pixels of images of a standard size, and the weight of the image.
+// snow adds flakes and whitens. Flakes are noise, enlarged, thresholded and blurred up to 45
+// degrees from straight down, added twice, once turned by 180 degrees, as in the original. s: mean
+// and deviation of the noise, magnification, threshold, radius and deviation of the blur in
+// standard pixels, weight of the image.
 func snow(p canvas, s settings, r *rand.Rand) {
 	flakes := make([]float32, p.h*p.w)
 	for i := range flakes {
@@ -35,9 +34,8 @@ func snow(p canvas, s settings, r *rand.Rand) {
 	}
 }
 
-// frost blends the image with ice crystals. The original uses photographs of frosted windows. Here
-// needles grow inwards from random points of the border, and each branches into shorter and fainter
-// ones. s: the weights of the image and of the ice.
+// frost blends with ice crystals, photographs in the original, here needles from the border, with
+// shorter, fainter branches. s: the weights of the image and of the ice.
 func frost(p canvas, s settings, r *rand.Rand) {
 	ice := crystals(p.h, p.w, r)
 	tint := []float32{0.85, 0.93, 1} // slightly blue
@@ -52,10 +50,9 @@ func frost(p canvas, s settings, r *rand.Rand) {
 	}
 }
 
-// crystals returns ice crystals, h x w values in [0, 1]. 24 needles start at random points of the
-// border and grow inwards, up to 46 degrees from its normal, with lengths of 0.25 to 0.7 of the
-// shorter side. Branches leave a needle at 60 degrees, are shorter than half of it, and are
-// fainter. The numbers were chosen by eye.
+// crystals returns h x w values in [0, 1]. 24 needles grow from the border, up to 46 degrees from
+// its normal, 0.25 to 0.7 of the shorter side long. Branches leave at 60 degrees, below half as
+// long and fainter. The numbers were chosen by eye.
 func crystals(h, w int, r *rand.Rand) []float32 {
 	ice := make([]float32, h*w)
 	side := float64(min(h, w))
@@ -104,8 +101,8 @@ func crystals(h, w int, r *rand.Rand) []float32 {
 	return ice
 }
 
-// fog adds a random cloud to the image and scales the sum, so that it does not exceed the largest
-// value of the image. s: the weight of the cloud, and the decay of its roughness.
+// fog adds a random cloud and scales to the image's largest value. s: the weight of the cloud, and
+// the decay of its roughness.
 func fog(p canvas, s settings, r *rand.Rand) {
 	largest := slices.Max(p.data)
 	side := 1

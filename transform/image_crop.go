@@ -7,11 +7,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Crop cuts out a box of whole pixels with the proportions of the image and resizes it to the size
-// of the image, as torchvision's resized_crop does for tensors, without antialiasing. The box of an
-// h x w image has round(side h) x round(side w) pixels, at least one in each direction, where side
-// is the fraction of the sides. It is at the centre, as by center_crop, or at a uniformly random
-// position within the image.
+// Crop cuts out a box of the image's proportions and resizes it back, as torchvision's resized_crop
+// of tensors, without antialiasing. It has round(side h) x round(side w) pixels, at least one each,
+// at the centre or, at random, anywhere within.
 type Crop struct {
 	// Fraction of the image's area, or of its sides with Side; in (0, 1].
 	Size           Distribution
@@ -77,9 +75,8 @@ func (o cropOp) box(h, w int) (top, left, bh, bw int) {
 	return half(h - bh), half(w - bw), bh, bw
 }
 
-// source returns the position in a side of the box, which has box pixels, that pixel i of the n
-// pixels of the image is read from. The sides are aligned at the outer edges of their pixels, as
-// with align_corners=False.
+// source returns where pixel i of n is read from on a side of box pixels, aligned at outer edges
+// (align_corners=False).
 func (o cropOp) source(i, box, n int) float64 {
 	if o.crop.Nearest {
 		return float64(i * box / n)

@@ -25,8 +25,7 @@ func (t Flip) Apply(dst, src tensor.Tensor) {
 	strided{start: w - 1, down: w, right: -1}.copyTo(dst, src)
 }
 
-// A strided is the order in which a permutation reads a plane, in indices of the source: start is
-// the index for the first pixel of the result. It advances by right for each column of the result
+// A strided is the order in which a permutation reads a plane: from start by right for each column
 // and by down for each row.
 type strided struct{ start, down, right int }
 

@@ -8,16 +8,15 @@ import (
 )
 
 // Hue rotates the colours of an image by a fraction of the colour circle: torchvision's adjust_hue
-// for tensors. 1/3 turns red into green, green into blue and blue into red; 0.5 and -0.5 are the
-// same. Images without 3 channels are unchanged.
+// for tensors. 1/3 turns red into green, green into blue; 0.5 and -0.5 are the same. Only 3
+// channels change.
 type Hue struct {
 	Shift Distribution // fraction of the circle, in [-0.5, 0.5]
 }
 
-// Saturation mixes an image x with its own grey g by a factor f, and clips to [0, 1]: f x + (1 - f)
-// g, as torchvision's adjust_saturation. A negative factor gives complementary colours, as
-// torchvision does for PIL images; for tensors torchvision rejects it. Grey is as in Grayscale.
-// Images without 3 channels are unchanged.
+// Saturation mixes x with its grey g and clips to [0, 1]: f x + (1 - f) g, torchvision's
+// adjust_saturation. Negative factors give complements, as for PIL images; for tensors torchvision
+// rejects them. Grey is as in Grayscale. Only 3 channels change.
 type Saturation struct {
 	Factor Distribution
 }
@@ -45,8 +44,7 @@ func (o hueOp) Apply(dst, src tensor.Tensor) {
 	}
 }
 
-// shiftHue shifts the hue of one colour by a fraction of the circle. The largest and the smallest
-// of red, green and blue stay.
+// shiftHue shifts by a fraction of the circle; the largest and smallest of r, g, b stay.
 func shiftHue(r, g, b float32, shift float64) (float32, float32, float32) {
 	high, low := max(r, g, b), min(r, g, b)
 	span := float64(high - low)

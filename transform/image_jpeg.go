@@ -28,7 +28,7 @@ func (o jpegOp) Apply(dst, src tensor.Tensor) {
 	jpegRoundTrip(dst.Data, src.Data, c, h, w, o.value)
 }
 
-// jpegRoundTrip encodes and decodes an image, c x h x w. dst may be src.
+// dst may be src; both are c x h x w.
 func jpegRoundTrip(dst, src []float32, c, h, w int, quality float64) {
 	rounded, n := max(1, int(math.Round(quality))), h*w
 	switch {
@@ -63,7 +63,6 @@ func toRGBA(planes []float32, h, w int) image.Image {
 
 func toByte(v float32) uint8 { return uint8(math.RoundToEven(float64(clip(v)) * 255)) }
 
-// encodeDecode returns an image after compression as JPEG.
 func encodeDecode(m image.Image, quality int) image.Image {
 	var file bytes.Buffer
 	if err := jpeg.Encode(&file, m, &jpeg.Options{Quality: quality}); err != nil {

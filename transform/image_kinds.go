@@ -6,10 +6,8 @@ import (
 	"math"
 )
 
-// A Kind describes a transform for study files and the documentation. Short has the parameters that
-// a bare value sets, as 30 sets the angle in `rotate: 30`. Of a Param, Above excludes Min, and
-// Constant allows one value but no range to draw from. build gets the checked arguments:
-// v.dist(name) is the distribution of a number.
+// The kinds of transforms of images. Short has the parameters of a bare value, as in `rotate: 30`.
+// Above excludes Min, Constant allows no range. v.dist(name) is a number's distribution.
 
 func identityKind() Kind {
 	return Kind{
@@ -234,12 +232,10 @@ func jpegKind() Kind {
 		func(d Distribution) Transform { return JPEG{d} })
 }
 
-// shift returns the parameter of a translation.
 func shift(name, doc string, byDefault Arg) Param {
 	return Param{Name: name, Doc: doc, Default: byDefault, Min: -1, Max: 1}
 }
 
-// slant returns the parameter of a shear.
 func slant(name, doc string) Param {
 	return Param{Name: name, Doc: doc, Unit: "degrees", Default: Fixed(0), Min: -89, Max: 89}
 }

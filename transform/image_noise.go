@@ -12,9 +12,8 @@ type GaussianNoise struct {
 	Sigma Distribution // standard deviation, in the image's range of 0 to 1
 }
 
-// Replace replaces the input by independent noise: the random baseline of section 4.1 of the paper
-// of SEIS. The noise is uniform on [0, 1) or, with Normal, normal with mean 0 and standard
-// deviation 1.
+// Replace replaces the input by noise, the random baseline of SEIS's section 4.1: uniform on [0, 1)
+// or, with Normal, N(0, 1).
 type Replace struct {
 	Normal bool
 }

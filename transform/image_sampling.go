@@ -7,8 +7,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Sampling describes how values between pixels and beyond the border of an image are computed. The
-// zero Sampling interpolates bilinearly with zeros outside, like torchvision with fill=None.
+// Sampling is about values between pixels and beyond the border; zero: bilinear, zeros outside,
+// like torchvision with fill=None.
 type Sampling struct {
 	Nearest bool // nearest-neighbour instead of bilinear interpolation
 	Outside Outside
@@ -21,10 +21,9 @@ type Outside int
 const (
 	// Zeros pads the image with 0.
 	Zeros Outside = iota
-	// Filled is torchvision's fill. The result is m v + (1 - m) Fill, with m the sum of the
-	// interpolation weights inside the image, and v the interpolation with zeros outside. Since v
-	// is already reduced at the border, m v is darker there than with padding: Fill = 0 differs
-	// from Zeros.
+	// Filled is torchvision's fill. The result is m v + (1 - m) Fill, m the weights inside and v
+	// interpolated with zeros outside. v is already reduced at the border, so Fill = 0 is darker
+	// than Zeros.
 	Filled
 	// Reflection pads the image with its mirror image, the border pixel twice: c b a | a b c | c b
 	// a.
@@ -36,16 +35,14 @@ const (
 // OnMaps is true: transformations that resample can be applied to feature maps too.
 func (s Sampling) OnMaps() bool { return true }
 
-// A stencil describes the computation of one pixel of the result: four pixels of a plane, their
-// weights and a constant. It is the same for all channels.
+// A stencil computes one pixel, of all channels: four pixels, weights and a constant.
 type stencil struct {
 	index  [4]int32
 	weight [4]float32
 	bias   float32 // the constant
 }
 
-// warp writes to each pixel of dst the value of src at the point that m maps the pixel to: in pixels
-// from the centre of the image.
+// warp reads each pixel of dst where m maps it, in pixels from the centre.
 func (s Sampling) warp(dst, src tensor.Tensor, m measure.Affine) {
 	_, h, w := dims(dst, src)
 	cx, cy := float64(w-1)/2, float64(h-1)/2
@@ -72,7 +69,6 @@ func resample(dst, src tensor.Tensor, rowStencils func(row []stencil, i int)) {
 	}
 }
 
-// gather computes a row of the result from a plane of the source.
 func gather(row, plane []float32, stencils []stencil) {
 	stencils = stencils[:len(row)]
 	for j := range row {
@@ -82,8 +78,7 @@ func gather(row, plane []float32, stencils []stencil) {
 	}
 }
 
-// set sets the stencil that reads an h x w plane at (x, y), in pixels from the centre of the first
-// pixel.
+// set reads an h x w plane at (x, y), in pixels from the first one's centre.
 func (s *Sampling) set(t *stencil, x, y float64, h, w int) {
 	if s.Nearest || !(x >= 0 && x < float64(w-1) && y >= 0 && y < float64(h-1)) {
 		s.setBorder(t, x, y, h, w)
@@ -139,8 +134,7 @@ func (s *Sampling) setBorder(t *stencil, x, y float64, h, w int) {
 	t.bias = (1 - inside) * float32(s.Fill)
 }
 
-// setWrapped is set for a point with x in [0, w) and y in [0, h), where the first pixel follows the
-// last one.
+// setWrapped is for x in [0, w) and y in [0, h), the first pixel following the last.
 func (s *Sampling) setWrapped(t *stencil, x, y float64, h, w int) {
 	*t = stencil{}
 	if math.IsNaN(x) || math.IsNaN(y) { // extreme parameters
@@ -170,8 +164,7 @@ func wrap(x float64, n int) float64 {
 	return x
 }
 
-// lerp returns the weight of the lower (0) or upper (1) of two neighbours for a point at fraction f
-// of the way from lower to upper.
+// lerp returns the weight of the lower (0) or upper (1) neighbour at fraction f.
 func lerp(upper int, f float32) float32 {
 	if upper == 1 {
 		return f
@@ -179,8 +172,7 @@ func lerp(upper int, f float32) float32 {
 	return 1 - f
 }
 
-// mirror reflects a coordinate at the outer edges of n pixels, -1/2 and n - 1/2, and clamps it to
-// the centres of the first and the last.
+// mirror reflects at -1/2 and n - 1/2, and clamps to the first and last centre.
 func mirror(x float64, n int) float64 {
 	last := float64(n) - 1
 	if x < -0.5 || x > last+0.5 {

@@ -10,10 +10,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// TrivialAugment applies one of 14 changes of position or colour, with a strength of one of 31
-// levels, each with the same probability: TrivialAugment (Wide) of Müller and Hutter 2021, in the
-// form of torchvision's TrivialAugmentWide with nearest interpolation and black outside. Colours
-// are those of torchvision for float images; posterize and equalize round to 8 bits.
+// TrivialAugment applies one of 14 changes with one of 31 strengths, all equally likely: Müller and
+// Hutter 2021 (Wide), as torchvision's TrivialAugmentWide with nearest interpolation and black
+// outside. Colours are as for float images; posterize and equalize round to 8 bits.
 type TrivialAugment struct{}
 
 func (t TrivialAugment) Draw(r *rand.Rand) Op {
@@ -40,9 +39,8 @@ func upTo(largest float64) func(float64) float64 {
 	return func(fraction float64) float64 { return fraction * largest }
 }
 
-// augmentations are all changes. As in torchvision, shears keep the top left corner in its place,
-// so a shift is added to those of Affine, which are about the centre. Fixed is a parameter of one
-// value, so that Draw needs no generator.
+// As in torchvision, shears keep the top left corner, so a shift is added to Affine's, about the
+// centre. Fixed parameters let Draw do without a generator.
 var augmentations = []augmentation{
 	{"identity", nil, false, func(float64, int, int) Op { return Identity{} }},
 	{"shear-x", upTo(0.99), true, func(v float64, h, w int) Op {
@@ -82,8 +80,7 @@ type augmentOp struct {
 	negative bool // the strength is negated
 }
 
-// canonical returns the draw without a level or a sign where the change has none, so that equal
-// changes are equal.
+// canonical drops a level or sign that a change lacks, so that equal changes are equal.
 func (o augmentOp) canonical() augmentOp {
 	a := augmentations[o.change]
 	if a.strength == nil {
@@ -93,7 +90,6 @@ func (o augmentOp) canonical() augmentOp {
 	return o
 }
 
-// strength returns the strength of the change.
 func (o augmentOp) strength() float64 {
 	a := augmentations[o.change]
 	if a.strength == nil {
@@ -122,8 +118,7 @@ func (o augmentOp) Describe() string {
 
 func (o augmentOp) PointMap(h, w int) (measure.PointMap, bool) { return PointMapOf(o.op(h, w), h, w) }
 
-// A pixelShift reads each pixel from a position right pixels to the right and down pixels below.
-// Pixels outside the image are black.
+// A pixelShift reads pixels from right and down of them; outside is black.
 type pixelShift struct{ right, down int }
 
 func (o pixelShift) Apply(dst, src tensor.Tensor) {
@@ -140,7 +135,6 @@ func (o pixelShift) Apply(dst, src tensor.Tensor) {
 	}
 }
 
-// PointMap implements measure.Motion.
 func (o pixelShift) PointMap(h, w int) (measure.PointMap, bool) {
 	p := measure.StillPoints(h, w)
 	p.Nearest = true
@@ -148,8 +142,8 @@ func (o pixelShift) PointMap(h, w int) (measure.PointMap, bool) {
 	return p, true
 }
 
-// sharpness mixes an image with a blurred one by a factor: 1 is the image itself, 0 the blurred
-// one. The kernel is 3 x 3, with 5 at its centre and 1 elsewhere, over 13; border pixels stay.
+// sharpness mixes with a blurred image: 1 is the image, 0 the blurred one. The kernel is 3 x 3, 5
+// at the centre and else 1, over 13; border pixels stay.
 type sharpness float64
 
 func (o sharpness) Apply(dst, src tensor.Tensor) {
@@ -197,7 +191,7 @@ func (o solarize) Apply(dst, src tensor.Tensor) {
 	}
 }
 
-// autoContrast stretches each channel to the range from 0 to 1. A constant channel stays.
+// autoContrast stretches each channel to [0, 1], unless constant.
 type autoContrast struct{}
 
 func (o autoContrast) Apply(dst, src tensor.Tensor) {
@@ -218,8 +212,7 @@ func (o autoContrast) Apply(dst, src tensor.Tensor) {
 	}
 }
 
-// equalize maps the 256 levels of each channel so that they are about equally frequent, as PIL
-// does.
+// equalize makes each channel's 256 levels about equally frequent, as PIL does.
 type equalize struct{}
 
 func (o equalize) Apply(dst, src tensor.Tensor) {

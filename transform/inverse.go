@@ -20,7 +20,7 @@ func Inverse(op Op) (Op, bool) {
 func (t Identity) Inverse() (Op, bool) { return t, true }
 func (t Flip) Inverse() (Op, bool)     { return t, true }
 
-// Inverse inverts the members in reverse order. There is an inverse if every member has one.
+// There is an inverse if every member has one.
 func (o sequenceOp) Inverse() (Op, bool) {
 	inverses := make(sequenceOp, len(o))
 	for i, op := range o {
@@ -33,8 +33,7 @@ func (o sequenceOp) Inverse() (Op, bool) {
 	return inverses, true
 }
 
-// Inverse is the inverse affine map. There is none if the scale is 0 or a shear is 90 degrees or
-// more.
+// Inverse is none for scale 0 or a shear of 90 degrees or more.
 func (o affineOp) Inverse() (Op, bool) {
 	return inverseOp{o}, o.scale != 0 && math.Abs(o.shearX) < 90 && math.Abs(o.shearY) < 90
 }
@@ -50,8 +49,7 @@ func (o inverseOp) Apply(dst, src tensor.Tensor) {
 		inverse.quarterTurn(h, w).copyTo(dst, src)
 		return
 	}
-	// warp takes the map from a point of dst to the point of src. For the forward Op it is
-	// forward.inverse, so for its inverse it is the inverse of that.
+	// warp takes the map from dst to src: forward.inverse for forward, so its inverse here.
 	o.forward.warp(dst, src, o.forward.inverse(h, w).Inverse())
 }
 

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// A Kind describes one kind of transform and its parameters. Study files are parsed, and their
-// schema and the documentation are generated, from the Kinds.
+// A Kind describes a kind of transform, from which study files are parsed and schema and documents
+// made.
 type Kind struct {
 	Name   string  // as in study files, for instance "gaussian-blur"
 	Doc    string  // one sentence
@@ -23,8 +23,7 @@ type Kind struct {
 	build func(v values) (Transform, error) // from arguments that Make has checked
 }
 
-// A Param is a parameter of a Kind: a number with a Distribution or, if Options is not nil, one of
-// several words.
+// A Param is a parameter: a Distribution of a number, or one of several words, Options.
 type Param struct {
 	Name     string   // as in study files
 	Doc      string   // what it is, a phrase without a full stop
@@ -169,8 +168,7 @@ func (p Param) checkDistribution(d Distribution) error {
 	return nil
 }
 
-// Range describes the numbers that are allowed: "between -360 and 360 degrees", "above 0", "any
-// number".
+// Range describes the numbers allowed: "between -360 and 360 degrees", "above 0", "any number".
 func (p Param) Range() string {
 	var s string
 	low, high := !math.IsInf(p.Min, -1), !math.IsInf(p.Max, 1)
@@ -194,8 +192,8 @@ func (p Param) Range() string {
 	return s
 }
 
-// Title returns the name of a number with its unit or, if it has none, the part of Doc before a
-// semicolon, for an axis: "angle (degrees)" or "x (to the right, as a fraction of the width)".
+// Title returns a number's name for an axis: "angle (degrees)", or without a unit "x (to the right,
+// as a fraction of the width)".
 func (p Param) Title() string {
 	doc, _, _ := strings.Cut(p.Doc, ";")
 	if doc = cmp.Or(p.Unit, doc); doc == "" || doc == p.Name {

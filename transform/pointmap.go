@@ -8,9 +8,8 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// MotionOf returns how an Op moves positions. It is nil for an Op of a kind that moves none, such as
-// one that changes colours. It is not nil for a rotation by 0 degrees. A sequence moves positions
-// as its members do one after the other.
+// MotionOf returns how an Op moves positions, nil for kinds that move none, not for 0 degrees. A
+// sequence moves as its members in turn.
 func MotionOf(op Op) measure.Motion {
 	switch o := op.(type) {
 	case sequenceOp:
@@ -38,13 +37,11 @@ func PointMapOf(op Op, h, w int) (measure.PointMap, bool) {
 	return measure.PointMapOf(MotionOf(op), h, w)
 }
 
-// PointMap implements measure.Motion.
 func (o affineOp) PointMap(h, w int) (measure.PointMap, bool) {
 	p := measure.PointMap{Nearest: o.Nearest, Wrap: o.Outside == Wrapped, Height: h, Width: w, Affine: o.inverse(h, w)}
 	return p, o.scale != 0
 }
 
-// PointMap implements measure.Motion.
 func (o inverseOp) PointMap(h, w int) (measure.PointMap, bool) {
 	p, ok := o.forward.PointMap(h, w)
 	if !ok {
@@ -64,7 +61,7 @@ func (t Flip) PointMap(h, w int) (measure.PointMap, bool) {
 	return p, true
 }
 
-// PointMap implements measure.Motion. Position and size of the box are not rounded to whole pixels.
+// The box is not rounded to whole pixels.
 func (o cropOp) PointMap(h, w int) (measure.PointMap, bool) {
 	side := o.size
 	if !o.crop.Side {
@@ -78,7 +75,6 @@ func (o cropOp) PointMap(h, w int) (measure.PointMap, bool) {
 	return p, true
 }
 
-// PointMap implements measure.Motion.
 func (o sequenceOp) PointMap(h, w int) (measure.PointMap, bool) {
 	combined := measure.StillPoints(h, w)
 	combined.Wrap, combined.Nearest = true, true

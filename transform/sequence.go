@@ -74,7 +74,6 @@ func (o sequenceOp) typed() Op {
 	return audioSequenceOp{o}
 }
 
-// An audioSequenceOp is a sequence of AudioOps.
 type audioSequenceOp struct{ sequenceOp }
 
 func (o audioSequenceOp) ApplyAudio(wave []float32, rate int) []float32 {
@@ -84,8 +83,7 @@ func (o audioSequenceOp) ApplyAudio(wave []float32, rate int) []float32 {
 	return wave
 }
 
-// CropPosition returns where a clip is cropped from lengthened audio, from 0 (earliest) to below 1.
-// It is that of the first member that lengthens the audio, 0 if none does.
+// CropPosition is that of the first member that lengthens the audio, 0 if none does.
 func (o audioSequenceOp) CropPosition() float64 {
 	for _, op := range o.sequenceOp {
 		if p := CropPosition(op); p != 0 {

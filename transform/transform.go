@@ -27,8 +27,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// An Op is a transformation whose parameters are fixed. It holds no scratch space: one Op may be
-// applied by several goroutines at once.
+// An Op is a transformation with fixed parameters; several goroutines may apply it.
 type Op interface {
 	// Apply writes T(src), the transformed src, to dst. Both are c x h x w and do not overlap.
 	Apply(dst, src tensor.Tensor)
@@ -37,14 +36,13 @@ type Op interface {
 // An AudioOp is an Op on audio.
 type AudioOp interface {
 	Op
-	// ApplyAudio returns T of a waveform of rate samples a second, which may have another length.
-	// It does not change wave, and returns wave itself only if T is the identity.
+	// ApplyAudio returns T of a waveform of rate samples a second, maybe of another length. It does
+	// not change wave, and returns it only for the identity.
 	ApplyAudio(wave []float32, rate int) []float32
 }
 
 // A Transform is a distribution over Ops of one kind.
 type Transform interface {
-	// Draw returns an Op with parameters drawn from r. A transform with fixed parameters and
-	// without noise does not use r.
+	// Draw returns an Op with parameters from r, which fixed transforms without noise do not use.
 	Draw(r *rand.Rand) Op
 }

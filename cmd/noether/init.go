@@ -118,7 +118,7 @@ func inspectForStudy(ctx context.Context, engine *engineFlags, address, dataPath
 		return templateInfo{}, fmt.Errorf("%s takes %s, which %s does not contain", address, takes(m), dataPath)
 	}
 	labels := data.Classes()
-	names, err := model.ReadClassNames(modelPath, m.Classes())
+	names, err := m.ClassNames()
 	if err != nil {
 		note(err.Error())
 	}

@@ -33,12 +33,14 @@ type inspection struct {
 	Outputs    []port         `json:"outputs"`
 	Takes      string         `json:"takes,omitempty"`               // "images 3 x 32 x 32", "audio of 16000 samples", or "arrays" (other tensors)
 	Classes    int            `json:"classes"`                       // 0: the model gives no class scores
-	ClassNames []string       `json:"class_names,omitempty"`         // by output, if a config.json names them
+	ClassNames []string       `json:"class_names,omitempty"`         // by output, if the metadata or a config.json name them
 	Scores     string         `json:"scores,omitempty"`              // "logits" or "probabilities"
+	Basis      string         `json:"scores_basis,omitempty"`        // how Scores is known
 	Output     string         `json:"scores_output,omitempty"`       // name of the output with the class scores
 	Decoded    *decodedValues `json:"decoded,omitempty"`             // how dense outputs are decoded
 	Config     string         `json:"preprocessor_config,omitempty"` // path of the file with the preprocessing
 	Preprocess *imageValues   `json:"preprocess,omitempty"`          // preprocessing of images; nil for other inputs
+	Doubts     []string       `json:"doubts,omitempty"`              // about the scores, for instance that samples of a batch influence each other
 	Layers     []layerEntry   `json:"layers"`
 	Problem    string         `json:"problem,omitempty"` // why the model cannot be measured
 }
@@ -240,13 +242,14 @@ func inspect(ctx context.Context, engine *engineFlags, address string, patterns 
 			roles[l.Name] = l.Role
 		}
 		if out.Classes, out.Scores, out.Takes = m.Classes(), m.Scores(), takes(m); out.Classes > 0 {
-			out.Output = m.Output()
+			out.Output, out.Basis = m.Output(), m.ScoresBasis()
 		}
+		out.Doubts = m.Doubts()
 		out.Decoded = decoded(m)
 		if err := out.preprocessing(path); err != nil {
 			note(err.Error())
 		}
-		if out.ClassNames, err = model.ReadClassNames(path, out.Classes); err != nil {
+		if out.ClassNames, err = m.ClassNames(); err != nil {
 			note(err.Error())
 		}
 	}
@@ -308,10 +311,14 @@ func printInspection(w io.Writer, in *inspection) error {
 		fmt.Fprintf(t, "problem\t%s\n", in.Problem)
 	case in.Classes > 0:
 		fmt.Fprintf(t, "classes\t%d (%s of output %s)%s\n", in.Classes, in.Scores, in.Output, firstNames(in.ClassNames))
+		fmt.Fprintf(t, "scores\t%s: %s\n", in.Scores, in.Basis)
 	case in.Decoded != nil:
 		fmt.Fprintf(t, "output\t%s\n", in.Decoded)
 	default:
 		fmt.Fprintf(t, "classes\tnone: measures of predictions are skipped\n")
+	}
+	for _, text := range in.Doubts {
+		fmt.Fprintf(t, "warning\t%s\n", text)
 	}
 	if err := t.Flush(); err != nil {
 		return err

@@ -20,6 +20,7 @@
 package audio
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -80,6 +81,20 @@ func Read(path string) (Clip, error) {
 	return Decode(data)
 }
 
+// unknownFormat returns the error for a file that is neither WAV nor FLAC, from its first bytes.
+func unknownFormat(data []byte) error {
+	for start, name := range map[string]string{
+		"RF64": "RF64, the WAV of large files", "BW64": "BW64, the WAV of large files", "RIFX": "RIFX, a WAV with the high byte first",
+		"riff": "W64, the WAV of large files", "FORM": "AIFF", "OggS": "Ogg", "ID3": "MP3, or another format after an ID3 tag",
+		"caff": "CAF", ".snd": "AU", "\xff\xfb": "MP3",
+	} {
+		if bytes.HasPrefix(data, []byte(start)) {
+			return fmt.Errorf("the file is %s, not WAV or FLAC: convert it (ffmpeg -i OLD NEW.wav)", name)
+		}
+	}
+	return errors.New("the file is neither WAV nor FLAC")
+}
+
 // Decode decodes the contents of a file.
 func Decode(data []byte) (Clip, error) {
 	switch {
@@ -90,7 +105,7 @@ func Decode(data []byte) (Clip, error) {
 	case len(data) == 0:
 		return Clip{}, errors.New("the file is empty")
 	}
-	return Clip{}, errors.New("the file is neither WAV nor FLAC")
+	return Clip{}, unknownFormat(data)
 }
 
 // Probe reads the header of a file. A FLAC file whose header lacks the length is decoded.
@@ -117,5 +132,5 @@ func Probe(path string) (Info, error) {
 	case len(head) == 0:
 		return Info{}, errors.New("the file is empty")
 	}
-	return Info{}, errors.New("the file is neither WAV nor FLAC")
+	return Info{}, unknownFormat(head)
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 )
 
 // Formats of WAV files, as the fmt chunk numbers them.
@@ -49,6 +50,13 @@ func parseWAV(r io.ReaderAt, size int64) (wavHeader, error) {
 				return h, err
 			}
 		case "data":
+			length, err := dataLength(r, at, length, size)
+			switch {
+			case err != nil:
+				return h, err
+			case length < 0:
+				return h, h.setUnknownData(at, size)
+			}
 			return h, h.setData(at, length, size)
 		}
 		at += length + length%2
@@ -90,14 +98,36 @@ func (h *wavHeader) parseFormat(r io.ReaderAt, at, length, size int64) error {
 	return h.Info.check()
 }
 
-// setData sets the position of the samples. The length 0xFFFFFFFF, which programs write that do
-// not know the length yet, stands for all bytes up to the end of the file.
+// dataLength returns the length of the samples at an offset, or -1 if the program that wrote the
+// header, perhaps to a pipe, did not know it: it is one of the lengths that stand for an unknown
+// one and the file ends before, or it is 0 and the length of the file in the header is wrong too.
+func dataLength(r io.ReaderAt, at, length, size int64) (int64, error) {
+	switch {
+	case slices.Contains([]int64{0x7FFFF000, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF}, length) && at+length > size:
+		return -1, nil
+	case length == 0 && at < size:
+		var stated [4]byte
+		if _, err := r.ReadAt(stated[:], 4); err != nil {
+			return 0, err
+		}
+		// After RIFF and the length itself come that many bytes, and one that makes them even.
+		if end := int64(binary.LittleEndian.Uint32(stated[:])) + 8; end != size && end+1 != size {
+			return -1, nil
+		}
+	}
+	return length, nil
+}
+
+// setUnknownData is setData for samples up to the end of the file, without a part of a block.
+func (h *wavHeader) setUnknownData(at, size int64) error {
+	block := max(int64(h.Channels*h.bits/8), 1)
+	return h.setData(at, (size-at)/block*block, size)
+}
+
+// setData sets the position of the samples.
 func (h *wavHeader) setData(at, length, size int64) error {
 	if h.bits == 0 {
 		return errors.New("the WAV file has no format chunk before its data")
-	}
-	if length == math.MaxUint32 {
-		length = size - at
 	}
 	if at+length > size {
 		return fmt.Errorf("the WAV file is truncated: %d of %d bytes of its data are present", size-at, length)

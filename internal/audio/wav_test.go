@@ -63,6 +63,68 @@ func wavOf(format, channels, bits, rate int, extensible bool, values ...float64)
 	return append(append(out, "WAVE"...), body...)
 }
 
+// TestWAVOfUnknownLength checks files with a header whose writer did not know the length: they are
+// read to their end. A length that is wrong by less is that of a truncated file, and one of 0 in a
+// consistent header that of an empty one.
+func TestWAVOfUnknownLength(t *testing.T) {
+	t.Parallel()
+	whole := wavOf(1, 2, 16, 8000, false, .5, .25, -.5, -.25, .125, .125)
+	at := bytes.Index(whole, []byte("data")) + 4
+	with := func(riff, length uint32, more ...byte) []byte {
+		data := slices.Clone(whole)
+		binary.LittleEndian.PutUint32(data[4:], riff)
+		binary.LittleEndian.PutUint32(data[at:], length)
+		return append(data, more...)
+	}
+	want := []float32{.375, -.375, .125}
+	for name, data := range map[string][]byte{
+		"sox": with(0x7FFFF024, 0x7FFFF000), "ffmpeg": with(0xFFFFFFFF, 0xFFFFFFFF), "zero": with(0, 0),
+		"zero, and a header of 36 bytes": with(36, 0), "arecord": with(0x80000024, 0x80000000),
+		"cut within a block": with(0x7FFFF024, 0x7FFFF000, 1, 2, 3),
+	} {
+		clip, err := Decode(data)
+		if err != nil || !slices.Equal(clip.Wave, want) {
+			t.Errorf("%s: %v, %v, want %v", name, clip.Wave, err, want)
+		}
+		path := filepath.Join(t.TempDir(), "x.wav")
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if info, err := Probe(path); err != nil || info.Frames != 3 || info.Channels != 2 {
+			t.Errorf("%s: the header is %+v, %v", name, info, err)
+		}
+	}
+	for _, length := range []uint32{16, 0x7FFFEFFC, 0xFFFFFFFC} {
+		if _, err := Decode(with(0x7FFFF024, length)); err == nil || !strings.Contains(err.Error(), "truncated: 12 of") {
+			t.Errorf("a length of %d: error %v, want a truncated file", length, err)
+		}
+	}
+	empty := append(wavOf(1, 1, 16, 8000, false), "LIST\x02\x00\x00\x00ab"...)
+	binary.LittleEndian.PutUint32(empty[4:], uint32(len(empty)-8))
+	if clip, err := Decode(empty); err != nil || len(clip.Wave) != 0 {
+		t.Errorf("an empty file with a chunk after its data: %v, %v", clip, err)
+	}
+}
+
+// TestOtherFormats checks that formats that are not read are named.
+func TestOtherFormats(t *testing.T) {
+	t.Parallel()
+	for start, want := range map[string]string{
+		"RF64\xff\xff\xff\xffWAVE": "RF64", "riff\x2e\x91\xcf\x11\xa5\xd6\x28\xdb": "W64", "FORM\x00\x00\x00\x00AIFF": "AIFF", "ID3\x03\x00\x00\x00\x00\x00\x00fLaC": "ID3", "OggS\x00\x02\x00\x00\x00\x00\x00\x00": "Ogg",
+	} {
+		if _, err := Decode([]byte(start)); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "convert it") {
+			t.Errorf("error %v, want one that names %s", err, want)
+		}
+		path := filepath.Join(t.TempDir(), "x.wav")
+		if err := os.WriteFile(path, []byte(start), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Probe(path); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the header: error %v, want one that names %s", err, want)
+		}
+	}
+}
+
 func TestWAVFormats(t *testing.T) {
 	t.Parallel()
 	for _, form := range []struct{ format, bits int }{{1, 8}, {1, 16}, {1, 24}, {1, 32}, {3, 32}, {3, 64}} {

@@ -90,6 +90,7 @@ func newSearch(objective Objective, o Options) (*Search, error) {
 	return s, err
 }
 
+// Close releases the engine's session.
 func (s *Search) Close() error {
 	if s.session == nil {
 		return nil

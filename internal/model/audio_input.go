@@ -29,6 +29,7 @@ func audioLayout(in engine.Port) tensor.Axes {
 	case in.Type != engine.Float && in.Type != engine.Double:
 	case len(in.Shape) == 2:
 		return layoutWave
+	case len(in.Shape) == 3 && in.Shape[0].Size > 1 && in.Shape[1].Size < 0: // a state, with the batch second
 	case len(in.Shape) == 3 && (in.Shape[1].Size == 1 || in.Shape[1].Size < 0):
 		return layoutChannel
 	}

@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/noether-ml/noether/engine"
 )
 
 type constantInput struct {
 	info   engine.Port // with the known sizes of free axes, those whose size the model leaves open
+	batch  string      // name of the batch axis of the samples' input; "": it has none
 	values []float64   // repeated if they are fewer than the input has
 }
 
@@ -19,6 +21,12 @@ type constantInput struct {
 func constantInputs(inputs []engine.Port, samples []string, values map[string][]float64, sizes map[string]int) ([]constantInput, error) {
 	var fixed []constantInput
 	known := map[string]bool{}
+	batch := ""
+	for _, in := range inputs {
+		if slices.Contains(samples, in.Name) && len(in.Shape) > 0 {
+			batch = in.Shape[0].Symbol
+		}
+	}
 	for _, in := range inputs {
 		if slices.Contains(samples, in.Name) {
 			continue
@@ -26,7 +34,7 @@ func constantInputs(inputs []engine.Port, samples []string, values map[string][]
 		known[in.Name] = true
 		v, ok := values[in.Name]
 		if !ok {
-			return nil, fmt.Errorf("input %s needs values: set them in inputs", describeInput(in))
+			return nil, missingValues(inputs, samples, values)
 		}
 		in.Shape = slices.Clone(in.Shape)
 		for i, d := range in.Shape {
@@ -34,7 +42,7 @@ func constantInputs(inputs []engine.Port, samples []string, values map[string][]
 				in.Shape[i].Size = size
 			}
 		}
-		f := constantInput{info: in, values: v}
+		f := constantInput{info: in, batch: batch, values: v}
 		if _, err := f.shape(1); err != nil {
 			return nil, err
 		}
@@ -48,18 +56,62 @@ func constantInputs(inputs []engine.Port, samples []string, values map[string][]
 	return fixed, nil
 }
 
-// shape returns the shape of the input for n samples. If its first axis may have any size, it is
-// the batch, and every sample has the same values. The size of one further free axis follows from
-// the number of values; several are an error.
+// missingValues returns the error for inputs without values: it lists them, with the setting.
+func missingValues(inputs []engine.Port, samples []string, values map[string][]float64) error {
+	var missing, settings []string
+	for _, in := range inputs {
+		value := "0"
+		if given, ok := values[in.Name]; ok {
+			if value = strings.Trim(strings.Join(strings.Fields(fmt.Sprint(given)), ", "), "[]"); len(given) > 1 {
+				value = "[" + value + "]"
+			}
+		} else if !slices.Contains(samples, in.Name) {
+			missing = append(missing, describeInput(in))
+			switch name := strings.ToLower(in.Name); {
+			case name == "sr", containsAny(name, "sample_rate", "sampling_rate"):
+				value = "16000"
+			case strings.Contains(name, "mask"):
+				value = "1"
+			}
+		}
+		if !slices.Contains(samples, in.Name) {
+			settings = append(settings, in.Name+": "+value)
+		}
+	}
+	needs := "input %s needs"
+	if len(missing) > 1 {
+		needs = "inputs %s need"
+	}
+	return fmt.Errorf(needs+" values: set inputs: {%s}, or other values, the same for every sample", strings.Join(missing, ", "), strings.Join(settings, ", "))
+}
+
+// batchAxis returns the axis of the input that is the batch, or -1: the first free axis that has the
+// name of the batch of the samples' input or a name with "batch", else the first axis if it is free,
+// else, if there is one value for all, the first free axis.
+func (f constantInput) batchAxis() int {
+	axis := slices.IndexFunc(f.info.Shape, func(d engine.Dim) bool {
+		return d.Size < 0 && d.Symbol != "" && (d.Symbol == f.batch || strings.Contains(strings.ToLower(d.Symbol), "batch"))
+	})
+	free := slices.IndexFunc(f.info.Shape, func(d engine.Dim) bool { return d.Size < 0 })
+	if axis < 0 && (free == 0 || len(f.values) == 1) {
+		return free
+	}
+	return axis
+}
+
+// shape returns the shape of the input for n samples. Every sample has the same values. The size of
+// one free axis besides the batch follows from the number of values; several are an error.
 func (f constantInput) shape(n int) ([]int, error) {
 	shape := f.info.Sizes()
-	one := shape // the shape without the batch axis, which the values fill
-	if len(shape) > 0 && shape[0] < 0 {
-		shape[0] = n
-		one = shape[1:]
+	batch := f.batchAxis()
+	if batch >= 0 {
+		shape[batch] = n
 	}
 	open, size := -1, 1
-	for i, d := range one {
+	for i, d := range shape {
+		if i == batch {
+			continue
+		}
 		switch {
 		case d >= 0:
 			size *= d
@@ -77,7 +129,7 @@ func (f constantInput) shape(n int) ([]int, error) {
 	case open >= 0 && (size == 0 || given%size != 0):
 		return nil, fmt.Errorf("input %s has %d values: set a multiple of %d", describeInput(f.info), given, size)
 	case open >= 0:
-		one[open] = given / size
+		shape[open] = given / size
 	}
 	return shape, nil
 }
@@ -91,7 +143,15 @@ func (f constantInput) value(n int) (*engine.Array, error) {
 	if a == nil {
 		return nil, fmt.Errorf("input %s: values of this type are not supported", describeInput(f.info))
 	}
-	at := func(i int) float64 { return f.values[i%len(f.values)] }
+	// The values are those of one sample: an index i of the array has outer, batch and inner parts.
+	inner, stride := 1, 1
+	if batch := f.batchAxis(); batch >= 0 {
+		for _, d := range shape[batch+1:] {
+			inner *= d
+		}
+		stride = n
+	}
+	at := func(i int) float64 { return f.values[(i/(inner*stride)*inner+i%inner)%len(f.values)] }
 	switch data := a.Data.(type) {
 	case []float32:
 		fillValues(data, at)

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/noether-ml/noether/internal/model/output"
 )
 
 // ConfigBeside returns the path of a file with the given name that describes a model, or "" if
@@ -27,16 +29,24 @@ func ConfigBeside(modelPath, name string) string {
 	return ""
 }
 
-// ReadClassNames returns the names of a model's n classes from id2label of its config.json, or nil
-// if there are none or they only number the classes (LABEL_0, LABEL_1). Names of a number of
-// classes other than n, or not numbered from 0, are an error.
-func ReadClassNames(modelPath string, n int) ([]string, error) {
+// ClassNames returns the names of the classes in the order of the output that scores them. They are
+// those of the entry names in the metadata of the network, else of id2label of the config.json that
+// describes it (see ConfigBeside). It returns nil if there are none, if the names only number the
+// classes (LABEL_0, LABEL_1), or if the model scores no classes. Names of another number of classes,
+// or not numbered from 0, are an error.
+func (m *Model) ClassNames() ([]string, error) {
+	n := m.scores.classes
 	if n == 0 {
 		return nil, nil
 	}
-	names, err := readLabels(modelPath)
+	source := "names in the metadata of the model"
+	names, err := output.ParseNames(m.properties["names"]), error(nil)
+	if names == nil {
+		source = ConfigBeside(m.name, "config.json") + ": id2label"
+		names, err = readLabels(m.name)
+	}
 	if err == nil && names != nil && len(names) != n {
-		err = fmt.Errorf("%s: id2label names %d classes, and the model has %d", ConfigBeside(modelPath, "config.json"), len(names), n)
+		err = fmt.Errorf("%s names %d classes, and the model has %d", source, len(names), n)
 	}
 	if err != nil {
 		return nil, err

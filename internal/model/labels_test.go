@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestReadClassNames reads the names of a model's three classes from id2label in the config.json
+// TestClassNames reads the names of a model's three classes from id2label in the config.json
 // that describes it, as on the Hugging Face hub.
-func TestReadClassNames(t *testing.T) {
+func TestClassNames(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
 		name, config string
@@ -31,14 +31,24 @@ func TestReadClassNames(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(c.config), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			got, err := ReadClassNames(filepath.Join(dir, filepath.FromSlash(model)), 3)
+			m := &Model{name: filepath.Join(dir, filepath.FromSlash(model)), scores: scores{classes: 3}}
+			got, err := m.ClassNames()
 			if !slices.Equal(got, c.want) || (err != nil) != (c.err != "") || err != nil && !strings.Contains(err.Error(), c.err) {
 				t.Errorf("%s, %s: %q, %v; want %q, an error with %q", c.name, model, got, err, c.want, c.err)
 			}
 		}
 	}
-	if got, err := ReadClassNames(filepath.Join(t.TempDir(), "model.onnx"), 3); got != nil || err != nil {
+	m := &Model{name: filepath.Join(t.TempDir(), "model.onnx"), scores: scores{classes: 3}}
+	if got, err := m.ClassNames(); got != nil || err != nil {
 		t.Errorf("without a file: %q, %v", got, err)
+	}
+	m.properties = map[string]string{"names": `{0: 'cat', 2: "driver's cab", 1: 'dog'}`}
+	if got, err := m.ClassNames(); err != nil || !slices.Equal(got, []string{"cat", "dog", "driver's cab"}) {
+		t.Errorf("names in the metadata: %q, %v", got, err)
+	}
+	m.properties["names"] = "['cat', 'dog']"
+	if _, err := m.ClassNames(); err == nil || !strings.Contains(err.Error(), "names 2 classes, and the model has 3") {
+		t.Errorf("two names in the metadata: %v", err)
 	}
 }
 

@@ -53,7 +53,9 @@ type Model struct {
 	input         input           // that takes the sample
 	constants     []constantInput // other inputs, with the same values in every run
 	batch         int             // images of a run; 0: any number
+	all           []tensor.Layer  // of the network
 	layers        []tensor.Layer  // those to be measured
+	mixed         string          // where samples of a batch influence each other; "": nowhere
 	scores        scores          // the output that scores classes
 	decoder       *output.Decoder // nil if no output is decoded
 	normalisation *Normalisation  // by the first nodes; nil if they do not normalise
@@ -128,10 +130,14 @@ func (m *Model) findLayers(ctx context.Context) error {
 			m.totalElements += int64(tensor.Size(l.Shape))
 		}
 	}
+	m.all = found.All
 	if m.layers, err = m.selectLayers(found.All); err != nil {
 		return err
 	}
-	return m.setTokens(m.layers, found.All)
+	if err := m.setTokens(m.layers, found.All); err != nil {
+		return err
+	}
+	return m.probe(ctx, found.Outputs)
 }
 
 func (m *Model) selectLayers(all []tensor.Layer) ([]tensor.Layer, error) {

@@ -24,7 +24,10 @@ type scores struct {
 	output  string // name of the tensor
 	typ     engine.Type
 	kind    string // logits, probabilities or none
+	after   string // operator that makes them probabilities; "": none was found
 	classes int    // 0 until findLayers has run, and if there are no classes
+	basis   string // how the kind is known
+	doubt   string // why the kind is doubtful; "": it is not
 }
 
 // findScores determines the output that scores classes and its content. A named output is also
@@ -59,7 +62,10 @@ func (m *Model) findScores() error {
 		m.scores.kind = none
 	}
 	if m.scores.kind == "" {
-		m.scores.kind = guessScores(m.nodes(), m.scores.output)
+		m.scores.kind, m.scores.after = guessScores(m.nodes(), m.scores.output)
+		if m.scores.basis = "no softmax or sigmoid is before it"; m.scores.after != "" {
+			m.scores.basis = fmt.Sprintf("a %s is before it", m.scores.after)
+		}
 	}
 	return nil
 }
@@ -79,7 +85,7 @@ func findScoresOutput(outputs []engine.Port, nodes []*pb.NodeProto) int {
 		if fallback < 0 {
 			fallback = i
 		}
-		if guessScores(nodes, p.Name) == none || feedsClassifier(outputs, nodes, p.Name) {
+		if kind, _ := guessScores(nodes, p.Name); kind == none || feedsClassifier(outputs, nodes, p.Name) {
 			continue
 		}
 		rating := 0
@@ -163,9 +169,10 @@ func (s *scores) setClasses(shape []int, explicit bool) error {
 
 // guessScores returns the content of an output, judged by its name and the operators that compute
 // it: none if its name is that of an embedding or of positions in the image, or if it is scaled to
-// unit length; probabilities after a softmax or sigmoid; else logits, since logits look like any
-// other vector.
-func guessScores(nodes []*pb.NodeProto, output string) string {
+// unit length; probabilities after a softmax or sigmoid, whose operator is the result after; else
+// logits, since logits look like any other vector. Operators that keep values, but for rounding and
+// their order, are passed.
+func guessScores(nodes []*pb.NodeProto, output string) (kind, after string) {
 	producers := map[string]*pb.NodeProto{}
 	for _, n := range nodes {
 		for _, out := range n.Output {
@@ -173,29 +180,30 @@ func guessScores(nodes []*pb.NodeProto, output string) string {
 		}
 	}
 	if containsAny(output, "embed", "feature", "hidden", "pooler", "box", "coord", "landmark", "keypoint") {
-		return none
+		return none, ""
 	}
 	// The graph has been checked for cycles, and every operator in this loop has the inputs that
 	// are read.
 	for name := output; ; {
 		n := producers[name]
 		if n == nil {
-			return logits
+			return logits, ""
 		}
 		switch n.GetOpType() {
 		case "Softmax", "Sigmoid", "HardSigmoid":
-			return probabilities
+			return probabilities, n.GetOpType()
 		case "LpNormalization":
-			return none
+			return none, ""
 		case "Div":
 			if isNorm(n.Input[1], producers) {
-				return none
+				return none, ""
 			}
-			return logits
-		case "Identity", "Cast", "Reshape", "Flatten", "Squeeze", "Unsqueeze":
+			return logits, ""
+		case "Identity", "Cast", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Clip", "Dropout",
+			"QuantizeLinear", "DequantizeLinear":
 			name = n.Input[0]
 		default:
-			return logits
+			return logits, ""
 		}
 	}
 }

@@ -71,8 +71,7 @@ func Printable(s string) string {
 	}, s)
 }
 
-// exportSuffix is the suffix of nearly all tensor names in PyTorch exports, which carries no
-// information.
+// exportSuffix is the suffix of nearly all tensor names in PyTorch exports.
 const exportSuffix = "_output_0"
 
 // Shorten shortens a name to a width of at most width columns of a terminal. It removes the suffix
@@ -89,7 +88,6 @@ func Shorten(s string, width int) string {
 		return s
 	}
 	head := ansi.Truncate(s, (width-1)/2, "")
-	// The cut may fall within a character that is two columns wide or before a combining character.
 	for cut := w - (width - 1 - ansi.StringWidth(head)); ; cut++ {
 		if short := head + "…" + ansi.TruncateLeft(s, cut, ""); cut >= w || ansi.StringWidth(short) <= width {
 			return short

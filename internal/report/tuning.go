@@ -24,8 +24,7 @@ type TuningCurve struct {
 // maxCurvePoints limits the total number of points of the curves in a page.
 const maxCurvePoints = 100_000
 
-// readCurves reads the tuning curves in curves.parquet of a run folder, or none if the file does
-// not exist.
+// readCurves reads curves.parquet, or nothing if the file does not exist.
 func readCurves(root *os.Root) (found []TuningCurve, notes []string, err error) {
 	err = readFile(root, "curves.parquet", func(f io.ReaderAt, size int64) error {
 		type unit struct {

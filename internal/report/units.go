@@ -8,9 +8,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// readUnits returns the distributions of the scores of single units within each layer, from the
-// file units.parquet, or none if it does not exist. They are shown below the layer statistic that
-// summarises the units.
+// readUnits returns the distributions of the scores of single units in each layer, from
+// units.parquet, or none. They are shown below the layer statistic that summarises the units.
 func readUnits(root *os.Root) ([]Distribution, []Omission, error) {
 	return distributeFile(root, "units.parquet", func(f io.ReaderAt, size int64) Values {
 		return func(each func(Subject, float64)) error {
@@ -30,7 +29,6 @@ type unitValue struct {
 	value     float64
 }
 
-// unitValues returns the scores of a unit, which measure.UnitScore describes.
 func unitValues(r scores.UnitRow) []unitValue {
 	return []unitValue{
 		{"invariance", r.Score}, {"local-rate", r.Local}, {"global-rate", r.Global}, {"normalised-variance", r.NormalisedVariance},

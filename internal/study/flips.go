@@ -17,18 +17,13 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// CompareRuns returns the scores of the measure prediction-agreement, such as disagreement and
-// negative flips (samples that the second model alone has wrong), between models of two run folders
-// (results of studies). It reads the predicted classes that the measure accuracy or
-// effective-invariance has stored for each sample, the per-sample values. Each pair of models names
-// one of the first run and one of the second; in the rows their names end in " (A)" and " (B)".
-//
-// Predictions are paired by the index of the sample, for data that have the same fingerprint in
-// both runs. Predictions of transformed samples are compared only if the runs have the same seed.
-// The statistics js (Jensen-Shannon divergence), l2 and expected-disagreement are left out, since
-// they need all probabilities or the number of classes, which the per-sample values do not have.
-// There are no rows if a run has no per-sample values. It is an error if a sample has different
-// labels in the two runs.
+// CompareRuns returns the scores of prediction-agreement between models of two run folders, from
+// the per-sample values of accuracy or effective-invariance. Each pair names a model of the first
+// run and one of the second; in the rows their names end in " (A)" and " (B)". Samples are paired
+// by index, for data of the same fingerprint; those of transformed samples only if the runs have
+// the same seed. The statistics js, l2 and expected-disagreement are left out, since they need all
+// probabilities or the number of classes. It is an error if a sample has different labels in the
+// two runs.
 func CompareRuns(dirs [2]string, models [][2]string) ([]scores.Row, error) {
 	var records [2]scores.Record
 	var runs [2]map[inputView]map[int]classified
@@ -71,18 +66,17 @@ func CompareRuns(dirs [2]string, models [][2]string) ([]scores.Row, error) {
 	return out, nil
 }
 
-// An inputView identifies a set of predictions: a model, and the samples of a data set, clean (not
-// transformed, with an empty transform) or under one value of a transformation.
+// An inputView identifies a set of predictions; the transform of clean samples is "".
 type inputView struct {
 	model, data, transform, parameter string
 	trial                             int // number of the repetition of all random draws
 }
 
-// A classified holds the predicted class of a sample and its label, which is negative if unknown.
+// A negative label is unknown.
 type classified struct{ predicted, label int }
 
-// readPredictions returns the predictions in samples.parquet by view and index of the sample, or
-// nil if there is no such file.
+// readPredictions returns the predictions in samples.parquet by sample index, or nil without the
+// file.
 func readPredictions(dir string) (map[inputView]map[int]classified, error) {
 	out := map[inputView]map[int]classified{}
 	err := parquetfile.ReadFile(filepath.Join(dir, "samples.parquet"), parquetfile.ReadSamples, func(r scores.SampleRow) {
@@ -106,8 +100,7 @@ func readPredictions(dir string) (map[inputView]map[int]classified, error) {
 	return out, err
 }
 
-// sortedViews returns the views of a model in a run, by data set; the clean view of each comes
-// first.
+// sortedViews returns the views of a model by data set, the clean one of each first.
 func sortedViews(run map[inputView]map[int]classified, model string) []inputView {
 	var out []inputView
 	for v := range run {
@@ -121,8 +114,8 @@ func sortedViews(run map[inputView]map[int]classified, model string) []inputView
 	return out
 }
 
-// comparePredictions returns the scores of prediction-agreement for the samples that have a
-// prediction of both models, a and b by the index of the sample. There are none if no sample has.
+// comparePredictions compares the samples that have a prediction of both models; a and b are by
+// index.
 func comparePredictions(a, b map[int]classified, key measure.Key) ([]measure.Score, error) {
 	var indices []int
 	classes := 2
@@ -141,11 +134,8 @@ func comparePredictions(a, b map[int]classified, key measure.Key) ([]measure.Sco
 		return nil, nil
 	}
 	slices.Sort(indices)
-	// The layout divides the samples into blocks of consecutive ones, and these into jackknife groups.
 	layout := measure.NewLayout(len(indices))
 	names := make([]string, classes)
-	// The accumulator takes the predictions of the two models as Clean and Transformed. A Site says
-	// what is measured; its Key seeds random draws.
 	acc, err := prediction.ModelAgreement(prediction.ModelSettings{}).New(measure.Site{Layout: layout, Classes: names, Key: key})
 	if err != nil {
 		return nil, err
@@ -174,8 +164,7 @@ func comparePredictions(a, b map[int]classified, key measure.Key) ([]measure.Sco
 	}), err
 }
 
-// setCertain writes the log-probabilities of a prediction that gives a class the probability 1: 0
-// for this class, and -Inf for the others.
+// setCertain writes log-probabilities: 0 for the class, -Inf for the others.
 func setCertain(logs []float32, class int) {
 	for k := range logs {
 		logs[k] = float32(math.Inf(-1))

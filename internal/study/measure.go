@@ -20,10 +20,9 @@ type LayerScores struct {
 	Scores  []measure.Score
 }
 
-// Measure runs measures at every layer that the model was opened with, on the samples of a source.
-// Inputs are clean and under the transformation t, which is drawn once for all samples; a nil t
-// means clean only. Measure returns the scores of each measure by layer. It needs no study file and
-// no folder. Layers that a measure does not apply to are left out. The seed is 1.
+// Measure runs measures at every layer that the model was opened with, on clean inputs and, unless
+// t is nil, under t, drawn once for all samples. It returns the scores of each measure by layer,
+// without layers that it does not apply to. The seed is 1.
 func Measure(ctx context.Context, m *model.Model, src dataset.Source, t transform.Transform, measures ...measure.Measure) ([]LayerScores, error) {
 	p, err := plan.ForMeasures(m, src, t, measures)
 	if err != nil {
@@ -48,10 +47,9 @@ type PairScores struct {
 	Scores       []measure.Score
 }
 
-// Compare runs comparisons of every layer that model a was opened with, with every layer that b was
-// opened with. Each model reads the samples of the source at the size and crop of its own input.
-// The models a and b may be the same. Compare returns the scores of each comparison in the order of
-// the layers of a. Pairs that a comparison does not apply to are left out. The seed is 1.
+// Compare compares every layer that a was opened with to every layer that b was opened with. Each
+// model reads samples at its own input size; a and b may be the same. Scores are in the order of
+// the layers of a, without pairs that a comparison does not apply to. The seed is 1.
 func Compare(ctx context.Context, a, b *model.Model, src dataset.Source, comparisons ...measure.Comparison) ([]PairScores, error) {
 	p, err := plan.ForComparisons(a, b, src, comparisons)
 	if err != nil {

@@ -50,7 +50,8 @@ type Column struct {
 	Difference  bool   // each value is -1, 0 or 1, the difference of two proportions
 	Transformed bool   // needs the transformed view
 	Guessed     bool   // random guessing gives 1 / classes; a score has a warning unless its interval lies above that
-	// Labelled: the value is NaN without a label, and the column has a score only if all have one.
+	// Labelled reports whether the value is NaN without a label, and the column has a score only if
+	// all have one.
 	Labelled bool
 	// Null returns the null from the means of all columns. nil: the mean over shuffled pairs, if
 	// the descriptor names a null.

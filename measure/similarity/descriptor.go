@@ -52,7 +52,7 @@ func Descriptor() measure.Descriptor {
 	}
 }
 
-// The variant moved of a score is that on T(x).
+// GeometryDescriptor describes the measure geometry; the variant moved is that on T(x).
 func GeometryDescriptor() measure.Descriptor {
 	return measure.Descriptor{
 		Name: "geometry", Title: "Geometry of a representation", Level: measure.LayerLevel, Resampled: "sample",

@@ -9,18 +9,16 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// An array is the value of a small tensor, as in shape arithmetic. Unknown elements are NaN.
+// An array is the value of a small tensor; unknown elements are NaN.
 type array struct {
 	shape []int
 	data  []float64 // row-major
 }
 
-// MaxValues is the largest number of elements of a tensor whose values are inferred. The tensors of
-// shape arithmetic are small.
+// MaxValues is the largest number of elements of a tensor whose values are inferred.
 const MaxValues = 1 << 12
 
-// generate returns an array whose elements f computes from their indices, or nil if the shape is
-// unknown or too large.
+// generate computes elements from their indices by f; nil for a shape that is unknown or too large.
 func generate(shape []int, f func(index []int) float64) *array {
 	n := 1
 	for _, d := range shape {
@@ -48,8 +46,8 @@ func generate(shape []int, f func(index []int) float64) *array {
 	return a
 }
 
-// at returns the element of the array at index, where axes of size 1 and missing leading axes are
-// broadcast. It is NaN if index is out of range or has fewer axes than the array.
+// at returns the element at index, broadcast over axes of size 1 and missing leading axes, or NaN
+// if index is out of range or has fewer axes than the array.
 func (a *array) at(index []int) float64 {
 	skip := len(index) - len(a.shape)
 	if skip < 0 {
@@ -69,8 +67,7 @@ func (a *array) at(index []int) float64 {
 	return a.data[offset]
 }
 
-// ints returns the elements as integers, limited to the range of int32, or nil if one of them, or
-// the whole array (nil), is unknown.
+// ints returns the elements as integers, limited to int32, or nil if any is unknown.
 func (a *array) ints() []int {
 	if a == nil {
 		return nil
@@ -85,7 +82,6 @@ func (a *array) ints() []int {
 	return list
 }
 
-// sizes returns the elements as dimensions, -1 for unknown or negative ones. It is nil for nil.
 func (a *array) sizes() []int {
 	if a == nil {
 		return nil
@@ -110,8 +106,8 @@ func vector(sizes []int) *array {
 	})
 }
 
-// constantArray returns the value of a constant, or nil if the constant has more than MaxValues
-// elements, is stored in another file or has a type that shape arithmetic does not use.
+// constantArray returns the value of a constant, or nil if it is too large, stored in another file
+// or of a type that shape arithmetic does not use.
 func constantArray(t *pb.TensorProto) *array {
 	n, err := pbutil.Elements(t.GetDims())
 	if err != nil || n > MaxValues || pbutil.External(t) {
@@ -133,8 +129,7 @@ func constantArray(t *pb.TensorProto) *array {
 	return a
 }
 
-// readElements reads the elements of a tensor, which onnx has checked: raw holds them as values of
-// type T or, if it is nil, list does.
+// readElements reads a checked tensor from raw, as values of type T, or from list if raw is nil.
 func readElements[T, L uint8 | int32 | int64 | float32](dst []float64, raw []byte, list []L) {
 	if raw == nil {
 		for i := range dst {

@@ -10,13 +10,11 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Axes returns the axes of every tensor of the main graph, by name. They are empty for a tensor of
-// unknown rank.
+// Axes returns the axes of every tensor of the main graph, by name.
 //
-// stated sets the axes of some tensors, for example of an input whose channels are last, in place
-// of the inferred ones. The axes of tensors that are computed from these are inferred from the
-// stated ones. It is an error if a tensor of stated does not exist or has another rank, or if axes
-// have other letters.
+// stated sets the axes of some tensors in place of inferred ones, for example of an input whose
+// channels are last; the axes of tensors computed from these follow. Unknown tensors, wrong ranks
+// and unknown letters are errors.
 func Axes(m *onnx.Model, stated map[string]tensor.Axes) (map[string]tensor.Axes, error) {
 	// Inference runs on sizes. For dimensions that the model leaves open it assumes typical ones.
 	known := infer(m, nil, withTypicalSizes).facts

@@ -6,8 +6,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A factor is a part of an axis with one meaning. The size of the axis is the product of the sizes
-// of its factors.
+// A factor is a part of an axis with one meaning; their sizes multiply to that of the axis.
 type factor struct {
 	letter byte // blank if none, as for weights
 	size   int  // -1 if it is unknown
@@ -26,10 +25,8 @@ type layout []axis
 // blank is the letter of a factor whose meaning is unknown.
 const blank = ' '
 
-// newAxis returns an axis of one factor.
 func newAxis(letter byte, size int) axis { return axis{{letter, size}} }
 
-// size returns the length of an axis, -1 if unknown.
 func (a axis) size() int {
 	n := 1
 	for _, f := range a {
@@ -80,7 +77,6 @@ func (a axis) letter() byte {
 	return '?'
 }
 
-// resized returns an axis of the same letter with another size.
 func (a axis) resized(size int) axis {
 	if a.size() == size && size >= 0 {
 		return a
@@ -91,7 +87,7 @@ func (a axis) resized(size int) axis {
 	return newAxis(blank, size)
 }
 
-// sizes returns the shape, with -1 for unknown sizes. It is nil for an unknown layout.
+// sizes returns the shape, with -1 for unknown sizes.
 func (l layout) sizes() []int {
 	if l == nil {
 		return nil
@@ -103,7 +99,6 @@ func (l layout) sizes() []int {
 	return sizes
 }
 
-// unlabelled returns a layout without letters.
 func unlabelled(sizes ...int) layout {
 	l := make(layout, len(sizes))
 	for i, s := range sizes {
@@ -112,8 +107,8 @@ func unlabelled(sizes ...int) layout {
 	return l
 }
 
-// axes converts a layout to letters. If one or two axes of size 1 without a letter follow N and C,
-// they are spatial: they were added to broadcast vectors to a feature map.
+// Up to two axes of size 1 without a letter that follow N and C are spatial: they were added to
+// broadcast vectors to a feature map.
 func (l layout) axes() tensor.Axes {
 	letters := make([]byte, len(l))
 	for i, a := range l {
@@ -126,7 +121,6 @@ func (l layout) axes() tensor.Axes {
 	return tensor.Axes(letters)
 }
 
-// distinctLetters counts the distinct letters of a layout.
 func (l layout) distinctLetters() int {
 	seen := map[byte]bool{}
 	for _, a := range l {
@@ -137,9 +131,9 @@ func (l layout) distinctLetters() int {
 	return len(seen)
 }
 
-// broadcast returns the layout of the output of an element-wise operator. Each axis is that of an
-// operand that is not broadcast along it. If there are several, it is taken from the operand with
-// the most distinct letters; if the axis has no letter there, from one in which it has a letter.
+// broadcast returns the layout of an element-wise operator's output. Each axis is that of an
+// operand that is not broadcast along it. Of several, the operand with the most distinct letters
+// counts or, without a letter there, one with a letter.
 func broadcast(operands ...layout) layout {
 	rank := 0
 	for _, l := range operands {
@@ -162,8 +156,7 @@ func broadcast(operands ...layout) layout {
 	return out
 }
 
-// isMoreSpecific reports whether axis a determines a broadcast axis rather than b: because b alone
-// has size 1 or, if neither or both have, because a alone has a letter.
+// isMoreSpecific reports whether axis a determines a broadcast axis rather than b.
 func isMoreSpecific(a, b axis) bool {
 	if (a.size() == 1) != (b.size() == 1) {
 		return b.size() == 1
@@ -171,10 +164,9 @@ func isMoreSpecific(a, b axis) bool {
 	return b.letter() == '?' && a.letter() != '?'
 }
 
-// reshape returns a layout with other sizes. It distributes the factors over the new axes in order,
-// and splits a factor if an axis ends inside it. If a factor cannot be split there, it tries again
-// after merging neighbouring factors of the same letter. If that fails too, the axis that ends
-// there and all later ones have no letter.
+// reshape distributes the factors over new axes in order, splitting one if an axis ends inside it.
+// If that fails, it merges neighbouring factors of the same letter first. If that fails too, that
+// axis and all later ones have no letter.
 func (l layout) reshape(sizes []int) layout {
 	out, ok := regroup(slices.Concat(l...), sizes)
 	if !ok {
@@ -200,8 +192,8 @@ func (a axis) joined() axis {
 	return out
 }
 
-// regroup distributes factors over axes of the given sizes. ok is false if some factor fits no
-// axis. If a size is unknown or 0, the axes have no letters, and ok is true.
+// regroup distributes factors over axes of the given sizes; ok is false if some factor fits no
+// axis. With an unknown size or 0, axes have no letters.
 func regroup(factors []factor, sizes []int) (out layout, ok bool) {
 	out = unlabelled(sizes...)
 	if slices.ContainsFunc(factors, func(f factor) bool { return f.size <= 0 }) || slices.Min(append(sizes, 1)) <= 0 {
@@ -220,10 +212,9 @@ func regroup(factors []factor, sizes []int) (out layout, ok bool) {
 	return out, true
 }
 
-// takeFactors takes the factors of an axis of the given size from the front of a list. It stops
-// when their product is the size, so a factor of size 1 that follows is left for the next axis. An
-// axis of size 1 takes at most one factor. The last axis takes all factors that remain. ok is false
-// if the factors do not fit.
+// takeFactors takes the factors of an axis of the given size from the front of a list. A following
+// factor of size 1 is left for the next axis. An axis of size 1 takes at most one factor, the last
+// axis takes all.
 func takeFactors(factors []factor, size int, last bool) (taken axis, rest []factor, ok bool) {
 	if size == 1 && !last {
 		if len(factors) > 0 && factors[0].size == 1 {

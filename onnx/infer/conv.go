@@ -14,8 +14,7 @@ import (
 // spaces has the letters of the spatial axes of a feature map, by the number of these axes.
 var spaces = []string{1: "T", 2: "HW", 3: "THW"}
 
-// featureMap returns x with the letters that convolutions and pools imply: batch, channels, space.
-// Spatial axes that already have a spatial letter keep it.
+// featureMap returns x with letters for batch, channels, space; spatial letters stay.
 func featureMap(x layout) layout {
 	if len(x) < 3 {
 		return x
@@ -32,7 +31,6 @@ func featureMap(x layout) layout {
 	return out
 }
 
-// conv returns the layout of the output of a convolution.
 func (op *operation) conv(x layout) layout {
 	w := op.layout(1)
 	if op.node.GetOpType() == "QLinearConv" {
@@ -49,7 +47,6 @@ func (op *operation) conv(x layout) layout {
 	return out
 }
 
-// pool returns the layout of the output of a pool.
 func (op *operation) pool(x layout) layout {
 	if len(x) < 3 {
 		return x.unsized()
@@ -57,7 +54,7 @@ func (op *operation) pool(x layout) layout {
 	return op.windows(featureMap(x), onnx.AttrInts(op.node, "kernel_shape"))
 }
 
-// windows returns the layout of the output of a sliding kernel on x. Only spatial sizes change.
+// windows changes spatial sizes only.
 func (op *operation) windows(x layout, kernel []int) layout {
 	out := slices.Clone(x)
 	n := len(x) - 2
@@ -87,7 +84,6 @@ func globalPool(x layout) layout {
 	return out
 }
 
-// resize returns the layout of the output of Resize or Upsample.
 func (op *operation) resize(x layout) layout {
 	if x == nil {
 		return nil
@@ -108,8 +104,7 @@ func (op *operation) resize(x layout) layout {
 	return out
 }
 
-// maxScale bounds the factor by which a node can enlarge an axis whose size is inferred: larger
-// ones are malformed.
+// maxScale bounds the factor by which a node enlarges an axis; larger ones are malformed.
 const maxScale = 1 << 10
 
 // The values of moveBlocks's argument expands.
@@ -118,8 +113,7 @@ const (
 	toDepth = false
 )
 
-// moveBlocks returns the layout of the output of DepthToSpace, which expands space by blocks of
-// channels, or of SpaceToDepth, the inverse.
+// moveBlocks is for DepthToSpace, which expands space by blocks of channels, and its inverse.
 func (op *operation) moveBlocks(x layout, expands bool) layout {
 	block := onnx.AttrInt(op.node, "blocksize", 1)
 	if len(x) != 4 || block < 1 || block > maxScale {
@@ -143,8 +137,7 @@ func (op *operation) moveBlocks(x layout, expands bool) layout {
 	return out
 }
 
-// recurrent returns the layouts of the outputs of LSTM, GRU and RNN with the attribute layout 0,
-// its default. For t steps and n samples, the input X is t x n x c. Of the outputs, Y is t x
+// recurrent returns the layouts of LSTM, GRU and RNN with layout 0: X is t x n x c, Y is t x
 // directions x n x hidden, Y_h and Y_c are directions x n x hidden.
 func (op *operation) recurrent(x layout) []layout {
 	if len(x) != 3 {

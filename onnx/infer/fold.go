@@ -7,8 +7,8 @@ import (
 	"github.com/noether-ml/noether/onnx/internal/pbutil"
 )
 
-// outputValue returns the value of the node's output with the index output, which has the given
-// shape, or nil if it cannot be inferred. Elements that depend on an unknown one are NaN.
+// outputValue returns the value of an output of the given shape, or nil if it cannot be inferred.
+// Elements that depend on an unknown one are NaN.
 func (op *operation) outputValue(output int, shape []int) *array {
 	x := op.value(0)
 	switch op.node.GetOpType() {
@@ -88,10 +88,9 @@ func (op *operation) concatValue(shape []int) *array {
 	})
 }
 
-// rearranged returns, for an operator that rearranges or converts the elements of its first input,
-// x, a function from an index of the output to the element there. It is nil for other operators,
-// and where the axis, the indices or the bounds are unknown. The function must be called with all
-// indices in row-major order, as generate does.
+// rearranged returns a function from an index of the output to the element of x there, for
+// operators that rearrange or convert. It is nil for others and for unknown arguments. Call it with
+// all indices in row-major order, as generate does.
 func (op *operation) rearranged(x *array, output int) func(index []int) float64 {
 	switch op.node.GetOpType() {
 	case "Identity", "Expand":
@@ -191,8 +190,7 @@ func (op *operation) splitValue(x *array, output int) func(index []int) float64 
 	}
 }
 
-// compute returns the output of an arithmetic operator with the first input x, or nil for other
-// operators.
+// compute returns the output of an arithmetic operator, or nil for others.
 func (op *operation) compute(x *array, shape []int) *array {
 	if f := unaryOps[op.node.GetOpType()]; f != nil {
 		return generate(shape, func(i []int) float64 { return f(x.at(i)) })
@@ -238,8 +236,7 @@ func (op *operation) compute(x *array, shape []int) *array {
 	return nil
 }
 
-// combine combines two or more operands, broadcast to shape, by f: f(f(first, second), third) and
-// so on.
+// combine folds operands, broadcast to shape, by f: f(f(first, second), third) and so on.
 func (op *operation) combine(shape []int, f func(a, b float64) float64) *array {
 	for i := range op.args {
 		if op.value(i) == nil {

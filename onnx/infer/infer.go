@@ -10,29 +10,28 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A fact is what is known about a tensor.
 type fact struct {
 	layout         layout // nil if not known
 	value          *array // nil if not known
 	dependsOnInput bool   // whether the tensor depends on the values of an input of the graph
 }
 
-// An inference determines the layouts, and the values of shape arithmetic, of the tensors of the
-// main graph. It assumes sizes for the free dimensions of inputs, so that all shapes are numbers.
+// An inference determines the layouts and the values of shape arithmetic. It assumes sizes for free
+// dimensions, so that all shapes are numbers.
 type inference struct {
 	opset   int
 	types   map[string]onnx.Type
 	facts   map[string]fact
 	symbols map[string]int         // assumed sizes, by name of the dimension
 	stated  map[string]tensor.Axes // axes that the caller knows, by tensor
-	// distinctSizes is 0 if free dimensions are assumed to have the typical size of their letter.
-	// If each has a size of its own, it is the number of sizes assumed so far, plus 1.
+	// distinctSizes is 0 for typical sizes of free dimensions, else 1 plus the number of distinct
+	// ones assumed so far.
 	distinctSizes int
 	assumedSizes  map[int]bool // a known dimension of such a size may in fact be a free one
 }
 
-// typicalSize is the assumed size of a free axis, by its letter. That of the batch is a prime that
-// other axes are unlikely to have; that of time is one second of audio at 16 kHz.
+// typicalSize is the assumed size of a free axis, by its letter. N is a prime that other axes are
+// unlikely to have; T is one second of audio at 16 kHz.
 var typicalSize = map[byte]int{'N': 997, 'C': 3, 'H': 224, 'W': 224, 'T': 16000}
 
 // otherSize is the assumed size of a free axis of unknown meaning.
@@ -44,9 +43,8 @@ const (
 	withDistinctSizes = true
 )
 
-// infer infers what is known about the tensors of the main graph. stated are axes that the caller
-// knows. Free dimensions are assumed to have the typical size of their letter, or, if distinct is
-// set, a different size each.
+// stated are axes that the caller knows. Free dimensions get the typical size of their letter or,
+// if distinct is set, a different size each.
 func infer(m *onnx.Model, stated map[string]tensor.Axes, distinct bool) *inference {
 	in := &inference{
 		opset: m.Opset(), types: m.ElementTypes(), facts: map[string]fact{}, symbols: map[string]int{}, stated: stated,
@@ -72,9 +70,8 @@ func infer(m *onnx.Model, stated map[string]tensor.Axes, distinct bool) *inferen
 	return in
 }
 
-// set records a fact, with the axes that the caller has stated for the tensor, if any. It drops a
-// value whose shape differs from the layout's. It limits the size of layouts, since some operators
-// could double it at every node.
+// set records a fact, with stated axes. It drops a value whose shape differs from the layout's, and
+// limits the size of layouts, since some operators could double it at every node.
 func (in *inference) set(name string, f fact) {
 	if len(f.layout) > maxRank {
 		f.layout = nil
@@ -94,8 +91,7 @@ func (in *inference) set(name string, f fact) {
 	in.facts[name] = f
 }
 
-// renamed returns the layout with the given letters. If they are not as many as the axes, sizes are
-// unknown.
+// renamed returns the layout with other letters; another number of axes has unknown sizes.
 func (l layout) renamed(axes tensor.Axes) layout {
 	out := make(layout, len(axes))
 	for i := range out {
@@ -107,7 +103,6 @@ func (l layout) renamed(axes tensor.Axes) layout {
 	return out
 }
 
-// node infers the outputs of a node.
 func (in *inference) node(n *pb.NodeProto, declared map[string]*pb.ValueInfoProto) {
 	op := &operation{node: n, in: in, args: make([]fact, len(n.Input))}
 	for i, name := range n.Input {
@@ -135,9 +130,8 @@ func (in *inference) node(n *pb.NodeProto, declared map[string]*pb.ValueInfoProt
 	}
 }
 
-// mergeDeclared completes an inferred layout with the rank and the sizes that the file declares. An
-// axis of unknown meaning whose declared dimension has the name of an input's batch dimension is
-// the batch.
+// mergeDeclared completes a layout by the rank and sizes that the file declares. An unknown axis
+// whose dimension is named as an input's batch is the batch.
 func (in *inference) mergeDeclared(l layout, v *pb.ValueInfoProto) layout {
 	if v == nil || v.GetType().GetTensorType().GetShape() == nil {
 		return l
@@ -165,8 +159,7 @@ func (in *inference) mergeDeclared(l layout, v *pb.ValueInfoProto) layout {
 	return l
 }
 
-// inputLayout returns the layout of an input, whose axes are stated or else guessed (see
-// inputAxes).
+// inputLayout returns the layout of an input, by stated or guessed axes (inputAxes).
 func (in *inference) inputLayout(g *pb.GraphProto, input onnx.ValueInfo) layout {
 	if input.Shape == nil {
 		return nil
@@ -186,8 +179,8 @@ func (in *inference) inputLayout(g *pb.GraphProto, input onnx.ValueInfo) layout 
 	return l
 }
 
-// assumedSize returns the assumed size of a free dimension of an input, by its name in the file, if
-// it has one, and the letter of its axis. Dimensions of one name have one size.
+// assumedSize returns the size of a free dimension by its name, if any, and its letter; one name
+// has one size.
 func (in *inference) assumedSize(symbol string, letter byte) int {
 	if size, ok := in.symbols[symbol]; ok {
 		return size
@@ -208,9 +201,9 @@ func (in *inference) assumedSize(symbol string, letter byte) int {
 	return size
 }
 
-// inputAxes guesses the axes of an input. Channels come before space, unless the last axis of an
-// image, but not the second, has a size that channels can have. Integers of rank 2 are tokens. See
-// sequenceAxes for rank 3.
+// inputAxes guesses the axes of an input. Channels come before space, unless only the last axis of
+// an image has a size that channels can have. Integers of rank 2 are tokens. See sequenceAxes for
+// rank 3.
 func inputAxes(g *pb.GraphProto, input onnx.ValueInfo) tensor.Axes {
 	isChannels := func(d onnx.Dim) bool { return d.Size == 1 || d.Size == 3 || d.Size == 4 }
 	switch rank := len(input.Shape); {
@@ -232,10 +225,9 @@ func inputAxes(g *pb.GraphProto, input onnx.ValueInfo) tensor.Axes {
 	return tensor.Axes("N" + strings.Repeat("?", max(len(input.Shape)-1, 0)))[:len(input.Shape)]
 }
 
-// sequenceAxes guesses the axes of an input of rank 3 from the first convolution, matrix product or
-// recurrent operator that depends on it. A convolution reads NCT, a matrix product NTC, and a
-// recurrent operator TNC. If nodes lie between the input and a recurrent operator, they are assumed
-// to transpose NTC to TNC. Without any of these operators the axes are NCT.
+// sequenceAxes guesses the axes of an input of rank 3 from the first operator that depends on it: a
+// convolution reads NCT, a matrix product NTC, a recurrent operator TNC, or NTC if nodes lie
+// between, which are assumed to transpose. Without any they are NCT.
 func sequenceAxes(g *pb.GraphProto, input string) tensor.Axes {
 	reached := map[string]bool{input: true}
 	for _, n := range g.Node {

@@ -11,8 +11,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Info holds what is known about the tensors of a model's main graph without running it: types,
-// shapes, constants, and the values of shape arithmetic.
+// Info holds what is known about a main graph without running it: types, shapes, constants, and
+// values of shape arithmetic.
 type Info struct {
 	model     *onnx.Model // for the values of weights
 	types     map[string]onnx.Type
@@ -35,8 +35,7 @@ func Analyze(m *onnx.Model) *Info {
 			s.constants[n.Output[0]] = t
 		}
 	}
-	// The two inferences assume different sizes for free dimensions. Results that agree do not
-	// depend on these sizes.
+	// Results that agree do not depend on the sizes assumed for free dimensions.
 	first, second := infer(m, nil, withTypicalSizes), infer(m, nil, withDistinctSizes)
 	free := map[[2]int]int{}
 	for name, f := range first.facts {
@@ -48,9 +47,8 @@ func Analyze(m *onnx.Model) *Info {
 	return s
 }
 
-// commonShape returns the shape that two inferences have in common. A dimension that differs is
-// free. Free dimensions are numbered from -2 down; those with the same pair of sizes have the same
-// number.
+// commonShape returns what two inferences' shapes have in common. A dimension that differs is free,
+// numbered from -2 down by its pair of sizes.
 func commonShape(a, b []int, free map[[2]int]int) []int {
 	if a == nil || len(a) != len(b) {
 		return nil
@@ -81,8 +79,8 @@ func equalArrays(a, b *array) bool {
 // Type returns the element type of a tensor, onnx.Undefined if it is unknown.
 func (s *Info) Type(name string) onnx.Type { return s.types[name] }
 
-// Shape returns the shape of a tensor, nil if its rank is unknown. Free dimensions are negative: -1
-// if nothing is known about them, and equal numbers below -1 for dimensions that are always equal.
+// Shape returns the shape of a tensor, nil if its rank is unknown. Free dimensions are negative:
+// -1, or equal numbers below for dimensions that are always equal.
 func (s *Info) Shape(name string) []int { return s.shapes[name] }
 
 // Names returns the names of all tensors, sorted.
@@ -120,8 +118,8 @@ func (s *Info) Ints(name string) ([]int, bool) {
 // Constant reports whether a tensor is an initializer or the value of a Constant node.
 func (s *Info) Constant(name string) bool { return s.constants[name] != nil }
 
-// Weights returns a copy of the values of a float32 constant whose data are in the model file
-// itself, not in an external file, and false for every other tensor.
+// Weights returns a copy of a float32 constant in the model file itself, and false for other
+// tensors.
 func (s *Info) Weights(name string) (tensor.Tensor, bool) {
 	t := s.constants[name]
 	if t == nil || pbutil.External(t) || onnx.Type(t.GetDataType()) != onnx.Float {

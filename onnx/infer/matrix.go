@@ -9,10 +9,9 @@ import (
 
 // Layouts of MatMul, Gemm, Einsum and reductions. dependsOnInput tells activations from weights.
 
-// mixedAxis returns the new axis of a product with a weight matrix, of the given size. a is the
-// axis of the tensor that the product sums over, others are its other axes. The new axis is
-// channels, except if one of the others is channels and a is not, as in the token mixing of an
-// MLP-Mixer: then it has no letter.
+// mixedAxis returns the new axis of a product with weights that sums over axis a. others are the
+// tensor's other axes. It is channels, but has no letter if one of the others is channels and a is
+// not, as in the token mixing of an MLP-Mixer.
 func mixedAxis(a axis, others layout, size int) axis {
 	isChannel := func(a axis) bool { return a.letter() == 'C' }
 	if !isChannel(a) && slices.ContainsFunc(others, isChannel) {
@@ -21,7 +20,6 @@ func mixedAxis(a axis, others layout, size int) axis {
 	return newAxis('C', size)
 }
 
-// matMul returns the layout of the output of MatMul or one of its variants.
 func (op *operation) matMul() layout {
 	x, y := op.layout(0), op.layout(1)
 	xDepends, yDepends := len(op.args) > 0 && op.args[0].dependsOnInput, len(op.args) > 1 && op.args[1].dependsOnInput
@@ -57,8 +55,7 @@ func (op *operation) matMul() layout {
 	return out
 }
 
-// gemm returns the layout of the output of Gemm. If the second matrix is weights, the columns of
-// the output are channels.
+// If the second matrix of a Gemm is weights, the output's columns are channels.
 func (op *operation) gemm() layout {
 	x, y := op.layout(0), op.layout(1)
 	if len(x) != 2 || len(y) != 2 {
@@ -78,9 +75,8 @@ func (op *operation) gemm() layout {
 	return out
 }
 
-// einsum returns the layout of the output of Einsum. For each index of the result it broadcasts the
-// axes that have this index in the operands. If the index occurs only in weights, its axis becomes
-// channels.
+// einsum broadcasts, for each index of the result, the axes with this index in the operands. An
+// index that only weights have becomes channels.
 func (op *operation) einsum() layout {
 	ranks := make([]int, len(op.args))
 	for i := range ranks {
@@ -107,9 +103,8 @@ func (op *operation) einsum() layout {
 			return nil
 		}
 		a := op.broadcast(named[index]...)[0]
-		// An axis is a product of factors: height x width, for example, after a Reshape. It becomes
-		// channels only if it is a single factor without meaning (blank; its letter is then '?').
-		// All other axes keep their meaning.
+		// Only a single factor without meaning (letter '?') becomes channels: products such as
+		// height x width keep theirs.
 		if !dependsOnInput[index] && a.letter() == '?' && len(a) == 1 && a[0].letter == blank {
 			a = newAxis('C', a.size())
 		}
@@ -118,7 +113,6 @@ func (op *operation) einsum() layout {
 	return out
 }
 
-// reduce returns the layout of the output of a reduction such as ReduceSum. x is the input's.
 func (op *operation) reduce(x layout) layout {
 	axes, ok := op.list("axes", 1)
 	switch {
@@ -141,7 +135,6 @@ func (op *operation) reduce(x layout) layout {
 	return reduced(x, func(i int) bool { return len(axes) == 0 || removed[i] }, onnx.AttrInt(op.node, "keepdims", 1) == 1)
 }
 
-// argReduce returns the layout of the output of ArgMax or ArgMin of a tensor of layout x.
 func (op *operation) argReduce(x layout) layout {
 	at, ok := op.axisOf(0, len(x))
 	if !ok {
@@ -150,7 +143,6 @@ func (op *operation) argReduce(x layout) layout {
 	return reduced(x, func(i int) bool { return i == at }, onnx.AttrInt(op.node, "keepdims", 1) == 1)
 }
 
-// reduced returns a layout without some axes, or with size 1 along them if keep is set.
 func reduced(x layout, isReduced func(i int) bool, keep bool) layout {
 	out := layout{}
 	for i, a := range x {

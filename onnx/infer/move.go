@@ -66,7 +66,6 @@ func (op *operation) reshape(x layout) layout {
 	return x.reshape(sizes)
 }
 
-// requestedSizes returns the second input of Reshape, with -2 for unknown elements.
 func requestedSizes(v *array) []int {
 	sizes := make([]int, len(v.data))
 	for i, d := range v.data {
@@ -203,7 +202,6 @@ func (op *operation) slice(x layout) layout {
 	return out
 }
 
-// unsized returns a layout with the same letters and unknown sizes.
 func (l layout) unsized() layout {
 	out := make(layout, len(l))
 	for i, a := range l {
@@ -215,12 +213,10 @@ func (l layout) unsized() layout {
 	return out
 }
 
-// A cut describes what Slice takes of one axis: count positions from start on, step apart. count is
-// -1 if it is unknown.
+// A cut is what Slice takes of one axis: count positions (-1: unknown) from start on, step apart.
 type cut struct{ axis, start, step, count int }
 
-// cuts returns the cuts of a Slice node, one for each axis that it slices. ok is false if its axes
-// are unknown.
+// cuts returns the cuts of a Slice node; ok is false if its axes are unknown.
 func (op *operation) cuts(x layout) (cuts []cut, ok bool) {
 	starts, startsKnown := op.list("starts", 1)
 	ends, endsKnown := op.list("ends", 2)
@@ -247,9 +243,8 @@ func (op *operation) cuts(x layout) (cuts []cut, ok bool) {
 		if size := x[a].size(); known && size >= 0 && s.step != 0 {
 			s.start, s.count = bounds(starts[i], ends[i], s.step, size)
 			if s.count == 0 && size > 0 && (starts[i] < 0) != (ends[i] < 0) {
-				// One bound counts from the start, the other from the end, and the size may be one
-				// that is assumed for a free dimension. If the axis is longer, there may be
-				// positions between the bounds.
+				// One bound counts from the start, the other from the end, and the size may be
+				// assumed. A longer axis may have positions between them.
 				s.count = -1
 			}
 		}
@@ -258,8 +253,8 @@ func (op *operation) cuts(x layout) (cuts []cut, ok bool) {
 	return cuts, true
 }
 
-// bounds returns the first position and the number of positions that Slice takes of an axis of the
-// given size. A negative start or end counts from the end of the axis.
+// bounds returns the first position and the number that Slice takes of an axis; negative bounds
+// count from its end.
 func bounds(start, end, step, size int) (from, count int) {
 	if start < 0 {
 		start += size
@@ -275,9 +270,8 @@ func bounds(start, end, step, size int) (from, count int) {
 	return start, max(0, (start-end-step-1)/-step)
 }
 
-// gather returns the layout of the output of Gather: the axes of the indices replace one axis of x.
-// A vector of indices without a letter gets the letter of that axis of x. The last axis of a table
-// of constants, such as embeddings of token ids, becomes channels.
+// gather replaces one axis of x by the axes of the indices. A vector of indices without a letter
+// gets that axis's. The last axis of a constant table, such as embeddings, becomes channels.
 func (op *operation) gather(x layout) layout {
 	at, ok := op.axisOf(0, len(x))
 	indices := op.layout(1)

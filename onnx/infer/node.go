@@ -9,14 +9,12 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// An operation is a node with what is known about its inputs.
 type operation struct {
 	node *pb.NodeProto
 	in   *inference // the analysis of the whole graph
 	args []fact     // of each input: its layout, and its value if it is a small constant
 }
 
-// layout returns the layout of an input, or nil if it is absent or unknown.
 func (op *operation) layout(i int) layout {
 	if i < len(op.args) {
 		return op.args[i].layout
@@ -24,7 +22,6 @@ func (op *operation) layout(i int) layout {
 	return nil
 }
 
-// value returns the value of an input, or nil if it is absent or unknown.
 func (op *operation) value(i int) *array {
 	if i < len(op.args) {
 		return op.args[i].value
@@ -32,12 +29,10 @@ func (op *operation) value(i int) *array {
 	return nil
 }
 
-// has reports whether an optional input is present.
 func (op *operation) has(i int) bool { return i < len(op.node.Input) && op.node.Input[i] != "" }
 
-// list returns a list of integers that is an attribute in some versions of the operator set and the
-// input of this index in others; nil if it is absent. ok is false if its value is unknown. An empty
-// name stands for a list that is always an input.
+// list returns integers that are an attribute in some opsets and this input in others; nil: absent.
+// ok is false if they are unknown. Without a name they are always an input.
 func (op *operation) list(name string, input int) (values []int, ok bool) {
 	if values := onnx.AttrInts(op.node, name); values != nil {
 		return values, true
@@ -49,8 +44,7 @@ func (op *operation) list(name string, input int) (values []int, ok bool) {
 	return values, values != nil
 }
 
-// axisOf returns the attribute axis for a tensor of this rank, counted from the front. fallback is
-// its default. ok is false if it is out of range.
+// axisOf returns the attribute axis counted from the front, or fallback; ok is false out of range.
 func (op *operation) axisOf(fallback, rank int) (axis int, ok bool) {
 	return normalizeAxis(onnx.AttrInt(op.node, "axis", fallback), rank)
 }
@@ -63,8 +57,7 @@ func normalizeAxis(axis, rank int) (int, bool) {
 	return axis, axis >= 0 && axis < rank
 }
 
-// layouts returns the layouts of the outputs by the operator's rule. Without a rule, each output
-// has the layout of the first input.
+// layouts applies the operator's rule; without one, outputs have the layout of the first input.
 func (op *operation) layouts() []layout {
 	x := op.layout(0)
 	if rule, ok := layoutRules[op.node.GetOpType()]; ok {
@@ -73,7 +66,6 @@ func (op *operation) layouts() []layout {
 	return slices.Repeat([]layout{x}, len(op.node.Output))
 }
 
-// argLayouts returns the layouts of the inputs that are present.
 func (op *operation) argLayouts() []layout {
 	list := make([]layout, 0, len(op.args))
 	for i := range op.args {
@@ -84,10 +76,9 @@ func (op *operation) argLayouts() []layout {
 	return list
 }
 
-// broadcast returns the layout of the output of an element-wise operator. If operands have
-// different sizes other than 1 along an axis, in a valid graph at most one of these sizes is fixed,
-// and the output has that size. If all of them are free, any may be 1, so the size of the output is
-// unknown.
+// broadcast returns an element-wise operator's layout. Of different sizes other than 1 along an
+// axis, at most one is fixed in a valid graph, and the output has it. If all are free, any may be
+// 1, so the size is unknown.
 func (op *operation) broadcast(operands ...layout) layout {
 	out := broadcast(operands...)
 	for i := range out {
@@ -109,7 +100,6 @@ func (op *operation) broadcast(operands ...layout) layout {
 	return out
 }
 
-// shapeLayout returns the layout of the output of Shape.
 func (op *operation) shapeLayout() layout {
 	if op.layout(0) == nil {
 		return unknownSizes(1)
@@ -117,7 +107,6 @@ func (op *operation) shapeLayout() layout {
 	return unlabelled(len(op.shapeSizes()))
 }
 
-// constantLayout returns the layout of the output of Constant.
 func (op *operation) constantLayout() layout {
 	for _, a := range op.node.Attribute {
 		switch a.GetName() {
@@ -148,8 +137,8 @@ func (op *operation) shapeSizes() []int {
 	return sizes[from:max(from, to)]
 }
 
-// fromShape returns a layout without letters, whose sizes are the values of an input. If they are
-// unknown, it has unknown sizes; it is nil if their number is unknown too.
+// fromShape returns a layout without letters with the values of an input as sizes; nil if even
+// their number is unknown.
 func (op *operation) fromShape(input int) layout {
 	if v := op.value(input); v != nil {
 		return unlabelled(v.sizes()...)
@@ -160,15 +149,13 @@ func (op *operation) fromShape(input int) layout {
 	return nil
 }
 
-// Limits that bound the memory that a malformed file can need: axes of a tensor, factors of an axis
-// (those that a reshape has joined, such as H and W), the size of a dimension.
+// Limits of what a malformed file can need: axes of a tensor, factors of an axis, a size.
 const (
 	maxRank    = 64
 	maxFactors = 32
 	maxSize    = 1 << 40
 )
 
-// unknownSizes returns a layout of a known rank without letters and sizes.
 func unknownSizes(rank int) layout {
 	return unlabelled(slices.Repeat([]int{-1}, rank)...)
 }
@@ -216,7 +203,6 @@ func times(a, b int) int {
 	return a * b
 }
 
-// keepLetters returns a layout with the letters of x and the sizes of another one.
 func keepLetters(x, sizes layout) layout {
 	if len(x) != len(sizes) {
 		return sizes

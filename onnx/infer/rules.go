@@ -9,8 +9,7 @@ import (
 // A layoutRule returns the layouts of an operator's outputs. x is the layout of the first input.
 type layoutRule func(op *operation, x layout) []layout
 
-// layoutRules are the rules of operators. An operator without a rule is assumed to keep the layout
-// of its first input, as activation functions do.
+// layoutRules has the rules by operator; others keep the layout of their first input.
 var layoutRules = byOperator(map[string]layoutRule{
 	"Constant":                   fromNode((*operation).constantLayout),
 	"Shape":                      fromNode((*operation).shapeLayout),
@@ -63,20 +62,17 @@ var layoutRules = byOperator(map[string]layoutRule{
 	"GatherND NonZero Compress Unique NonMaxSuppression If Loop Scan Optional": func(*operation, layout) []layout { return nil },
 })
 
-// fromFirstInput returns the rule of an operator with one output, whose layout f derives from that
-// of the first input. f may read the attributes and the other inputs too.
+// fromFirstInput is for one output whose layout f derives from the first input's.
 func fromFirstInput(f func(op *operation, x layout) layout) layoutRule {
 	return func(op *operation, x layout) []layout { return []layout{f(op, x)} }
 }
 
-// fromNode returns the rule of an operator with one output, whose layout f derives from the
-// attributes or from all inputs alike.
+// fromNode is for one output whose layout f derives from the attributes or all inputs alike.
 func fromNode(f func(op *operation) layout) layoutRule {
 	return func(op *operation, _ layout) []layout { return []layout{f(op)} }
 }
 
-// twoOutputs returns the rule of an operator with two outputs of one layout: values and their
-// indices.
+// twoOutputs is for two outputs of one layout: values and indices.
 func twoOutputs(f func(op *operation, x layout) layout) layoutRule {
 	return func(op *operation, x layout) []layout {
 		l := f(op, x)
@@ -84,8 +80,7 @@ func twoOutputs(f func(op *operation, x layout) layout) layoutRule {
 	}
 }
 
-// layerNormalization returns the layouts of the outputs of LayerNormalization: normalised values,
-// means, inverse standard deviations.
+// The outputs are normalised values, means, inverse standard deviations.
 func (op *operation) layerNormalization(x layout) []layout {
 	from, ok := op.axisOf(-1, len(x))
 	if !ok {
@@ -96,8 +91,7 @@ func (op *operation) layerNormalization(x layout) []layout {
 	return []layout{x, l, l}
 }
 
-// byOperator returns the values of a table by operator. A key of the table names one or several
-// operators, with spaces between them.
+// byOperator splits a table's keys, which name operators with spaces between them.
 func byOperator[T any](table map[string]T) map[string]T {
 	out := map[string]T{}
 	for names, v := range table {

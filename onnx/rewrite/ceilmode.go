@@ -9,14 +9,12 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// FixCeilMode rewrites pools with ceil_mode and inputs of known size if, on some axis, the last
-// window would start in the padding at the end. Runtimes leave out such a window, as the standard
-// requires since opset 22. For earlier ones the runtimes' shape inference includes it, and they
-// reject a graph in which the sizes with and without it conflict.
+// FixCeilMode rewrites pools with ceil_mode and known sizes whose last window would start in the
+// end padding. Runtimes leave it out, but their shape inference before opset 22 includes it and
+// rejects conflicting sizes.
 //
-// In such a pool, padding that only the window left out would read is removed, and input elements
-// that only it would read are cropped. A MaxPool whose indices are read is not cropped: it gets a
-// padding with which no rounding is needed, and no ceil_mode.
+// Padding that only that window would read is removed, and input elements are cropped. A MaxPool
+// whose indices are read gets a padding that needs no rounding, and no ceil_mode.
 func FixCeilMode(m *onnx.Model) (*onnx.Model, error) {
 	ceils := func(n *pb.NodeProto) bool {
 		return onnx.IsStandard(n) && slices.Contains([]string{"MaxPool", "AveragePool", "LpPool"}, n.GetOpType()) &&
@@ -35,8 +33,7 @@ func FixCeilMode(m *onnx.Model) (*onnx.Model, error) {
 	return b.Snapshot(), b.Err()
 }
 
-// fixCeilMode adds a pool in place of n, whose input has shape x, and returns its outputs. It
-// returns nil if the pool needs no change.
+// fixCeilMode adds a pool in place of n, of input shape x, or returns nil if it needs no change.
 func fixCeilMode(b *onnx.Builder, n *pb.NodeProto, x []int) []onnx.Value {
 	kernel := onnx.AttrInts(n, "kernel_shape") // one element for each spatial axis
 	rank := len(kernel)
@@ -55,8 +52,7 @@ func fixCeilMode(b *onnx.Builder, n *pb.NodeProto, x []int) []onnx.Value {
 		}
 		size, tail := x[2+i], w.Pad-w.Begin // tail: padding at the end
 		positions := w.Output(size)
-		// unread counts the elements after the last window. It is negative if the window ends
-		// beyond the padding.
+		// unread counts elements after the last window, negative if it ends beyond the padding.
 		unread := size + w.Pad - ((positions-1)*w.Stride + w.Dilation*(k-1) + 1)
 		pads[i], pads[rank+i] = w.Begin, tail
 		floorPads[i], floorPads[rank+i] = w.Begin, tail-min(unread, 0)

@@ -15,9 +15,8 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// maxEmbedded is the largest total size of half-precision weights, in bytes, that are converted to
-// float32 in the model itself, a protobuf message of at most 2 GiB. If there are more, all keep
-// their type and are read through Cast nodes.
+// maxEmbedded is the largest total size of half-precision weights, in bytes, that are converted in
+// the model, a message of at most 2 GiB. More are read through Cast nodes.
 const maxEmbedded = 900 << 20
 
 // ReadFloat32 reads a model as Read does, and rewrites it by ToFloat32.
@@ -32,10 +31,9 @@ func ReadFloat32(path string) (*onnx.Model, error) {
 	return m, nil
 }
 
-// ToFloat32 returns a model in which float16 and bfloat16 are replaced by float32, also in inputs
-// and outputs, since the CPU kernels of ONNX Runtime are complete for float32 only. A model without
-// these types is returned unchanged. A tensor attribute of these types in an external file is an
-// error.
+// ToFloat32 returns a model with float32 for float16 and bfloat16, also in inputs and outputs: only
+// for float32 the CPU kernels are complete. A tensor attribute of these types in an external file
+// is an error.
 func ToFloat32(m *onnx.Model) (*onnx.Model, error) {
 	if HalfPrecision(m) == onnx.Undefined {
 		return m, nil
@@ -48,8 +46,7 @@ func ToFloat32(m *onnx.Model) (*onnx.Model, error) {
 	return m.WithProto(p), nil
 }
 
-// mutable returns a copy of a message that can be changed. It shares only the values of the main
-// graph's weights, which may be large.
+// mutable returns a copy that can be changed; it shares the values of the main graph's weights.
 func mutable(p *pb.ModelProto) *pb.ModelProto {
 	g := pbutil.Shallow(p.Graph)
 	weights := g.Initializer
@@ -63,8 +60,7 @@ func mutable(p *pb.ModelProto) *pb.ModelProto {
 	return p
 }
 
-// HalfPrecision returns the first half-precision type, Float16 or BFloat16, that a model uses, or
-// Undefined.
+// HalfPrecision returns the first of Float16 and BFloat16 that a model uses, or Undefined.
 func HalfPrecision(m *onnx.Model) onnx.Type {
 	found := onnx.Undefined
 	record := func(t onnx.Type) {
@@ -92,8 +88,7 @@ func HalfPrecision(m *onnx.Model) onnx.Type {
 	return found
 }
 
-// eachElementType calls f for the element type of a declared type, also inside sequences and
-// optionals.
+// eachElementType calls f for the element type, also inside sequences and optionals.
 func eachElementType(t *pb.TypeProto, f func(t *int32)) {
 	switch v := t.GetValue().(type) {
 	case *pb.TypeProto_TensorType:
@@ -107,8 +102,7 @@ func eachElementType(t *pb.TypeProto, f func(t *int32)) {
 	}
 }
 
-// isTypeAttribute reports whether the value of an attribute of a standard operator is an element
-// type.
+// isTypeAttribute reports whether a standard operator's attribute is an element type.
 func isTypeAttribute(a *pb.AttributeProto) bool {
 	switch a.GetName() {
 	case "to", "dtype", "stash_type", "output_dtype", "output_datatype":
@@ -129,7 +123,6 @@ func halfBytes(p *pb.ModelProto) int64 {
 	return total
 }
 
-// A widener rewrites graphs to float32.
 type widener struct {
 	embedded bool // convert weights in the model itself, rather than add Cast nodes
 }
@@ -162,8 +155,8 @@ func (w widener) graph(g *pb.GraphProto) error {
 	return nil
 }
 
-// castOf renames a half-precision weight, and returns a node that casts it to a float32 tensor of
-// the old name. ONNX Runtime evaluates the node once, when it loads the model.
+// castOf renames a half-precision weight, and returns a node that casts it to float32 under the old
+// name, which ONNX Runtime evaluates once.
 func castOf(t *pb.TensorProto) *pb.NodeProto {
 	wide := t.GetName()
 	t.Name = new(wide + "/" + onnx.Type(t.GetDataType()).String())

@@ -18,12 +18,10 @@ import (
 // maxNested is the largest depth of nested function calls and branches of If.
 const maxNested = 64
 
-// Inline returns a model in whose main graph calls of the model's functions, and If nodes whose
-// condition is known, are replaced by the nodes of the function or branch. Calls and Ifs inside
-// remaining subgraphs, such as the body of a Loop, stay. Tensors of the main graph keep their
-// names. It is an error if a call does not fit its function, if the function uses another version
-// of an operator set than the model, if calls and branches are nested deeper than 64 levels, or if
-// those of one level are replaced by more than onnx.MaxCalled (65536) nodes.
+// Inline replaces calls of functions in the main graph, and Ifs of known condition, by nodes.
+// Remaining subgraphs, such as the body of a Loop, stay. Tensors of the main graph keep their
+// names. Errors are calls that do not fit, other operator set versions, more than 64 levels, and
+// more than onnx.MaxCalled (65536) nodes at one.
 func Inline(m *onnx.Model) (*onnx.Model, error) {
 	for depth := 0; ; depth++ {
 		next, err := inlineOnce(m)
@@ -37,8 +35,8 @@ func Inline(m *onnx.Model) (*onnx.Model, error) {
 	}
 }
 
-// inlineOnce replaces the function calls of the main graph or, if there are none, the Ifs. It
-// returns nil if there is nothing to replace.
+// inlineOnce replaces the calls or, if there are none, the Ifs, and returns nil if there is nothing
+// to replace.
 func inlineOnce(m *onnx.Model) (*onnx.Model, error) {
 	in := newInliner(m)
 	changed, err := in.replace(in.functionBody)
@@ -56,7 +54,6 @@ func inlineOnce(m *onnx.Model) (*onnx.Model, error) {
 
 func isIf(n *pb.NodeProto) bool { return n.GetOpType() == "If" && onnx.IsStandard(n) }
 
-// An inliner replaces nodes of a model by their bodies.
 type inliner struct {
 	proto     *pb.ModelProto
 	functions map[pbutil.Function]*pb.FunctionProto
@@ -78,10 +75,9 @@ func newInliner(m *onnx.Model) *inliner {
 	return in
 }
 
-// A nameSet holds the names in use.
 type nameSet map[string]bool
 
-// free adds a name to the set and returns it. If the name is in use, a number is appended.
+// free adds a name, with a number if it is in use, and returns it.
 func (s nameSet) free(name string) string {
 	free := name
 	for i := 1; s[free]; i++ {
@@ -96,14 +92,13 @@ type body struct {
 	nodes        []*pb.NodeProto
 	initializers []*pb.TensorProto
 	outputs      []string
-	// inputs maps names of tensors in the body to names of the graph; other tensors that the body
-	// reads but does not compute have the same name in both.
+	// inputs maps names of the body to names of the graph; others that it reads but does not
+	// compute are the same.
 	inputs     map[string]string
 	attributes map[string]*pb.AttributeProto // values of the attributes that nodes refer to
 }
 
-// attribute returns an attribute of a node. If it refers to an attribute of the function call, it
-// gets the value of that; nil if there is no value.
+// attribute returns an attribute, with the call's value if it refers to one of the call, or nil.
 func (b *body) attribute(a *pb.AttributeProto) *pb.AttributeProto {
 	ref := a.GetRefAttrName()
 	if ref == "" {
@@ -117,7 +112,6 @@ func (b *body) attribute(a *pb.AttributeProto) *pb.AttributeProto {
 	return value
 }
 
-// replace replaces the nodes that have a body, and reports whether there were any.
 func (in *inliner) replace(bodyOf func(*pb.NodeProto) (*body, error)) (changed bool, err error) {
 	g := in.proto.Graph
 	nodes := make([]*pb.NodeProto, 0, len(g.Node))
@@ -142,8 +136,7 @@ func (in *inliner) replace(bodyOf func(*pb.NodeProto) (*body, error)) (changed b
 	return changed, nil
 }
 
-// unfold returns the nodes of the body of node n under names that are unused in the graph. The
-// outputs of the body get the names of the node's outputs.
+// unfold returns the body's nodes under unused names; its outputs get the names of n's.
 func (in *inliner) unfold(n *pb.NodeProto, inner *body) []*pb.NodeProto {
 	scope := cmp.Or(n.GetName(), n.GetOpType()) + "/"
 	r := pbutil.Renaming{
@@ -216,11 +209,9 @@ func (in *inliner) functionBody(n *pb.NodeProto) (*body, error) {
 	return inner, nil
 }
 
-// function returns the function that a node calls, or nil.
 func (in *inliner) function(n *pb.NodeProto) *pb.FunctionProto { return in.functions[pbutil.Called(n)] }
 
-// functionDefaults is the field number of a function's default attributes, which package pb does
-// not have yet.
+// functionDefaults is the field number of default attributes, which package pb lacks.
 const functionDefaults = 11
 
 // importOpsets adds the operator sets that a function uses to those of the model.

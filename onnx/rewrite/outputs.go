@@ -9,9 +9,8 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// WithOutputs returns a model whose outputs are exactly the named tensors, in that order. It shares
-// the weights of m, and leaves out the nodes, weights and inputs that no output needs. An unknown
-// or repeated name, or no name, is an error.
+// WithOutputs returns a model with exactly the named outputs, in that order, and nothing that they
+// do not need. It shares the weights of m. An unknown or repeated name, or none, is an error.
 func WithOutputs(m *onnx.Model, names []string) (*onnx.Model, error) {
 	types := m.ElementTypes()
 	g := m.Proto().Graph
@@ -46,10 +45,9 @@ func WithOutputs(m *onnx.Model, names []string) (*onnx.Model, error) {
 	return m.WithGraph(g), nil
 }
 
-// TensorAsInput returns the model with the tensor that v names as an additional input, of the type
-// and the shape of v, and no longer as an output. It is an error if no node computes the tensor.
-// That node remains, with another name for its output; WithOutputs removes the nodes that only the
-// tensor needed.
+// TensorAsInput returns the model with v as an additional input, no longer an output. It is an
+// error if no node computes the tensor. That node stays, its output renamed; WithOutputs removes
+// what only the tensor needed.
 func TensorAsInput(m *onnx.Model, v onnx.ValueInfo) (*onnx.Model, error) {
 	g := pbutil.Shallow(m.Proto().Graph)
 	g.Node = slices.Clone(g.Node)
@@ -71,8 +69,8 @@ func TensorAsInput(m *onnx.Model, v onnx.ValueInfo) (*onnx.Model, error) {
 	return m.WithGraph(g), nil
 }
 
-// Prune returns the model without the nodes and weights that no output needs. It keeps all inputs,
-// except those that are also initializers, which become constants.
+// Prune removes the nodes and weights that no output needs; inputs that are initializers become
+// constants.
 func Prune(m *onnx.Model) *onnx.Model {
 	g := pbutil.Shallow(m.Proto().Graph)
 	weights := map[string]bool{}
@@ -85,8 +83,7 @@ func Prune(m *onnx.Model) *onnx.Model {
 	return m.WithGraph(g)
 }
 
-// prune removes nodes, weights, inputs and declarations of types (value_info) that the outputs of a
-// graph do not need.
+// prune removes what a graph's outputs do not need, declared types (value_info) included.
 func prune(g *pb.GraphProto) {
 	needed := map[string]bool{}
 	for _, out := range g.Output {

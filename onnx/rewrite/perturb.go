@@ -12,19 +12,16 @@ import (
 	"github.com/noether-ml/noether/onnx/internal/pbutil"
 )
 
-// A Perturbation degrades the weights of a model by a known amount, for studies that need many
-// models over a wide range of accuracy. It changes the float32 weights of convolutions, matrix
-// products and recurrent layers, each tensor separately, and does not change biases, initial states
-// and normalisation layers. Noise is added first, then weights are pruned, then rounded.
+// A Perturbation degrades a model's weights by a known amount. It changes float32 weights of
+// convolutions, matrix products and recurrent layers, tensor by tensor. Noise is added first, then
+// weights are pruned, then rounded.
 type Perturbation struct {
-	// Noise is the standard deviation of the normal noise to add, relative to that of the tensor: w
-	// becomes w + Noise sd(w) N(0, 1).
+	// Noise is relative: w becomes w + Noise sd(w) N(0, 1).
 	Noise float64
-	// Prune is the fraction of each tensor's elements, those of the smallest magnitude, that become
-	// 0.
+	// Prune is the fraction of each tensor, its smallest magnitudes, that becomes 0.
 	Prune float64
-	// Bits is the number of bits to which elements are rounded, 2 to 16: to a multiple of max |w| /
-	// (2^(Bits-1) - 1). 0 means no rounding.
+	// Bits is the number of bits, 2 to 16, to which elements are rounded: multiples of max |w| /
+	// (2^(Bits-1) - 1). 0: none.
 	Bits int
 	// Seed is the seed of the noise.
 	Seed uint64
@@ -43,8 +40,8 @@ func (v Perturbation) Check() error {
 	return nil
 }
 
-// Perturb returns the model with perturbed weights. It returns an error if v is out of range, or if
-// the model has no such weights or some that are not finite, before or after the noise.
+// Perturb returns the model with perturbed weights. It is an error if v is out of range, or if
+// there are no such weights or some that are not finite, also after the noise.
 func Perturb(m *onnx.Model, v Perturbation) (*onnx.Model, error) {
 	if err := v.Check(); err != nil {
 		return nil, err
@@ -72,15 +69,13 @@ func Perturb(m *onnx.Model, v Perturbation) (*onnx.Model, error) {
 	return m.WithGraph(g), nil
 }
 
-// weightInputs has the indices of the inputs that are weights, by operator. A matrix product may
-// have its weights on either side. Recurrent layers have those of the input, of the state and, for
-// an LSTM, of the peepholes.
+// weightInputs has the indices of the inputs that are weights, by operator. A product may have them
+// on either side, recurrent layers for input, state and peepholes.
 var weightInputs = map[string][]int{
 	"Conv": {1}, "ConvTranspose": {1}, "MatMul": {0, 1}, "Gemm": {0, 1}, "LSTM": {1, 2, 7}, "GRU": {1, 2}, "RNN": {1, 2},
 }
 
-// weightMatrices returns the names of the float32 initializers of rank 2 or more that are weights
-// of convolutions, matrix products or recurrent layers.
+// weightMatrices returns the float32 initializers of rank 2 or more that are such weights.
 func weightMatrices(m *onnx.Model) map[string]bool {
 	read := map[string]bool{}
 	for _, n := range m.Nodes() {
@@ -99,7 +94,7 @@ func weightMatrices(m *onnx.Model) map[string]bool {
 	return names
 }
 
-// apply perturbs the values w of one tensor. The noise depends on the seed and the tensor's name.
+// The noise depends on the seed and the tensor's name.
 func (v Perturbation) apply(name string, w []float32) error {
 	if slices.ContainsFunc(w, notFinite) {
 		return fmt.Errorf("weight %q is not finite", name)
@@ -119,7 +114,6 @@ func (v Perturbation) apply(name string, w []float32) error {
 	return nil
 }
 
-// notFinite reports whether x is infinite or NaN.
 func notFinite(x float32) bool { return x-x != 0 }
 
 // addNoise adds normal noise, with a standard deviation relative to that of w.
@@ -149,8 +143,7 @@ func zeroSmallest(w []float32, fraction float64) {
 	}
 }
 
-// quantize rounds w to integer multiples of a step. The integers have the given number of bits, one
-// of which is the sign, and the largest of them stands for the largest |w|.
+// quantize rounds w to multiples of a step, of signed bits; the largest stands for the largest |w|.
 func quantize(w []float32, bits int) {
 	largest := 0.0
 	for _, x := range w {

@@ -10,12 +10,10 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// ShapesOnly returns a model that computes tensors of the same shapes but other values, with a
-// fraction of the memory and the operations. Float32 initializers of more than infer.MaxValues
-// (4096) elements are replaced by zeros that are created when the model runs. Matrix products with
-// them, and convolutions without groups, sum over one channel instead of all. A Split before such
-// an operator fails if the number of channels is wrong, as the original operator would. A model
-// with an opset below 9 is returned unchanged, since ConstantOfShape came with opset 9.
+// ShapesOnly returns a model with the same shapes but other values, with a fraction of the memory
+// and operations. Float32 initializers of more than infer.MaxValues (4096) elements become zeros
+// created at run time. Products with them, and convolutions without groups, sum over one channel; a
+// Split before them checks the number. Opsets below 9, which lack ConstantOfShape, are unchanged.
 func ShapesOnly(m *onnx.Model) *onnx.Model {
 	if m.Opset() < 9 {
 		return m
@@ -52,7 +50,6 @@ func ShapesOnly(m *onnx.Model) *onnx.Model {
 	return m.WithGraph(g)
 }
 
-// shapesOnly is the graph that ShapesOnly builds.
 type shapesOnly struct {
 	opset   int
 	weights map[string][]int64 // shapes of the large initializers
@@ -60,8 +57,7 @@ type shapesOnly struct {
 	graph   *pb.GraphProto
 }
 
-// zeros adds a node that produces a float32 tensor of zeros of this name and shape, unless it
-// exists.
+// zeros adds a node that produces float32 zeros, unless it exists.
 func (r *shapesOnly) zeros(name string, dims []int64) {
 	if r.made[name] {
 		return
@@ -71,15 +67,13 @@ func (r *shapesOnly) zeros(name string, dims []int64) {
 	r.graph.Node = append(r.graph.Node, &pb.NodeProto{OpType: new("ConstantOfShape"), Input: []string{shape}, Output: []string{name}})
 }
 
-// ints adds an initializer of integers and returns its name.
 func (r *shapesOnly) ints(name string, values []int64) string {
 	r.graph.Initializer = append(r.graph.Initializer, &pb.TensorProto{Name: &name, DataType: new(int32(onnx.Int64)), Dims: []int64{int64(len(values))}, Int64Data: values})
 	return name
 }
 
-// contractOne rewrites a node that sums over the channels of its input and of a large initializer:
-// the result sums over one channel. It adds the nodes that produce the inputs of the result.
-// Any other node is returned unchanged.
+// contractOne makes a node that sums over channels of its input and a large initializer sum over
+// one. It adds the nodes that produce the inputs; other nodes are unchanged.
 func (r *shapesOnly) contractOne(n *pb.NodeProto) *pb.NodeProto {
 	if len(n.Input) < 2 || len(n.Output) == 0 || !onnx.IsStandard(n) || n.Input[0] == n.Input[1] {
 		return n
@@ -114,9 +108,8 @@ func (r *shapesOnly) contractOne(n *pb.NodeProto) *pb.NodeProto {
 	return n
 }
 
-// contracted returns the axes over which a node sums: axis of its first input, and weightAxis of
-// its weights, the second input, which have the given rank. ok is false for a node that cannot be
-// contracted to one channel.
+// contracted returns the axes of the input and of the weights, of that rank, that a node sums over;
+// ok is false if it cannot be contracted.
 func contracted(n *pb.NodeProto, rank int) (axis, weightAxis int, ok bool) {
 	switch n.GetOpType() {
 	case "MatMul":

@@ -11,9 +11,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// WeightsAsInputs returns a model in which the named initializers are inputs without values, so
-// that a training loop can give other weights to each run. WithWeights is the inverse. It returns
-// an error for an unknown name.
+// WeightsAsInputs makes named initializers inputs without values, so that training can vary them.
+// WithWeights is the inverse. Unknown names are errors.
 func WeightsAsInputs(m *onnx.Model, names ...string) (*onnx.Model, error) {
 	g := pbutil.Shallow(m.Proto().Graph)
 	g.Input, g.Initializer = slices.Clone(g.Input), slices.Clone(g.Initializer)
@@ -31,9 +30,8 @@ func WeightsAsInputs(m *onnx.Model, names ...string) (*onnx.Model, error) {
 	return m.WithGraph(g), nil
 }
 
-// WithWeights returns a model with other values of initializers, or of inputs, which become
-// initializers. An unknown name is an error, and so is a value of another shape than the tensor
-// that it replaces, or of a tensor that is not float32.
+// WithWeights gives initializers, or inputs, which become initializers, values. Unknown names,
+// other shapes and types other than float32 are errors.
 func WithWeights(m *onnx.Model, values map[string]tensor.Tensor) (*onnx.Model, error) {
 	g := pbutil.Shallow(m.Proto().Graph)
 	g.Input, g.Initializer = slices.Clone(g.Input), slices.Clone(g.Initializer)

@@ -7,10 +7,9 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// WithoutWeights returns a copy of the model in which initializers of more than infer.MaxValues
-// (4096) elements have no values. Their names, types and shapes remain, and so do smaller
-// initializers, which shape inference reads. Analyses of the graph give the same results with a
-// fraction of the memory. The copy cannot be run.
+// WithoutWeights returns a copy without the values of initializers of more than infer.MaxValues
+// (4096) elements. Types and shapes, and smaller ones, remain for shape inference, with a fraction
+// of the memory. It cannot be run.
 func WithoutWeights(m *onnx.Model) *onnx.Model {
 	p, g := m.Proto(), m.Proto().Graph
 	bare := &pb.ModelProto{

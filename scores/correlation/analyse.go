@@ -15,15 +15,13 @@ import (
 type Point struct {
 	Label string `json:"label"`           // the name of the model or data set
 	Group string `json:"group,omitempty"` // group for colouring, for instance the value of a tag (label) of the model; may be empty
-	// Unit names the independent unit that the point belongs to, such as a training of which it is
-	// a checkpoint, or a corruption of which it is a severity. A point without a unit is an
-	// independent unit.
+	// Unit names the independent unit of the point, such as the training of a checkpoint. Without
+	// one, the point is a unit.
 	Unit string  `json:"unit,omitempty"`
 	X    float64 `json:"x"` // the score, for instance effective invariance
 	Y    float64 `json:"y"` // the score to predict, for instance accuracy in [0, 1]
 	N    int     `json:"n"` // number of observations of Y, for Logit; 0 if unknown
-	// XInterval and YInterval are the 95 % intervals of X and Y for drawings; zero if there are
-	// none.
+	// The 95 % intervals of X and Y for drawings; zero if there are none.
 	XInterval Interval `json:"-"`
 	YInterval Interval `json:"-"`
 }
@@ -38,17 +36,16 @@ type Options struct {
 	Seed      uint64 // seed of the resampling
 }
 
-// A Fit describes the relation of X and Y over points. The scale of the fit is the logit scale if
-// Options.Logit is set, else that of Y.
+// A Fit describes the relation of X and Y. Its scale is the logit scale with Options.Logit, else
+// that of Y.
 type Fit struct {
 	Points   []Point
 	Units    int         // independent units among the points
 	Pearson  Coefficient // of X, and Y on the scale of the fit; N is Units
 	Spearman Coefficient
 	Line     Line // robust regression (see huber) of Y, on the scale of the fit, on X
-	// LeaveOneOut holds the errors (prediction minus Y, on the original scale of Y) of predicting
-	// each point from a line fitted to the points of all other units. A point is left out if no
-	// line can be fitted to those, because they are fewer than two or all have the same X.
+	// LeaveOneOut holds the errors, prediction minus Y on Y's scale, of lines through the points of
+	// all other units. Points without such a line (fewer than two points, or one X) are left out.
 	LeaveOneOut []float64
 	Warnings    []string
 
@@ -60,9 +57,8 @@ type Fit struct {
 	residuals []float64 // Y minus the leave-one-out prediction, on the scale of the fit
 }
 
-// Analyse computes the relation of X and Y over at least four points. It returns an error if there
-// are fewer, all X are equal, a score is not finite, or with Options.Logit a Y has no logit: it
-// lies outside [0, 1], or is 0 or 1 and its N is unknown.
+// Analyse returns an error for fewer than four points, equal X, a score that is not finite and,
+// with Options.Logit, a Y outside [0, 1], or at 0 or 1 with unknown N.
 func Analyse(points []Point, o Options) (*Fit, error) {
 	if len(points) < 4 {
 		return nil, fmt.Errorf("%w for a correlation: %d; at least 4 are needed", errTooFew, len(points))
@@ -84,7 +80,6 @@ func Analyse(points []Point, o Options) (*Fit, error) {
 	return f, nil
 }
 
-// findUnits divides the points into independent units.
 func (f *Fit) findUnits() {
 	unitByName := map[string]int{}
 	for i, p := range f.Points {
@@ -105,7 +100,6 @@ func (f *Fit) findUnits() {
 // minUnits is the number of independent units below which a fit has a warning.
 const minUnits = 6
 
-// warn adds warnings about few units, a constant second score and coefficients without an interval.
 // Analyse refuses a constant first score.
 func (f *Fit) warn() {
 	if f.Units < minUnits {
@@ -136,7 +130,6 @@ func medianN(points []Point) int {
 	return int(median(n))
 }
 
-// coordinates returns the X of the points, and their Y on the scale of the fit.
 func (f *Fit) coordinates() (x, y []float64, err error) {
 	for _, p := range f.Points {
 		if f.logit && (p.Y < 0 || p.Y > 1) {
@@ -155,7 +148,6 @@ func (f *Fit) coordinates() (x, y []float64, err error) {
 	return x, y, nil
 }
 
-// toFitScale converts a Y of n observations to the scale of the fit.
 func (f *Fit) toFitScale(y float64, n int) float64 {
 	if f.logit {
 		return Logit(y, n)
@@ -163,7 +155,6 @@ func (f *Fit) toFitScale(y float64, n int) float64 {
 	return y
 }
 
-// fromFitScale is the inverse of toFitScale.
 func (f *Fit) fromFitScale(y float64, n int) float64 {
 	if f.logit {
 		return InverseLogit(y, n)
@@ -171,8 +162,7 @@ func (f *Fit) fromFitScale(y float64, n int) float64 {
 	return y
 }
 
-// leaveOneOut predicts each point from a line fitted to the points of the other units. It skips a
-// point if no line can be fitted to them, because they all have the same x or are fewer than two.
+// leaveOneOut fills LeaveOneOut.
 func (f *Fit) leaveOneOut(x, y []float64) {
 	for i := range x {
 		others := func(v []float64) (out []float64) {
@@ -192,9 +182,8 @@ func (f *Fit) leaveOneOut(x, y []float64) {
 	}
 }
 
-// resample fits o.Bootstrap lines to units drawn with replacement, each with all of its points. A
-// draw in which all points have the same x gives no line; there are at most ten draws for each
-// line.
+// resample fits o.Bootstrap lines to units, with all their points, drawn with replacement. Draws
+// with a single x give no line; there are at most ten for each line.
 func (f *Fit) resample(x, y []float64, o Options) {
 	rand := seed.Rand(o.Seed, "correlation")
 	for attempts := 0; len(f.lines) < o.Bootstrap && attempts < 10*o.Bootstrap; attempts++ {
@@ -222,15 +211,14 @@ func (f *Fit) MeanAbsoluteError() float64 {
 // A Value is a number with its 95 % interval.
 type Value struct{ Value, Low, High float64 }
 
-// At returns the value of the line at x, on the scale of Y, with the interval that holds 95 % of
-// the lines fitted to resampled units. Its bounds are NaN if there are fewer than 40 such lines.
+// At returns the line at x, on the scale of Y, with the interval of 95 % of the resampled lines,
+// NaN for fewer than 40.
 func (f *Fit) At(x float64) Value {
 	return f.interval(x, func(int) float64 { return 0 })
 }
 
-// Predict returns the predicted Y of a single model or data set from its X. The interval combines
-// the uncertainty of the line with the scatter around it, which is estimated from the leave-one-out
-// residuals. Its bounds may be NaN, as those of At.
+// Predict predicts Y of a single model or data set. The interval combines the line's uncertainty
+// with the scatter of leave-one-out residuals; it may be NaN, as that of At.
 func (f *Fit) Predict(x float64) Value {
 	if len(f.residuals) == 0 {
 		return f.At(x)
@@ -238,10 +226,9 @@ func (f *Fit) Predict(x float64) Value {
 	return f.interval(x, func(i int) float64 { return f.residuals[i%len(f.residuals)] })
 }
 
-// interval returns the line's value at x, and as interval the 2.5 % and 97.5 % quantiles of the
-// resampled lines at x, after residual(i) is added to line i. The lines are in random order, so the
-// residuals can be used in order instead of being drawn. With fewer than 40 lines, 2.5 % of which
-// would be less than one line, the interval is NaN.
+// interval takes 2.5 % and 97.5 % quantiles of the resampled lines at x, plus residual(i) for line
+// i. Lines are in random order, so residuals need not be drawn. Below 40 lines, 2.5 % are less than
+// one, and it is NaN.
 func (f *Fit) interval(x float64, residual func(i int) float64) Value {
 	v := Value{Value: f.fromFitScale(f.Line.At(x), f.medianN), Low: math.NaN(), High: math.NaN()}
 	if len(f.lines) < 40 {

@@ -27,8 +27,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// A Coefficient is a correlation coefficient in [-1, 1] with its 95 % interval, which is NaN if
-// undefined.
+// A Coefficient is a correlation in [-1, 1] with its 95 % interval, NaN if undefined.
 type Coefficient struct {
 	Value, Low, High float64
 	N                int // number of independent units: points that belong together count as one
@@ -47,8 +46,7 @@ func (c Coefficient) String() string {
 // scale of atanh, for n > 3 and |r| < 1.
 func Pearson(x, y []float64) Coefficient { return pearsonOf(x, y, len(x)) }
 
-// pearsonOf is Pearson for points of the given number of independent units, which is the n of the
-// interval.
+// pearsonOf is Pearson for points of so many independent units, the n of the interval.
 func pearsonOf(x, y []float64, units int) Coefficient { return fisher(pearson(x, y), units, 1) }
 
 // Spearman returns the rank correlation of x and y: Pearson's r of their ranks, where ties share
@@ -75,8 +73,7 @@ func isConstant(x []float64) bool {
 	return !slices.ContainsFunc(x, func(v float64) bool { return v != x[0] })
 }
 
-// fisher returns the correlation r with the interval of Fisher's transformation atanh r, whose
-// variance is factor / (n - 3). For r = -1 and 1 there is no interval.
+// fisher returns r with the interval of atanh r, of variance factor / (n - 3); none for -1 and 1.
 func fisher(r float64, n int, factor float64) Coefficient {
 	c := Coefficient{Value: r, Low: math.NaN(), High: math.NaN(), N: n}
 	if math.Abs(r) < 1 && n > 3 {
@@ -107,9 +104,8 @@ func ranks(x []float64) []float64 {
 	return out
 }
 
-// Logit returns log(p / (1 - p)) with p = (k + 1/2) / (n + 1), where k = n accuracy is the number
-// of correct ones among n observations. It is finite for accuracies of 0 and 1. If n is 0, p is the
-// accuracy.
+// Logit returns log(p / (1 - p)) with p = (k + 1/2) / (n + 1), for k = n accuracy correct ones,
+// finite for 0 and 1. If n is 0, p is the accuracy.
 func Logit(accuracy float64, n int) float64 {
 	p := accuracy
 	if n > 0 {

@@ -24,10 +24,9 @@ const (
 	iterations  = 200                // largest number of reweighting steps
 )
 
-// huber fits a line that is robust against outliers: Huber's M-estimator with the tuning constant
-// 1.345, by iteratively reweighted least squares. The scale is the median of the absolute residuals
-// over 0.6745, computed anew in each of at most 200 iterations, as in statsmodels' RLM. It is an
-// error if there are fewer than two distinct x, or if a value is not finite.
+// huber fits Huber's M-estimator with constant 1.345 by iteratively reweighted least squares. The
+// scale is the median absolute residual over 0.6745 in each of up to 200 iterations, as in
+// statsmodels' RLM. Fewer than two distinct x, and values that are not finite, are errors.
 func huber(x, y []float64) (Line, error) {
 	if len(x) != len(y) {
 		return Line{}, fmt.Errorf("%d values of x and %d of y", len(x), len(y))
@@ -75,8 +74,6 @@ func leastSquares(x, y, weights []float64) Line {
 	return Line{Intercept: a, Slope: b}
 }
 
-// residualScale returns the median absolute residual divided by that of a standard normal
-// distribution.
 func residualScale(l Line, x, y []float64) float64 {
 	r := make([]float64, len(x))
 	for i := range x {
@@ -85,7 +82,7 @@ func residualScale(l Line, x, y []float64) float64 {
 	return median(r) / madScale
 }
 
-// median sorts its argument and returns the median.
+// median sorts its argument.
 func median(v []float64) float64 {
 	slices.Sort(v)
 	m := len(v) / 2

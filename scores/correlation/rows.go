@@ -11,8 +11,7 @@ import (
 // By is the kind of the points of a correlation: models or data sets.
 type By string
 
-// The two analyses of Deng et al. 2022: over models on one test set (section 5), and over test sets
-// for one model (section 6).
+// Deng et al. 2022: over models on one test set (section 5), and over test sets (section 6).
 const (
 	ByModel By = "model"
 	ByData  By = "data"
@@ -22,18 +21,16 @@ const (
 type Relation struct {
 	X, Y scores.Selector // each matches score rows by measure, statistic and transformation
 	By   By
-	// AboveNull subtracts the null of X, the value expected by chance. A model that predicts a
-	// single class is trivially invariant, and its null accounts for that.
+	// AboveNull subtracts the null of X: a model that predicts a single class is trivially
+	// invariant.
 	AboveNull bool
 	// Group returns the group of a model, for colouring; may be nil.
 	Group func(model string) string
-	// Units maps the name of a model or data set to its independent unit: points with the same
-	// unit, such as checkpoints of one training, count as one.
+	// Units maps models and data sets to independent units; points of one unit count as one.
 	Units map[string]string
 }
 
-// A Set holds the points of one correlation: all models on the data set Name, or all data sets of
-// the model Name. A Point has the scores X and Y of a model or data set.
+// A Set holds the points of one correlation: all models on data set Name, or all data sets of it.
 type Set struct {
 	Name   string
 	Points []Point
@@ -41,8 +38,8 @@ type Set struct {
 	Unlabelled []Point
 }
 
-// Sets collects the points of each correlation from the rows of one or several runs, in the order
-// of the rows. With AboveNull, a row of X without a null is an error.
+// Sets collects the points of each correlation, in the order of the rows. With AboveNull, a row of
+// X without a null is an error.
 func (r Relation) Sets(rows []scores.Row) ([]Set, error) {
 	xs, err := r.X.Select(rows)
 	if err != nil {
@@ -96,8 +93,7 @@ func (r Relation) Sets(rows []scores.Row) ([]Set, error) {
 	return sets, nil
 }
 
-// intervalOf returns the interval of a row. It is zero if the row has no finite interval that
-// contains the value.
+// intervalOf returns the interval of a row, zero unless it is finite and contains the value.
 func intervalOf(r *scores.Row) Interval {
 	if r.Low <= r.Value && r.Value <= r.High && !math.IsInf(r.High-r.Low, 0) {
 		return Interval{r.Low, r.High}
@@ -108,12 +104,10 @@ func intervalOf(r *scores.Row) Interval {
 // measureName is the measure name of the rows that Relation.Rows returns.
 const measureName = "correlation"
 
-// Rows returns the results of a fit on a set as rows: the statistics pearson and spearman with
-// their intervals, slope, intercept and scale of the robust line, and leave-one-out-error, which is
-// the mean absolute error of predicting each point from the other units. N counts units. Each
-// unlabelled point has a further row, with the statistic predicted and its interval. The variant is
-// "X ~ Y"; the transformation is that of X. If points are models, the rows have the name of the set
-// as data set, if they are data sets, as model; rows of single points have the other name too.
+// Rows returns a fit as rows: pearson and spearman with intervals, slope, intercept, scale and
+// leave-one-out-error. N counts units. Unlabelled points have rows of the statistic predicted. The
+// variant is "X ~ Y", the transformation that of X. The set is the rows' data set or, if points are
+// data sets, their model.
 func (r Relation) Rows(set Set, fit *Fit) []scores.Row {
 	nan := math.NaN()
 	base := scores.Row{Depth: scores.NoDepth, Transform: r.X.Transform, Parameter: r.X.Parameter, Trial: scores.MeanOverTrials, Measure: measureName,
@@ -143,7 +137,6 @@ func (r Relation) Rows(set Set, fit *Fit) []scores.Row {
 	return rows
 }
 
-// variant returns the variant of the rows, "X ~ Y".
 func (r Relation) variant() string {
 	x := r.X.String()
 	if r.AboveNull {

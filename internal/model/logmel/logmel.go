@@ -133,6 +133,7 @@ func (s Settings) mel() audio.Mel {
 	return audio.Mel{Rate: s.Rate, FFT: s.FFT, N: s.Mels, Low: s.Low, High: s.High, HTK: s.Scale == "htk", Area: s.Area}
 }
 
+// Frames returns the number of frames of a sound of n samples.
 func (s Settings) Frames(n int) int {
 	s = s.Defaults()
 	if s.Pad != "none" {

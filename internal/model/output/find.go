@@ -189,7 +189,7 @@ func (q *query) nameClasses(f *decoded.Format) error {
 // names returns the names of the classes in the metadata of the file or beside it, or nil.
 func (q *query) names() []string {
 	if q.about.Metadata != nil {
-		if names := parseNames(q.about.Metadata("names")); names != nil {
+		if names := ParseNames(q.about.Metadata("names")); names != nil {
 			return names
 		}
 	}

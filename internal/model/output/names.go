@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// parseNames returns the names of classes in an entry of a model's metadata, which is a dictionary
+// ParseNames returns the names of classes in an entry of a model's metadata, which is a dictionary
 // with the keys 0 to n - 1 as Python prints it, {0: 'person', 1: "driver's cab"}, or a list,
 // ['person', 'bicycle']. For any other text it returns nil.
-func parseNames(text string) []string {
+func ParseNames(text string) []string {
 	text = strings.TrimSpace(text)
 	dictionary := strings.HasPrefix(text, "{")
 	if len(text) < 2 || !dictionary && !strings.HasPrefix(text, "[") {

@@ -24,7 +24,7 @@ func TestParseNames(t *testing.T) {
 		`{0: 'a', 0: 'b'}`:       {"b"},
 		"{0: 'tench',\n 1: 'x'}": {"tench", "x"},
 	} {
-		if got := parseNames(text); !slices.Equal(got, want) {
+		if got := ParseNames(text); !slices.Equal(got, want) {
 			t.Errorf("%s: %q, want %q", text, got, want)
 		}
 	}
@@ -35,7 +35,7 @@ func FuzzParseNames(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		if names := parseNames(text); len(names) > len(text) {
+		if names := ParseNames(text); len(names) > len(text) {
 			t.Errorf("%d names from %d bytes", len(names), len(text))
 		}
 	})

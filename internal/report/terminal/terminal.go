@@ -36,10 +36,9 @@ const (
 	maxColumns = 5
 )
 
-// Write prints the overview of a run: for each measure a matrix of models by transformations, of
-// the statistic that summarises it, then skipped measures, warnings and failures. With Options.All,
-// or if there is no matrix, tables of the single statistics follow the matrices; they leave out
-// statistics without a direction where others have one.
+// Write prints the overview of a run: for each measure a matrix of the statistic that summarises
+// it, models by transformations, then skipped measures, warnings and failures. With Options.All, or
+// if there is no matrix, tables of the single statistics follow.
 func Write(w io.Writer, rows []scores.Row, rec scores.Record, o Options) error {
 	if o.Width <= 0 {
 		o.Width = defaultWidth
@@ -65,8 +64,7 @@ func Write(w io.Writer, rows []scores.Row, rec scores.Record, o Options) error {
 	return err
 }
 
-// styles are the text styles. Only the terminal's own 16 colours are used, because they fit its
-// background.
+// Only the terminal's own 16 colours are used, because they fit its background.
 type styles struct{ title, faint, warn, plain lipgloss.Style }
 
 func newStyles(w io.Writer, colour bool) styles {
@@ -80,7 +78,6 @@ func newStyles(w io.Writer, colour bool) styles {
 	return styles{title: s.Bold(true), faint: s.Faint(true), warn: s.Foreground(lipgloss.Color("3")), plain: s} // 3: yellow
 }
 
-// A printer collects the lines of the output.
 type printer struct {
 	out   strings.Builder
 	width int
@@ -143,13 +140,11 @@ func (p *printer) measure(m measure.Descriptor) {
 // gridLabels are the headings of the labels of a row.
 var gridLabels = []string{"model", "data", "transform", "factor", "variant"}
 
-// labelsOf returns the labels of a series, in the order of gridLabels.
 func labelsOf(s report.Series) []string {
 	return []string{s.Model, s.Data, s.Transform, s.Factor, s.Variant}
 }
 
-// predictions returns a grid with a row for each model, data set, transformation, factor and
-// variant, and a column for each statistic.
+// predictions returns a grid with a row for each of gridLabels, and a column for each statistic.
 func (p *printer) predictions(m measure.Descriptor) grid {
 	g := grid{title: strings.ToUpper(m.Name), labels: slices.Clone(gridLabels)}
 	place := make(map[[5]string]int)
@@ -185,8 +180,7 @@ func (p *printer) predictions(m measure.Descriptor) grid {
 	return g
 }
 
-// layers returns a grid with a row for each model, data set, transformation, factor and variant,
-// with the best and the worst layer.
+// layers returns a grid with a row for each of gridLabels, with the best and the worst layer.
 func (p *printer) layers(m measure.Descriptor, s measure.StatisticDescriptor) grid {
 	g := grid{
 		title:  strings.ToUpper(m.Name) + " " + s.Name + arrow(s.Direction),
@@ -215,9 +209,8 @@ func (p *printer) layers(m measure.Descriptor, s measure.StatisticDescriptor) gr
 	return g
 }
 
-// extremes returns the values of the best and the worst layer of a series. unit is the noun for its
-// rows, a key of pluralOf. If all layers have the same value, it is returned once and no layer is
-// named.
+// extremes returns the best and the worst layer. unit is a key of pluralOf. Layers that all have
+// the same value are returned once, unnamed.
 func extremes(s report.Series, d measure.Direction, unit string) []gridValue {
 	best, worst := valueOf(s.Best(d)), valueOf(s.Worst(d))
 	if len(s.Rows) > 1 && best.value == worst.value {
@@ -227,8 +220,6 @@ func extremes(s report.Series, d measure.Direction, unit string) []gridValue {
 	return []gridValue{best, worst}
 }
 
-// observations returns the number of observations of some statistics of a measure, or its range
-// over the rows.
 func (p *printer) observations(m measure.Descriptor, of []measure.StatisticDescriptor) string {
 	low, high := math.MaxInt, 0
 	for i := range p.shown {
@@ -240,8 +231,7 @@ func (p *printer) observations(m measure.Descriptor, of []measure.StatisticDescr
 	return span(low, high)
 }
 
-// unitsIn returns a number with its noun, for instance "1 layer", "20 layers", "18 to 20 layers" or
-// "361 pairs of layers".
+// unitsIn returns a number with its noun: "1 layer", "20 layers", "18 to 20 layers".
 func unitsIn(fewest, most int, unit string) string {
 	if most != 1 {
 		unit = pluralOf[unit]
@@ -251,7 +241,6 @@ func unitsIn(fewest, most int, unit string) string {
 
 var pluralOf = map[string]string{"layer": "layers", "pair of layers": "pairs of layers"}
 
-// span returns, for instance, "20" or "18 to 20".
 func span(low, high int) string {
 	if low == high {
 		return report.Count(low)
@@ -259,13 +248,11 @@ func span(low, high int) string {
 	return report.Count(low) + " to " + report.Count(high)
 }
 
-// arrow returns an arrow to the better end of a statistic's range, or "" if neither is better.
 func arrow(d measure.Direction) string {
 	return map[measure.Direction]string{measure.Higher: " ↑", measure.Lower: " ↓"}[d]
 }
 
-// nullOf returns the null of a series as one number or as a range over layers, or "" if the series
-// has none.
+// nullOf returns the null as a number or a range over layers, or "" if there is none.
 func nullOf(s report.Series) string {
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, r := range s.Rows {

@@ -43,15 +43,13 @@ func (k *LibriSpeech) Open(ctx context.Context, f *Files, d spec.Data) (dataset.
 	return asSource(dataset.OpenAudio(ctx, k.options(dataset.AudioOptions{Dir: paths[0], Label: k.Label, Layout: "librispeech"})))
 }
 
-// items set the sampling rate of audio, and the length of the items: the pieces of audio files
-// that are the samples of the data.
+// items set the sampling rate of audio and the length of the items.
 type items struct {
 	Rate   sampleRate `key:"rate" doc:"samples per second that audio is resampled to, or model: the rate of each model. Without it, the audio must have the rate of the model"`
 	Length float64    `key:"length" min:"0" doc:"seconds of an item; default: the length that the model takes, else whole files"`
 	Fit    string     `key:"fit" enum:"pad|crop|split" doc:"pad (default): shorter files are padded with zeros; crop: they are left out as unreadable; split: files are cut into several items. With pad and crop, longer files are cropped at their centre"`
 }
 
-// options adds the keys of audio items, the pieces of recordings that are samples, to the options.
 // Fit says whether files of another length are padded, left out or split.
 func (k items) options(o dataset.AudioOptions) dataset.AudioOptions {
 	o.Rate, o.Length, o.Fit = int(k.Rate), k.Length, k.Fit

@@ -11,7 +11,6 @@ import (
 
 // A Source holds the keys of one kind of data in an entry of a study file.
 type Source interface {
-	// Open opens the samples of the entry d.
 	Open(ctx context.Context, f *Files, d spec.Data) (dataset.Source, error)
 }
 
@@ -23,7 +22,7 @@ func Kind[K any, P interface {
 	return spec.DataKind{Name: name, Doc: doc, Keys: reflect.TypeFor[K]()}
 }
 
-// asSource converts a result to a Source. On an error it returns an untyped nil.
+// asSource returns an untyped nil on an error.
 func asSource[S dataset.Source](s S, err error) (dataset.Source, error) {
 	if err != nil {
 		return nil, err
@@ -61,7 +60,6 @@ func (f *Files) source(ctx context.Context, d spec.Data) (dataset.Source, error)
 	return d.Source.(Source).Open(ctx, f, d)
 }
 
-// join opens the parts of joined data. An error has the name of the part.
 func (f *Files) join(ctx context.Context, entries []spec.Data) (dataset.Source, error) {
 	var names []string
 	var parts []dataset.Source

@@ -39,7 +39,6 @@ func New(s *spec.Study, o Options) *Files {
 // In returns the files that another file, such as a training file, names relative to a folder.
 func In(folder string, seed uint64) *Files { return &Files{folder: folder, seed: seed} }
 
-// withCache calls get with the cache.
 func withCache[T any](f *Files, get func(*fetch.Cache) (T, error)) (T, error) {
 	f.openCache.Do(func() {
 		if f.cache == nil {
@@ -55,8 +54,8 @@ func withCache[T any](f *Files, get func(*fetch.Cache) (T, error)) (T, error) {
 	return get(f.cache)
 }
 
-// local returns the local path of a file or folder that the study names. If sum is not empty, it is
-// the SHA-256 that the file must have. Errors have the position in the study file.
+// local returns the local path of a file or folder. sum is its SHA-256, or "". Errors have the
+// position in the study file.
 func (f *Files) local(ctx context.Context, p spec.Path, sum string) (string, error) {
 	found, err := f.find(ctx, spec.Resolve(f.folder, p.String()), sum)
 	return found, positioned(ctx, p, err)
@@ -85,7 +84,6 @@ func (f *Files) find(ctx context.Context, path, sum string) (string, error) {
 	return withCache(f, func(c *fetch.Cache) (string, error) { return c.Local(ctx, path, sum) })
 }
 
-// positioned adds the position of a path in the study file to an error, unless the context ended.
 func positioned(ctx context.Context, p spec.Path, err error) error {
 	switch {
 	case err == nil:
@@ -122,9 +120,8 @@ func (f *Files) findAll(ctx context.Context, d spec.Data, paths []spec.Path, opt
 	return out, nil
 }
 
-// Model returns the local path of a model's file. A URL is downloaded, with its external data
-// files. Of a folder it returns the model in it. The SHA-256 of a local file, and that of a model
-// with external data files, are not checked: the plan compares them after opening the model.
+// Model returns the local path of a model's file; URLs are downloaded, with external data files.
+// The SHA-256 of a local file, and of a model with external data, is compared later, by the plan.
 func (f *Files) Model(ctx context.Context, m spec.Model) (string, error) {
 	if m.Activations.String() != "" {
 		return f.local(ctx, m.Activations, "")
@@ -152,7 +149,6 @@ func (f *Files) pinned(address, file string) {
 	}
 }
 
-// modelIn returns the path of the model in a folder, or the path itself if it is a file.
 func modelIn(path string) (string, error) {
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {
 		return path, nil // a missing file is an error when it is opened

@@ -14,9 +14,9 @@ import (
 	"github.com/noether-ml/noether/internal/fetch"
 )
 
-// UnpackedData returns the path of data as it is, or for an archive the folder in the user's cache
-// that it is unpacked into. A tar file is not unpacked, because tar files are read as they are, as
-// the shards (parts) of a WebDataset. An archive of Parquet or tar files is an error.
+// UnpackedData returns the path of data, or for an archive the folder in the user's cache that it
+// is unpacked into. Tar files are read as they are (WebDataset). An archive of Parquet or tar files
+// is an error.
 func UnpackedData(ctx context.Context, path string) (string, error) {
 	info, err := os.Stat(path)
 	switch {

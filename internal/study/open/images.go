@@ -74,7 +74,6 @@ func (k *Images) Open(ctx context.Context, f *Files, d spec.Data) (dataset.Sourc
 	if err != nil || k.Masks == nil {
 		return asSource(folder, err)
 	}
-	// Ignore is the value of pixels without a class: by default 255, as in PASCAL VOC.
 	o := dataset.MasksOptions{Dir: paths[2], Ignore: 255}
 	if k.Ignore != nil {
 		o.Ignore = *k.Ignore
@@ -99,7 +98,6 @@ func (k *COCO) Open(ctx context.Context, f *Files, d spec.Data) (dataset.Source,
 	return asSource(dataset.OpenCOCO(ctx, dataset.COCOOptions{Annotations: paths[0], Images: paths[1], Masks: k.Masks.set, Categories: k.Masks.only}))
 }
 
-// maskCategories are the categories that masks have: true for all, or a list of names and ids.
 type maskCategories struct {
 	set  bool
 	only []string // nil: all

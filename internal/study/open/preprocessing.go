@@ -15,9 +15,9 @@ import (
 // preprocessorConfig is the file in which Hugging Face's models store their preprocessing.
 const preprocessorConfig = "preprocessor_config.json"
 
-// Preprocessing returns the preprocessing of a model whose ONNX file is at path: that of its entry,
-// else that of preprocessor_config.json beside the model, else that in the metadata of the model,
-// else the zero value. warn gets a sentence on a preprocessing that the entry does not set.
+// Preprocessing returns the preprocessing of a model: that of its entry, else of
+// preprocessor_config.json beside the ONNX file, else of its metadata, else zero. warn gets a
+// sentence on a preprocessing that the entry does not set.
 func (f *Files) Preprocessing(ctx context.Context, m spec.Model, path string, warn func(string)) (preprocessing.Settings, error) {
 	switch {
 	case m.Preprocess.File != nil:
@@ -44,10 +44,10 @@ func (f *Files) Preprocessing(ctx context.Context, m spec.Model, path string, wa
 	return p, err
 }
 
-// PreprocessFor returns the preprocessing that a text describes: a preset such as imagenet, the path
-// of a preprocessor_config.json, or the mapping that preprocess may be in a study file, in braces.
-// For an empty text it reads preprocessor_config.json beside the model, or else the metadata of the
-// model. The result found is the path of the file that was read, or "" if none was.
+// PreprocessFor returns the preprocessing that a text describes: a preset, the path of a
+// preprocessor_config.json, or a mapping in braces. For an empty text it reads
+// preprocessor_config.json beside the model, or else its metadata. found is the path that was read,
+// or "".
 func PreprocessFor(text, modelPath string) (p preprocessing.Settings, found string, err error) {
 	if text == "" {
 		if text = model.ConfigBeside(modelPath, preprocessorConfig); text == "" {
@@ -71,8 +71,7 @@ func PreprocessFor(text, modelPath string) (p preprocessing.Settings, found stri
 }
 
 // RecordedPreprocess returns the preprocessing that noether train has recorded in the metadata of
-// the ONNX file at path, and its text. found is false if there is none, or if the file cannot be
-// read. The error is that of a text that is not a preprocessing.
+// an ONNX file, and its text. found is false if there is none or the file cannot be read.
 func RecordedPreprocess(path string) (p preprocessing.Settings, text string, found bool, err error) {
 	text, err = onnx.ReadMetadata(path, spec.PreprocessKey)
 	if err != nil || text == "" {

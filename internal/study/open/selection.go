@@ -7,8 +7,8 @@ import (
 	"github.com/noether-ml/noether/internal/study/spec"
 )
 
-// chooseSamples selects the samples of an entry by its keys where, split, shuffle (or stratified)
-// and limit, in this order, and computes the factors that the key factors names.
+// chooseSamples applies where, split, shuffle (or stratified) and limit, in this order, and
+// computes the factors that the entry names.
 func chooseSamples(ctx context.Context, d spec.Data, src dataset.Source, seed uint64) (dataset.Source, error) {
 	before, after := splitFactors(d)
 	src, err := computeFactors(d, src, before)
@@ -21,8 +21,8 @@ func chooseSamples(ctx context.Context, d spec.Data, src dataset.Source, seed ui
 	return computeFactors(d, src, after)
 }
 
-// splitFactors returns the factors to compute before the selection, because the key where uses
-// them, and those to compute after it, on fewer samples.
+// splitFactors returns the factors that where needs, and those to compute after it, on fewer
+// samples.
 func splitFactors(d spec.Data) (before, after []string) {
 	for _, name := range d.Factors {
 		if _, used := d.Where[name]; used {
@@ -42,7 +42,6 @@ func computeFactors(d spec.Data, src dataset.Source, names []string) (dataset.So
 	return src, nil
 }
 
-// selectSamples applies the keys where, split, stratified, shuffle and limit.
 func selectSamples(ctx context.Context, d spec.Data, src dataset.Source, seed uint64) (dataset.Source, error) {
 	var err error
 	if len(d.Where) > 0 {

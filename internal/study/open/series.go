@@ -17,9 +17,9 @@ import (
 // maxSeries is the largest number of files that one entry of data may name.
 const maxSeries = 100_000
 
-// findSeries returns the local paths of a series of files. Each of paths may be a file, a range
-// such as val-{000..049}.tar, a pattern such as val-*.tar, a URL or a range of URLs, an address of
-// a data set of the Hugging Face hub, or a folder of files with the given extension.
+// findSeries returns the local paths of a series. Each of paths may be a file, a range
+// (val-{000..049}.tar), a pattern, a URL or a range of URLs, a data set of the Hugging Face hub, or
+// a folder.
 func (f *Files) findSeries(ctx context.Context, d spec.Data, paths []spec.Path, extension string) ([]string, error) {
 	if d.SHA256 != "" {
 		return nil, d.At("sha256").Errorf("sha256 cannot be set for a series of files: append #sha256=... to each URL, or set fingerprint, the hash of the samples")
@@ -43,9 +43,8 @@ func (f *Files) findSeries(ctx context.Context, d spec.Data, paths []spec.Path, 
 	return out, nil
 }
 
-// findFiles returns the local paths of the files that a path names: a file, a pattern, a URL, a data
-// set of the Hugging Face hub, or a folder of files with the given extension. They are sorted by
-// name. Archives are not unpacked.
+// findFiles returns, sorted by name, the files that a path names: a file, pattern, URL, hub data
+// set or folder. Archives are not unpacked.
 func (f *Files) findFiles(ctx context.Context, path, extension string) ([]string, error) {
 	switch {
 	case uri.IsHubData(path):
@@ -79,8 +78,7 @@ func escapePattern(path string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 
-// expandRanges returns the names that braces in a name stand for, similar to a shell: numbers
-// {000..049}, with at least as many digits as the first, and lists {train,val}.
+// expandRanges expands braces as a shell does: {000..049}, {train,val}.
 func expandRanges(name string) ([]string, error) {
 	before, rest, found := strings.Cut(name, "{")
 	if !found {
@@ -113,7 +111,7 @@ func expandRanges(name string) ([]string, error) {
 	return out, nil
 }
 
-// numbersBetween returns the numbers from low to high, with at least as many digits as low has.
+// numbersBetween keeps at least as many digits as low has.
 func numbersBetween(low, high string) ([]string, error) {
 	a, errA := strconv.ParseUint(low, 10, 31)
 	b, errB := strconv.ParseUint(high, 10, 31)

@@ -8,9 +8,7 @@ import (
 	"github.com/noether-ml/noether/internal/study/spec"
 )
 
-// Video are the keys of patches of videos: squares cut out of their frames, at the same
-// positions in all frames of a scene, a part without a cut. A trajectory is the sequence of patches
-// at one position in consecutive frames.
+// Video are the keys of patches of videos: squares at the same positions in all frames of a scene.
 type Video struct {
 	Files  []spec.Path `key:"files,required" short:"true" doc:"video files, animated GIFs, folders of frames, or folders of these"`
 	Frames int         `key:"frames" min:"1" doc:"largest number of frames of each file; default: all"`
@@ -29,8 +27,7 @@ type Camera struct {
 	patchKeys
 }
 
-// patchKeys set the patches that are cut from frames. Unless raw is set, frames are whitened and
-// their contrast is normalised.
+// Unless raw is set, frames are whitened and their contrast is normalised.
 type patchKeys struct {
 	Frame    []int  `key:"frame" doc:"[width, height] of the reduced frames; default: [320, 180]"`
 	Patch    int    `key:"patch" default:"14" min:"1" max:"4096" doc:"side of a patch in pixels"`
@@ -42,7 +39,6 @@ type patchKeys struct {
 	Seed     uint64 `key:"seed" default:"1" doc:"seed of the positions and the camera motion"`
 }
 
-// patches converts the keys to video.Patches. kind is the key of the data entry that holds them.
 func (k patchKeys) patches(d spec.Data, kind string) (video.Patches, error) {
 	p := video.Patches{Size: k.Patch, Places: k.Places, Crop: k.Crop, Channels: k.Channels, Raw: k.Raw, Reach: k.Gamma, Seed: k.Seed}
 	switch {

@@ -12,8 +12,7 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// Identity returns the fields that name the cell in its record (its results in the run folder),
-// without layers and scores.
+// Identity returns the fields that name the cell in its record, without layers and scores.
 func (c *Cell) Identity() scores.Cell {
 	out := scores.Cell{Model: c.Model.Entry.Name, Data: c.Data.Entry.Name, Transform: c.View.Name,
 		Parameter: c.View.Parameter, Drawn: c.drawn, Trial: c.View.Trial, Measure: c.Method.Name()}
@@ -23,8 +22,8 @@ func (c *Cell) Identity() scores.Cell {
 	return out
 }
 
-// ScoredLayers returns the layers of a finished cell with their scores. If the pairs of layers of a
-// comparison were divided into several grids, they are put back into their original order.
+// ScoredLayers returns the scored layers of a finished cell, the pairs of grids in their original
+// order.
 func (c *Cell) ScoredLayers() []scores.Layer {
 	if c.Procedure != nil {
 		return c.Procedure.Scored
@@ -56,8 +55,7 @@ func (c *Cell) String() string {
 	return name
 }
 
-// ModelNames returns the name of the cell's model, or the names of the two compared models, joined
-// by a comma.
+// ModelNames returns the name of the cell's model, or two names joined by a comma.
 func (c *Cell) ModelNames() string {
 	if c.other == nil {
 		return c.Model.Entry.Name
@@ -65,9 +63,8 @@ func (c *Cell) ModelNames() string {
 	return c.Model.Entry.Name + ", " + c.other.Entry.Name
 }
 
-// A Cell is the work whose results one record holds: a measure for a model (or two, for a
-// comparison), a data set, a value of a transformation and a trial. The field Entry of a Model or
-// Data is its entry in the study file.
+// A Cell is the work whose results one record holds. Entry of a Model or Data is its entry in the
+// study file.
 type Cell struct {
 	Key    string // hash of all that the scores depend on, see Plan.cellKey
 	Model  *Model
@@ -86,28 +83,25 @@ type Cell struct {
 	drawn string // parameter values, as text, that were drawn once for all samples of the trial; "": none
 }
 
-// Classes returns the names of the classes of the model's outputs, in their order, for a cell that
-// measures predictions, else nil.
+// Classes returns the model's class names for a cell that measures predictions, else nil.
 func (c *Cell) Classes() []string {
 	if len(c.Tasks) == 0 {
 		return nil
 	}
-	// The site is what is measured: a layer, or a prediction.
 	if s, ok := c.Tasks[0].target.(*siteTarget); ok {
 		return s.site.Classes
 	}
 	return nil
 }
 
-// Parameter returns the value of the transformation's parameter that the cell's scores belong to:
-// one that the study lists, or the one that was drawn for the trial.
+// Parameter returns the parameter value of the cell's scores, listed by the study or drawn for the
+// trial.
 func (c *Cell) Parameter() string { return cmp.Or(c.View.Parameter, c.drawn) }
 
 // HasUnsaved reports whether a task of the cell has results that are not saved in the run folder.
 func (c *Cell) HasUnsaved() bool { return slices.ContainsFunc(c.Tasks, (*Task).HasUnsaved) }
 
-// A View is one way of transforming the input: a transformation with one value of its parameter, in
-// one trial. The zero View is the clean input.
+// A View is a transformation with one value, in one trial. The zero View is the clean input.
 type View struct {
 	Name      string // name of the transformation; "" for clean inputs
 	Parameter string // value of the parameter, as written in the study file, if the study lists values; else ""
@@ -135,8 +129,7 @@ func (v View) Path() string {
 // Redraws reports whether the view's transformation may reject drawn values and draw again.
 func (v View) Redraws() bool { return redraws(v.Transform) }
 
-// redraws reports whether a transformation may reject drawn values and draw again: only Reverb
-// (simulated echoes of a room) does.
+// redraws reports whether drawn values may be rejected and drawn again.
 func redraws(t transform.Transform) bool {
 	_, ok := t.(transform.Reverb)
 	return ok

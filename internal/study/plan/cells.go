@@ -13,8 +13,7 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// addCells lists the cells of the study, the combinations of a measure, one or two models, a data
-// set, a transformation value and a trial: first those of single models, then those of two models.
+// addCells lists the cells of the study, first those of single models.
 func (p *Plan) addCells() error {
 	for _, m := range p.Models {
 		if !p.includes(m.Entry.Name) { // the plan may be of some of the models
@@ -55,8 +54,7 @@ func (p *Plan) addCells() error {
 	return nil
 }
 
-// dataFor returns the data with labels that are indices of the model's class outputs (see
-// Data.forModel). Equal arguments give the same pointer.
+// dataFor returns the data as Data.forModel does. Equal arguments give the same pointer.
 func (p *Plan) dataFor(d *Data, m *Model) *Data {
 	key := passOwner{m, d}
 	if p.modelData[key] == nil {
@@ -65,8 +63,7 @@ func (p *Plan) dataFor(d *Data, m *Model) *Data {
 	return p.modelData[key]
 }
 
-// addCellsOf adds the cells of one model on one data set. raw has the labels of the source, which
-// procedures take; measures take the data with the model's labels, see dataFor.
+// raw has the labels of the source, which procedures take; measures take dataFor.
 func (p *Plan) addCellsOf(m *Model, raw *Data) error {
 	d := p.dataFor(raw, m)
 	views := views(p.Study, d)
@@ -79,7 +76,6 @@ func (p *Plan) addCellsOf(m *Model, raw *Data) error {
 		case measure.Measure:
 			err = forEachView(views, func(v View) error { return p.addMeasure(m, d, v, method) })
 		case measure.Comparison:
-			// A layer on the clean input is compared with itself on the transformed one.
 			err = forEachView(views, func(v View) error { p.addCleanTransformed(m, d, v, method); return nil })
 		case procedure.Procedure:
 			err = forEachView(procedureViews(p.Study, method, raw), func(v View) error { return p.addProcedure(m, nil, raw, v, spec) })
@@ -91,14 +87,13 @@ func (p *Plan) addCellsOf(m *Model, raw *Data) error {
 	return nil
 }
 
-// addCellsBetween adds the cells that compare two models, or the layers of one model with each
-// other: on clean inputs, and under each transformation of both models' inputs.
+// addCellsBetween adds the comparisons of two models, or of one model with itself, clean and under
+// each transformation of both inputs.
 func (p *Plan) addCellsBetween(a, b *Model, d *Data, spec spec.MeasureSpec) error {
 	if method, ok := spec.Method.(procedure.Procedure); ok {
 		return forEachView(procedureViews(p.Study, method, d), func(v View) error { return p.addProcedure(a, b, d, v, spec) })
 	}
 	if a == b {
-		// The data are shared with the model's other cells, so that one pass feeds all.
 		d = p.dataFor(d, a)
 	}
 	views := views(p.Study, d)
@@ -111,8 +106,7 @@ func (p *Plan) addCellsBetween(a, b *Model, d *Data, spec spec.MeasureSpec) erro
 	return forEachView(views, func(v View) error { return p.addBetween(a, b, d, v, spec) })
 }
 
-// add adds a cell, with its key and a description of the values that are drawn for its trial,
-// unless the cell has neither tasks nor a procedure.
+// add ignores a cell that has neither tasks nor a procedure.
 func (p *Plan) add(c *Cell) {
 	if len(c.Tasks) > 0 || c.Procedure != nil {
 		c.Key = p.cellKey(c)
@@ -121,7 +115,7 @@ func (p *Plan) add(c *Cell) {
 	}
 }
 
-// skip records once that a measure does not apply to a layer, or to the whole cell if layer is "".
+// skip records once that a measure does not apply to a layer, or with "" to the whole cell.
 func (p *Plan) skip(c *Cell, layer, why string) {
 	s := scores.Skip{Model: c.ModelNames(), Layer: layer, Data: c.Data.Entry.Name, Measure: c.Method.Name(), Why: why}
 	if !slices.Contains(p.Skips, s) {
@@ -129,12 +123,9 @@ func (p *Plan) skip(c *Cell, layer, why string) {
 	}
 }
 
-// addMeasure adds a cell with a task for each layer that its measure applies to. The other layers
-// are recorded as skipped. A site is what a task measures: a layer on some data under a
-// transformation. Instead of layers a measure may need the prediction (class scores), or the
-// decoded output, such as boxes or a class map; its truth is the labelled boxes or masks of the
-// data. If the cell cannot be made, failCell records that, and returns the error only if the study
-// is to stop at the first failure.
+// addMeasure adds a cell with a task for each layer, prediction or decoded output that its measure
+// applies to, and records the others as skipped. It returns an error only if the study is to stop
+// at the first failure.
 func (p *Plan) addMeasure(m *Model, d *Data, v View, meas measure.Measure) error {
 	c := &Cell{Model: m, Data: d, View: v, Method: meas}
 	needs := meas.Needs()
@@ -146,7 +137,7 @@ func (p *Plan) addMeasure(m *Model, d *Data, v View, meas measure.Measure) error
 		p.skip(c, "", why)
 		return nil
 	}
-	// d.mismatch is why the labels of the data cannot be mapped to the outputs of the model.
+	// d.mismatch is why labels cannot be mapped to outputs.
 	if d.mismatch != nil && (needs.Labels || needs.Prediction && d.Entry.Classes != nil) {
 		return p.failCell(c, d.mismatch)
 	}
@@ -202,16 +193,14 @@ func (p *Plan) addMeasure(m *Model, d *Data, v View, meas measure.Measure) error
 	return nil
 }
 
-// FirstSamples is the number of samples for which a run keeps per-sample values if the study does
-// not set samples: true. They are the first of the study's random order, and the values are those
-// of predictions and of the last layer.
+// FirstSamples is the number of samples, the first of the random order, that keep per-sample values
+// of predictions and of the last layer if the study does not set samples: true.
 const FirstSamples = 500
 
-// projectedSamples is the number of samples whose activations at the first, the middle and the last
-// layer are projected to two dimensions for the report.
+// projectedSamples is the number of samples projected to two dimensions for the report.
 const projectedSamples = 48
 
-// unmetNeed returns the requirement of a measure that is not met, or "" if all are met.
+// unmetNeed returns a requirement that is not met, or "".
 func unmetNeed(needs measure.Needs, m *Model, d *Data, v View) string {
 	switch {
 	case needs.Labels && d.Source.Classes() == nil:
@@ -234,14 +223,12 @@ func unmetNeed(needs measure.Needs, m *Model, d *Data, v View) string {
 	return ""
 }
 
-// decodedFormat returns how the output of a model is decoded, or nil if it is not.
 func decodedFormat(m *Model) *decoded.Format {
 	format, _ := m.Net.Decoded()
 	return format
 }
 
-// activationSkip returns why a view cannot transform a layer's activations, or "" if it can or if
-// it transforms inputs.
+// activationSkip returns why a view cannot transform a layer's activations, or "".
 func (v View) activationSkip(layer tensor.Layer) string {
 	if v.On == "activations" && layer.Axes != "NCHW" && layer.Axes != "NHWC" {
 		return "a transformation of activations needs feature maps, and the axes of the layer are " + string(layer.Axes)
@@ -249,11 +236,9 @@ func (v View) activationSkip(layer tensor.Layer) string {
 	return ""
 }
 
-// key returns the key from which the accumulators of a cell derive their random numbers.
 func (p *Plan) key(c *Cell) measure.Key {
 	return measure.Key{Seed: p.Study.Seed, Data: c.Data.Entry.Name, Transform: c.View.Name, Trial: c.View.Trial}
 }
 
-// costStore tells Measure.Cost that there is a store on disk, where accumulators put what they need
-// only at the end, so that the cost leaves out the bytes that the store holds. It is never written.
+// costStore tells Measure.Cost that accumulators may store data on disk. It is never written.
 type costStore struct{ measure.Store }

@@ -12,11 +12,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// addCleanTransformed adds a cell that compares each layer on an input x with the same layer on the
-// transformed input T(x). It does so under a view v: a transformation value in a trial, which is a
-// repetition of all random draws. Pairs of layers that are compared form a grid (measure.Grid). The
-// cell has a task for each part into which the grid is split: the work of one accumulator, which
-// holds the running sums.
+// addCleanTransformed adds a cell that compares each layer on x with the same layer on T(x), with a
+// task for each part into which the grid is split.
 func (p *Plan) addCleanTransformed(m *Model, d *Data, v View, comparison measure.Comparison) {
 	c := &Cell{Model: m, Data: d, View: v, Method: comparison}
 	if v.Name == "" {
@@ -36,8 +33,8 @@ func (p *Plan) addCleanTransformed(m *Model, d *Data, v View, comparison measure
 	p.addGrid(c, whole)
 }
 
-// addBetween adds a cell that compares layers of a with layers of b under a view: both on T(x), or
-// on x if the view has no transformation. a and b may be the same model.
+// addBetween compares layers of a with layers of b, both on T(x), or on x without a transformation.
+// a and b may be the same model.
 func (p *Plan) addBetween(a, b *Model, d *Data, v View, spec spec.MeasureSpec) error {
 	comparison := spec.Method.(measure.Comparison)
 	c := &Cell{Model: a, other: b, Data: d, View: v, Method: comparison}
@@ -62,12 +59,11 @@ func (p *Plan) addBetween(a, b *Model, d *Data, v View, spec spec.MeasureSpec) e
 	return nil
 }
 
-// grid returns the grid of a cell that compares pairs of layers, given as indices in a and b.
+// pairs are indices in a and b.
 func (p *Plan) grid(c *Cell, a, b []tensor.Layer, pairs [][2]int) measure.Grid {
 	return measure.Grid{A: a, B: b, Pairs: pairs, Layout: c.Data.Layout, Budget: int64(p.Study.Memory), Key: p.key(c)}
 }
 
-// upperTriangle returns the pairs (i, j) with i <= j.
 func upperTriangle(pairs [][2]int) [][2]int {
 	var out [][2]int
 	for _, p := range pairs {
@@ -78,9 +74,8 @@ func upperTriangle(pairs [][2]int) [][2]int {
 	return out
 }
 
-// addGrid adds a cell with the tasks of the grid whole. Pairs that cannot be compared are skipped.
-// The rest is split into grids that share no layer, and these are split until each fits the memory
-// bound or is a single pair.
+// addGrid adds the tasks of a grid and skips pairs that cannot be compared. The rest is split into
+// grids that share no layer, then until each fits the memory bound or is a single pair.
 func (p *Plan) addGrid(c *Cell, whole gridTarget) {
 	all := whole.grid
 	whole.grid.Pairs = nil
@@ -118,8 +113,8 @@ func (p *Plan) addGrid(c *Cell, whole gridTarget) {
 	p.add(c)
 }
 
-// describePairs names the first three of the pairs of a grid that are skipped for one reason. It
-// returns "" if these are all pairs of the grid. With named it names the layers of both sides.
+// describePairs names the first three of the pairs, or returns "" if these are all of the grid.
+// With named it names the layers of both sides.
 func describePairs(g measure.Grid, pairs [][2]int, named bool) string {
 	if len(pairs) == len(g.Pairs) {
 		return ""
@@ -139,8 +134,7 @@ func describePairs(g measure.Grid, pairs [][2]int, named bool) string {
 	return text
 }
 
-// A gridTarget is the target of a comparison of pairs of layers: of layers grid.A of sides[0] with
-// layers grid.B of sides[1].
+// A gridTarget compares layers grid.A of sides[0] with layers grid.B of sides[1].
 type gridTarget struct {
 	comparison measure.Comparison
 	grid       measure.Grid
@@ -149,13 +143,11 @@ type gridTarget struct {
 	named      bool // scores name the layers of both sides, not only of the first
 }
 
-// A side is one side of a grid: a model on clean or transformed inputs.
 type side struct {
 	model       *Model
 	transformed bool
 }
 
-// names returns the names of a pair of layers in scores.
 func (g *gridTarget) names(i, j int) [2]string {
 	if !g.named {
 		return [2]string{g.grid.A[i].Name, ""}
@@ -163,9 +155,8 @@ func (g *gridTarget) names(i, j int) [2]string {
 	return [2]string{g.grid.A[i].Name, g.grid.B[j].Name}
 }
 
-// Name returns a hash of the pairs of layers. It names the task in the files of states. The index
-// of the grid among the parts of the split would not do: the split depends on the costs that
-// comparisons declare, which another version may change.
+// Name returns a hash of the pairs, which names the task in the files of states. An index would not
+// do: the split depends on costs that another version may change.
 func (g *gridTarget) Name() string {
 	sum := sha256.Sum256([]byte(strings.Join(g.depends(), "\n")))
 	return "grid " + hex.EncodeToString(sum[:6])
@@ -186,7 +177,7 @@ func (g *gridTarget) LayerCount() int {
 	return n
 }
 
-// mirrored returns the names of the pair (j, i), whose scores are those of (i, j) if mirror is set.
+// mirrored names the pair (j, i), whose scores are those of (i, j) if mirror is set.
 func (g *gridTarget) mirrored(i, j int) [2]string {
 	return [2]string{g.grid.B[j].Name, g.grid.A[i].Name}
 }

@@ -2,10 +2,8 @@ package plan
 
 import "time"
 
-// A Cost is the estimated work of a plan for one model, or several compared models, on one data
-// set. The times are those of an idle machine. A pass reads the samples once for several measures;
-// a procedure is a measure that works in steps, such as training a probe. An accumulator holds the
-// running sums of a measure.
+// A Cost is the estimated work for one model, or several compared models, on one data set. The
+// times are those of an idle machine.
 type Cost struct {
 	Model    string        `json:"model"` // names of compared models are joined by ", "
 	Data     string        `json:"data"`
@@ -25,8 +23,7 @@ type Cost struct {
 	Total    time.Duration `json:"total_ns"`
 }
 
-// Cost returns the memory of the accumulators of the pass's tasks, in bytes. It is not related to
-// the type Cost.
+// Cost returns the memory of the accumulators of the pass's tasks, in bytes.
 func (p *Pass) Cost() int64 { return demandOf(p.AllTasks()).bytes(p.cores) }
 
 // ForwardsOf returns the number of samples in the forward passes of one model.
@@ -46,8 +43,7 @@ func (p *Pass) Samples() int { return p.Hi - p.Start() }
 // Cost returns the memory that the accumulator of the task may hold, in bytes.
 func (t *Task) Cost() int64 { return t.cost }
 
-// ProcedurePass returns a pass that runs the first model of a procedure on its clean data, without
-// tasks, to time the engine.
+// ProcedurePass returns a pass without tasks on a procedure's first model, to time the engine.
 func ProcedurePass(c *Cell, batch int) *Pass {
 	return &Pass{owner: passOwner{c.Model, c.Data}, Models: []*Model{c.Model}, Hi: c.Data.Layout.N, Batch: batch, cores: 1}
 }

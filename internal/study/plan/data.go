@@ -11,9 +11,8 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// Data is an opened data set of the study. The labels of its samples are classes of the data set.
-// In the copy that forModel makes for a model, they are indices of the model's outputs or, if
-// Outputs is set, positions in Outputs.
+// Data is an opened data set. Labels are its classes; in the copy of forModel they are indices of
+// the model's outputs or, if Outputs is set, positions in Outputs.
 type Data struct {
 	Entry  spec.Data
 	Source dataset.Source
@@ -29,7 +28,6 @@ type Data struct {
 	info            **inputInfo        // filled by the first call of inputInfo; shared by all copies
 }
 
-// openData opens the data set of an entry of the study file.
 func openData(ctx context.Context, files *open.Files, s *spec.Study, spec spec.Data) (*Data, error) {
 	src, err := files.Data(ctx, spec)
 	if err != nil {
@@ -51,7 +49,6 @@ type inputInfo struct {
 	arrays   []dataset.Array   // of ready-made arrays; otherwise nil
 }
 
-// kind returns what the samples are.
 func (i inputInfo) kind() string {
 	switch {
 	case i.arrays != nil:
@@ -62,8 +59,7 @@ func (i inputInfo) kind() string {
 	return "images"
 }
 
-// inputInfo returns what is known of the samples before all are read. Its first call reads the
-// first sample. If this cannot be read, the result is zero.
+// inputInfo reads the first sample at the first call. If that fails, the result is zero.
 func (d *Data) inputInfo(ctx context.Context) inputInfo {
 	if *d.info == nil {
 		*d.info = d.readInfo(ctx)
@@ -87,15 +83,15 @@ func (d *Data) readInfo(ctx context.Context) *inputInfo {
 	return out
 }
 
-// A Described is a sample without its input. SourceIndex is its index into Data.Source, which
-// differs from Sample.Index, the index in the whole data set, if the source is a subset.
+// A Described is a sample without its input. SourceIndex is its index into Data.Source,
+// Sample.Index that in the whole data set.
 type Described struct {
 	dataset.Sample
 	SourceIndex int
 }
 
-// DescribeFirst returns the first n samples of the study's random order, or all samples if Describe
-// was called before, without their inputs and by Sample.Index. Unreadable ones are left out.
+// DescribeFirst returns, by Sample.Index, the first n samples of the random order (or all if
+// Describe was called) without inputs. Unreadable ones are left out.
 func (d *Data) DescribeFirst(ctx context.Context, n int) (map[int]Described, error) {
 	if *d.described != nil {
 		return *d.described, nil
@@ -115,7 +111,7 @@ func (d *Data) Describe(ctx context.Context) (map[int]Described, error) {
 	return *d.described, nil
 }
 
-// describe returns the readable samples at the given indices of the source, by Sample.Index.
+// describe returns the readable samples at indices of the source, by Sample.Index.
 func (d *Data) describe(ctx context.Context, indices []int) (map[int]Described, error) {
 	byIndex := make(map[int]Described, len(indices))
 	for _, i := range indices {

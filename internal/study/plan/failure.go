@@ -13,16 +13,15 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A FailureLog collects the failures of a run: of models, data sets and cells. The zero FailureLog
-// is empty.
+// A FailureLog collects the failures of a run. The zero FailureLog is empty.
 type FailureLog struct {
 	Failed []scores.Failure
 	Causes []error         // Causes[i] is that of Failed[i]
 	keys   map[string]bool // of Failed; a key identifies a cell, model or data set
 }
 
-// Add adds to a failure the text of its cause, the time, the host, and for a panic the stack. It
-// records the failure, unless one of the same key is recorded, and returns it.
+// Add completes a failure with its cause, time, host and, for a panic, stack. It records the
+// failure unless one of the same key is recorded.
 func (l *FailureLog) Add(f scores.Failure, cause error) scores.Failure {
 	f.Error, f.When = strings.Join(strings.Fields(cause.Error()), " "), time.Now().UTC()
 	f.Host, _ = os.Hostname()
@@ -40,8 +39,8 @@ func (l *FailureLog) Add(f scores.Failure, cause error) scores.Failure {
 	return f
 }
 
-// fail records that a model, a data set or a cell cannot be prepared. With the option FailFast it
-// returns the error instead.
+// fail records that a model, a data set or a cell cannot be prepared; with FailFast it returns the
+// error.
 func (p *Plan) fail(f scores.Failure, err error) error {
 	if p.failFast {
 		return err
@@ -50,12 +49,9 @@ func (p *Plan) fail(f scores.Failure, err error) error {
 	return nil
 }
 
-// Failed returns the failures of planning: models and data that could not be opened, and cells that
-// could not be made.
+// Failed returns the models, data and cells that could not be opened or made.
 func (p *Plan) Failed() []scores.Failure { return p.Failures.Failed }
 
-// failCell records that a cell cannot be made. With the option FailFast it returns the error
-// instead.
 func (p *Plan) failCell(c *Cell, err error) error {
 	c.Key = p.cellKey(c)
 	names := "model " + c.Model.Entry.Name
@@ -65,8 +61,7 @@ func (p *Plan) failCell(c *Cell, err error) error {
 	return p.fail(c.FailureRecord(), spec.Within(names+" on "+c.Data.Entry.Name, err))
 }
 
-// FailureKey returns the key of a failure that concerns a model or a data set instead of a cell.
-// kind is "model" or "data", and name the name in the study.
+// FailureKey returns the key of a failure of a model or data set. kind is "model" or "data".
 func FailureKey(kind, name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return kind + "-" + hex.EncodeToString(sum[:12])

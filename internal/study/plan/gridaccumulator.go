@@ -11,18 +11,14 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A gridAccumulator is the accumulator, the running sums, of a grid: a comparison of one or several
-// pairs of layers, the first of side A and the second of side B. A side is a model on clean or on
-// transformed inputs.
-// If the activations of a layer hold NaN or infinity, it drops that layer: the scores of the
-// layer's pairs are undefined.
+// A gridAccumulator is the accumulator of a grid. It drops a layer whose activations hold NaN or
+// infinity: the scores of its pairs are undefined.
 type gridAccumulator struct {
 	measure.GridAccumulator
 	target  *gridTarget          // the sides, layers and pairs
 	dropped map[gridLayer]string // why layers were dropped
 }
 
-// A gridLayer is a layer of one side of a grid, by its index.
 type gridLayer struct {
 	side  measure.Side
 	index int
@@ -42,8 +38,8 @@ func (a *gridAccumulator) Feed(at SampleIDs, z []tensor.Tensor) error {
 	return a.Update(&measure.PairBatch{Place: at.Position, Index: at.Index, Label: at.Label, A: z[:n], B: z[n:]})
 }
 
-// drop drops the layer that the error names, on both sides if the sides have the same activations.
-// It reports whether a pair of the grid is left.
+// drop drops the layer that the error names, on both sides if they have the same activations, and
+// reports whether a pair is left.
 func (a *gridAccumulator) drop(bad *measure.NonFiniteIn) bool {
 	g := a.target
 	layers := [2][]string{}
@@ -66,7 +62,7 @@ func (a *gridAccumulator) drop(bad *measure.NonFiniteIn) bool {
 	return slices.ContainsFunc(g.grid.Pairs, func(p [2]int) bool { return a.dropReason(p) == "" })
 }
 
-// dropReason returns why a layer of a pair was dropped, or "" if none was.
+// dropReason returns "" if no layer of the pair was dropped.
 func (a *gridAccumulator) dropReason(pair [2]int) string {
 	if why := a.dropped[gridLayer{measure.SideA, pair[0]}]; why != "" {
 		return why
@@ -74,9 +70,8 @@ func (a *gridAccumulator) dropReason(pair [2]int) string {
 	return a.dropped[gridLayer{measure.SideB, pair[1]}]
 }
 
-// DropGridLayer makes the accumulator of a grid continue without a layer, if err says that the
-// layer's activations hold NaN or infinity and another pair of layers of the cell is left. It
-// reports whether it did. Then the batch can be fed again.
+// DropGridLayer makes a grid continue without a layer, if err says that its activations hold NaN or
+// infinity and another pair is left. It reports whether it did; then the batch can be fed again.
 func (t *Task) DropGridLayer(acc Accumulator, err error) bool {
 	a, ok := acc.(*gridAccumulator)
 	var bad *measure.NonFiniteIn
@@ -106,8 +101,7 @@ const (
 	droppedStateVersion = 1
 )
 
-// MarshalBinary implements Accumulator. If no layer was dropped, the state is that of the
-// comparison's accumulator.
+// MarshalBinary implements Accumulator. Without dropped layers, the state is the comparison's.
 func (a *gridAccumulator) MarshalBinary() ([]byte, error) {
 	raw, err := a.GridAccumulator.MarshalBinary()
 	if err != nil || len(a.dropped) == 0 {

@@ -8,8 +8,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// subgrid returns the grid of some of the pairs of g, with only the layers that these pairs use. A
-// grid is a list of pairs of layers that are compared, one layer of side A and one of side B.
+// subgrid returns the grid of some pairs of g, with only the layers that they use.
 func subgrid(g measure.Grid, pairs [][2]int) measure.Grid {
 	out := g
 	keep := func(side int, layers []tensor.Layer) ([]tensor.Layer, map[int]int) {
@@ -37,8 +36,7 @@ func subgrid(g measure.Grid, pairs [][2]int) measure.Grid {
 	return out
 }
 
-// components splits a grid into parts that share no layer: the connected components of the graph
-// whose nodes are layers and whose edges are pairs.
+// components splits a grid into its connected components: nodes are layers, edges are pairs.
 func components(g measure.Grid) []measure.Grid {
 	parent := dataset.Indices(len(g.A) + len(g.B)) // union-find over the layers of A, then those of B
 	var root func(i int) int
@@ -67,8 +65,8 @@ func components(g measure.Grid) []measure.Grid {
 	return out
 }
 
-// splitGrid halves a grid along the side with more layers until the accumulator of each part fits
-// into memory, in bytes, or the part is a single pair.
+// splitGrid halves a grid along its longer side until each part fits into memory (bytes) or is a
+// single pair.
 func splitGrid(c measure.Comparison, g measure.Grid, memory int64) []measure.Grid {
 	if len(g.Pairs) == 1 || c.Cost(g) <= memory {
 		return []measure.Grid{g}

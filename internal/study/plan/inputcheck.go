@@ -9,7 +9,7 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// takes returns the kind of the samples that a model takes: arrays, audio or images.
+// takes returns "arrays", "audio" or "images".
 func takes(m *Model) string {
 	switch {
 	case m.Net.TakesArrays():
@@ -20,9 +20,8 @@ func takes(m *Model) string {
 	return "images"
 }
 
-// checkImageSizes returns an error if data have images of different sizes and neither the model nor
-// its preprocessing sets one. Sizes cannot be mixed in a batch, and the shapes of layers would
-// differ between data.
+// checkImageSizes returns an error if images differ in size and nothing sets one. Sizes cannot be
+// mixed in a batch, and shapes of layers would differ between data.
 func (p *Plan) checkImageSizes(ctx context.Context, m *Model) error {
 	// A frame is how images are resized and cropped; a size of 0 is not set.
 	if f := m.Net.Frame(); !m.Net.TakesInput() || f.Height > 0 || f.Resize > 0 || takes(m) != "images" {
@@ -31,7 +30,7 @@ func (p *Plan) checkImageSizes(ctx context.Context, m *Model) error {
 	first := p.Data[0].inputInfo(ctx).size
 	for _, d := range p.Data[1:] {
 		size := d.inputInfo(ctx).size
-		// [2]int{}: the size is not known.
+		// [2]int{}: unknown.
 		if size == first || size == [2]int{} || first == [2]int{} {
 			continue
 		}
@@ -41,10 +40,8 @@ func (p *Plan) checkImageSizes(ctx context.Context, m *Model) error {
 	return nil
 }
 
-// sizeText formats a size as height x width.
 func sizeText(size [2]int) string { return fmt.Sprintf("%d x %d", size[0], size[1]) }
 
-// cropText formats a size as a value of the key crop.
 func cropText(size [2]int) string {
 	if size[0] == size[1] {
 		return fmt.Sprint(size[0])

@@ -10,15 +10,14 @@ import (
 	"github.com/noether-ml/noether/internal/study/spec"
 )
 
-// cellKey returns a hash of everything that the scores of a cell depend on. Settings that do not
-// affect scores, such as the batch size, are not part of it. The hash is 12 bytes of SHA-256, in
-// hexadecimal.
+// cellKey returns 12 bytes of SHA-256, in hexadecimal, of everything that the scores of a cell
+// depend on; not of settings such as the batch size.
 func (p *Plan) cellKey(c *Cell) string {
 	sum := sha256.Sum256([]byte(p.keyText(c)))
 	return hex.EncodeToString(sum[:12])
 }
 
-// keyText returns what the scores of a cell depend on as a JSON object with sorted names.
+// keyText returns a JSON object with sorted names.
 func (p *Plan) keyText(c *Cell) string {
 	var layers []string
 	for _, t := range c.Tasks { // each measures one layer, or pairs of layers
@@ -50,16 +49,13 @@ func (p *Plan) keyText(c *Cell) string {
 	v := c.View // the transformation with one value of its parameter, in one trial
 	values := p.encode([2]string{v.Name, v.Parameter}, func() any { return []any{v.Name, v.Parameter} })
 	kind := p.encode([3]string{v.On, v.Per, string(v.canonical)}, func() any { return []any{v.On, v.Per, v.canonical} })
-	// One JSON list: Name, Parameter, Trial, On, Per and canonical of the View. On is what is
-	// transformed (input or activations), Per what random parameters are drawn for (each sample or
-	// the trial), canonical the JSON of the transformation's settings.
+	// One JSON list: Name, Parameter, Trial, On, Per and canonical of the View.
 	field("view", values[:len(values)-1]+","+strconv.Itoa(v.Trial)+","+kind[1:])
 	return "{" + b.String()[1:] + "}"
 }
 
-// encode returns the JSON of what value returns: what keys depend on in one part of a cell, such as
-// its model or its data set. of identifies the part and must be comparable. Each part is encoded
-// once, since many cells share it.
+// encode returns the JSON of value's result. of identifies that part of a cell and must be
+// comparable; each part is encoded once, since many cells share it.
 func (p *Plan) encode(of any, value func() any) string {
 	text, known := p.encoded[of]
 	if known {

@@ -8,11 +8,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// pairLayers returns the layers of two models that a measure's entry in the study compares, and the
-// pairs as indices into these layers. They are nil for a measure that reads no layers. Penultimate
-// layers are the inputs of the models' final classifiers; Same pairs layers by name, else by order;
-// Grid pairs each layer with each. It is an error if the layers are to be paired by order and the
-// models have different numbers of them.
+// pairLayers returns the layers that an entry compares, and the pairs as indices into them; nil for
+// a measure that reads no layers. Same pairs layers by name, else by order; then it is an error if
+// their numbers differ. Grid pairs each with each.
 func pairLayers(m spec.MeasureSpec, a, b *Model) (layersA, layersB []tensor.Layer, pairs [][2]int, err error) {
 	switch m.LayerPairing() {
 	case measure.PairPenultimate:
@@ -37,8 +35,7 @@ func pairLayers(m spec.MeasureSpec, a, b *Model) (layersA, layersB []tensor.Laye
 	return nil, nil, nil, nil
 }
 
-// sameNames pairs layers of equal names. It returns nil unless every layer of both models has a
-// partner.
+// sameNames returns nil unless every layer of both models has a partner of its name.
 func sameNames(a, b []tensor.Layer) [][2]int {
 	if len(a) != len(b) {
 		return nil
@@ -54,7 +51,6 @@ func sameNames(a, b []tensor.Layer) [][2]int {
 	return pairs
 }
 
-// diagonal returns the pairs (0, 0) to (n-1, n-1).
 func diagonal(n int) [][2]int {
 	pairs := make([][2]int, n)
 	for i := range pairs {
@@ -63,8 +59,7 @@ func diagonal(n int) [][2]int {
 	return pairs
 }
 
-// procedureLayers returns the layers that a procedure reads of a single model; nil if it reads
-// none.
+// procedureLayers returns the layers that a procedure reads of a single model, or nil.
 func procedureLayers(m spec.MeasureSpec, model *Model) []tensor.Layer {
 	switch m.LayerPairing() {
 	case "":

@@ -13,11 +13,9 @@ import (
 const (
 	maxBatch       = 64  // larger batches are not faster: activations no longer fit the cache
 	maxDeviceBatch = 256 // on a graphics processor
-	// The activations of a clean and a transformed batch take at most coreActivationMemory bytes
-	// for each core, or deviceActivationMemory on a graphics processor, which few images do not
-	// occupy. If all ReLUs of a ResNet-18 are read on two cores, that holds batches of 16 images,
-	// which run as two parts in parallel. Three fifths of it hold batches of 10, and each image
-	// takes 9 % more time.
+	// Bounds on the activations of a clean and a transformed batch, for each core or on a graphics
+	// processor. If all ReLUs of a ResNet-18 are read on two cores, that holds batches of 16
+	// images; three fifths of it hold batches of 10, and each image takes 9 % more time.
 	coreActivationMemory   = 160 << 20
 	deviceActivationMemory = 1 << 30
 
@@ -25,24 +23,22 @@ const (
 	coreImageMemory  = 48 << 20 // the same for each core if there are more than two
 	minWorkingMemory = 8 << 10  // bytes per sample that the engine uses internally
 
-	// On the CPU a batch has for each core coreImages samples, or as many as have activations of
-	// coreActivations bytes if these are more. Activations are then still in the cache when they
-	// are measured.
+	// On the CPU a batch has for each core coreImages samples, or as many as have coreActivations
+	// bytes if these are more: they are still in the cache when they are measured.
 	coreImages      = 8        // fewer are slower to compute
 	coreActivations = 12 << 20 // bytes; those of clean and transformed samples
 )
 
 // MemoryLimits are the limits of what a pass holds in memory, in bytes. They follow from the
-// study's bound, the process's limit, the free memory and the device, and affect only speed. An
-// accumulator is what a measure keeps of the samples that it has read.
+// study's bound, the process's limit, the free memory and the device, and affect only speed.
 type MemoryLimits struct {
 	Accumulators int64 // of a pass; a task that needs more runs alone
 	activations  int64 // of the clean and the transformed batches in progress
 	images       int64 // inputs that wait for the engine
 	batch        int64 // largest number of samples in a batch
 	cores        int64 // that share a batch
-	// slots is the number of batches whose activations are in memory: two if a device computes one
-	// while another one is measured.
+	// slots is the number of batches in memory: two if a device computes one while another is
+	// measured.
 	slots  int64
 	keeps  bool  // whether the device has memory of its own, where activations can stay
 	device int64 // memory of the device; 0: not known, or the CPU, whose memory the others bound
@@ -53,13 +49,11 @@ const (
 	minBuffer  = 4 << 20   // bytes; smaller buffers slow down the run more than they save memory
 )
 
-// DivideMemory divides the memory of a pass between accumulators, activations and images.
-// Accumulators get the study's bound or, where the study sets none, a quarter of the free memory if
-// that exceeds the default. Activations and images get a quarter and three eighths of the study's
-// bound, within maxActivations, imageMemory and minBuffer. Where the study sets none, activations
-// get a 32nd of the free memory if that is more, and so do images on the CPU, up to coreImageMemory
-// for each core. Under a limit of the process accumulators get at most half of the available
-// memory, and activations and images an eighth each.
+// DivideMemory divides the memory of a pass. Accumulators get the study's bound or, without one, a
+// quarter of the free memory if that exceeds the default. Activations and images get a quarter and
+// three eighths of the bound, within maxActivations, imageMemory and minBuffer; without a bound, a
+// 32nd of the free memory if that is more (images on the CPU only). Under a limit of the process
+// accumulators get at most half, and activations and images an eighth each.
 func DivideMemory(s *spec.Study, o *Options) MemoryLimits {
 	memory, most := int64(s.Memory), maxActivations(o)
 	out := MemoryLimits{Accumulators: memory, activations: min(most, max(memory/4, minBuffer)), images: min(imageMemory, max(memory/8*3, minBuffer)),
@@ -84,7 +78,7 @@ func DivideMemory(s *spec.Study, o *Options) MemoryLimits {
 	return out
 }
 
-// maxActivations returns the most bytes for the activations of two batches, clean and transformed.
+// maxActivations returns the most bytes for two batches, clean and transformed.
 func maxActivations(o *Options) int64 {
 	most := coreActivationMemory * int64(o.Workers())
 	if !ort.OnCPU(o.Device) && ort.DeviceOf(o.Device).Adapter.Kind != gpu.Software {
@@ -93,9 +87,8 @@ func maxActivations(o *Options) int64 {
 	return most
 }
 
-// useDevice sets the limits of a device other than the CPU. Batches take half of its free memory,
-// or half of three quarters of its memory where its driver does not tell how much is free: the
-// engine keeps buffers of other sizes.
+// useDevice gives batches half of the device's free memory, or of three quarters of its memory
+// where its driver does not tell what is free: the engine keeps buffers of other sizes.
 func (l *MemoryLimits) useDevice(a gpu.Adapter) {
 	l.slots = 2
 	if a.Kind != gpu.Software { // a graphics processor, not one that the CPU emulates
@@ -105,13 +98,12 @@ func (l *MemoryLimits) useDevice(a gpu.Adapter) {
 	l.device = free / 2
 }
 
-// available returns how many bytes of a process limit a pass may use: four fifths less baseMemory,
-// but at least a quarter. The rest is a margin for memory that is not counted.
+// available returns four fifths of a limit less baseMemory, but at least a quarter. The rest is a
+// margin.
 func available(limit int64) int64 { return max(limit/5*4-baseMemory, limit/4) }
 
-// MemoryWarning returns a warning if the study's memory bound exceeds the process limit, else "".
-// The bound itself is kept, because scores depend on it: it decides which intervals fit into
-// memory.
+// MemoryWarning returns a warning if the study's bound exceeds the process limit, else "". The
+// bound is kept, because it decides which intervals fit into memory.
 func MemoryWarning(s *spec.Study, limit int64) string {
 	if limit <= 0 || int64(s.Memory) <= available(limit) {
 		return ""
@@ -120,15 +112,13 @@ func MemoryWarning(s *spec.Study, limit int64) string {
 		s.Memory>>20, limit>>20)
 }
 
-// cachedBatch returns the most samples of a batch on the CPU. The argument is the size of the
-// activations that are read of a sample, clean and transformed, in bytes.
+// read is the size in bytes of the activations that are read of a sample, clean and transformed.
 func (l MemoryLimits) cachedBatch(read int64) int64 {
 	return l.cores * max(coreImages, coreActivations/max(read, 1))
 }
 
-// BatchSize returns how many samples the engine runs at once: the study's batch if it sets one and
-// the device was not too small for it, else the most that the buffers of all models and the memory
-// of the device allow. Only speed and memory depend on it.
+// BatchSize returns how many samples the engine runs at once: the study's batch if it fits the
+// device, else the most that buffers and device memory allow. Scores do not depend on it.
 func BatchSize(s *spec.Study, p *Pass, limits MemoryLimits) int {
 	if batch := s.Batch; batch > 0 {
 		if p.mostBatch > 0 {

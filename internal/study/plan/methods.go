@@ -9,21 +9,20 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// newPlan returns an empty plan without a study file. Planning ends with an error at the first
-// failure, instead of recording it. The memory bound, 1 TiB, is too large to have an effect.
+// newPlan returns an empty plan without a study file, with FailFast and a memory bound of 1 TiB,
+// which has no effect.
 func newPlan() *Plan {
 	return &Plan{Study: &spec.Study{Name: "measure", Seed: 1, Trials: 1, Memory: 1 << 40}, failFast: true, Stats: &telemetry.Stats{}}
 }
 
-// ForMeasures plans measures at every layer that the model was opened with. The transformation t is
-// drawn once for all samples; nil plans clean inputs only.
+// ForMeasures plans measures at every layer that the model was opened with. t is drawn once for all
+// samples; nil is clean only.
 func ForMeasures(m *model.Model, src dataset.Source, t transform.Transform, measures []measure.Measure) (*Plan, error) {
 	p := newPlan()
 	view := View{} // a transformation with one value of its parameter; empty: clean
 	if t != nil {
 		view = View{Name: "transform", On: "input", Per: "trial", Transform: t}
 	}
-	// The data with labels that are indices of the model's outputs.
 	d := newOpenData(spec.Data{}, src, p.Study.Seed).forModel(m.Classes(), nil)
 	open := &Model{Net: m, layers: m.Layers()}
 	for _, one := range measures {

@@ -18,9 +18,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// openModel opens a model that an entry of the study names: graph, preprocessing and layers. If
-// neither the model nor the preprocessing sets the size of images or the length of audio, it takes
-// those of the data.
+// openModel opens a model of the study. If neither it nor its preprocessing sets the size of images
+// or the length of audio, it takes those of the data.
 func openModel(ctx context.Context, files *open.Files, s *spec.Study, entry spec.Model, data inputInfo, o Options) (*Model, error) {
 	path, err := files.Model(ctx, entry)
 	if err != nil {
@@ -74,13 +73,16 @@ func openModel(ctx context.Context, files *open.Files, s *spec.Study, entry spec
 	if text := RandomWarning(m); text != "" {
 		o.Warnf("model %s: %s", entry.Name, text)
 	}
+	for _, text := range m.Doubts() {
+		o.Warnf("model %s: %s", entry.Name, text)
+	}
 	if text := guessedTokens(m.Layers()); text != "" {
 		o.Warnf("model %s: %s", entry.Name, text)
 	}
 	if text := stretchWarning(m.Frame(), data.size); text != "" {
 		o.Warnf("model %s: %s", entry.Name, text)
 	}
-	classNames, namesErr := model.ReadClassNames(path, m.Classes())
+	classNames, namesErr := m.ClassNames()
 	if namesErr != nil {
 		o.Warnf("model %s: %v: its classes have no names", entry.Name, namesErr)
 	}
@@ -132,12 +134,11 @@ func RandomWarning(m *model.Model) string {
 	return text + ": the model draws random numbers, so scores differ from run to run: export the model for inference"
 }
 
-// guessedTokens returns a warning about the first layer of tokens whose layout was guessed from
-// their number, or "".
+// guessedTokens warns about the first layer whose layout was guessed from its number of tokens, or
+// returns "".
 func guessedTokens(layers []tensor.Layer) string {
 	for _, l := range layers {
 		maps, why := l.Maps() // why the layer has no feature maps; "" if it has some
-		// NTC: batch, tokens, channels
 		if l.Axes != "NTC" || l.Tokens != nil || why != "" {
 			continue
 		}
@@ -150,8 +151,8 @@ func guessedTokens(layers []tensor.Layer) string {
 	return ""
 }
 
-// stretchWarning returns a warning if a frame (how images are resized and cropped) changes the
-// aspect ratio of images of the given height and width by more than 2 %, else "".
+// stretchWarning warns if a frame changes the aspect ratio by more than 2 %, else returns "". size
+// is height, width.
 func stretchWarning(f dataset.Frame, size [2]int) string {
 	h, w := f.Height, f.Width
 	resized := f.Resize == 0 && h > 0 && w > 0
@@ -165,8 +166,7 @@ func stretchWarning(f dataset.Frame, size [2]int) string {
 		size[0], size[1], h, w, max(h, w), f.Height, f.Width)
 }
 
-// samplesOf returns the length of audio items in samples at the model's rate, or 0 if items have no
-// fixed length.
+// samplesOf returns the length of audio items at the model's rate, or 0 if it is not fixed.
 func samplesOf(waveform *dataset.Waveform, pre model.Preprocess) int {
 	switch {
 	case waveform == nil:
@@ -177,14 +177,12 @@ func samplesOf(waveform *dataset.Waveform, pre model.Preprocess) int {
 	return int(math.Round(waveform.Seconds * float64(waveform.Rate)))
 }
 
-// matchLayers returns the layers that a model was opened with and that match the patterns.
 func matchLayers(m *model.Model, patterns ...string) ([]tensor.Layer, error) {
 	return m.Select(patterns...)
 }
 
-// canonical returns the properties of a model on which its scores depend, without those of single
-// layers, such as axes and tokens. Those are returned by target.depends and ProcedureRun.depends,
-// for what an accumulator measures and for a measure that works in steps (a procedure).
+// canonical returns what scores depend on, except properties of single layers, which target.depends
+// and ProcedureRun.depends return.
 func (m *Model) canonical() any {
 	return []any{m.Net.SHA256(), m.preprocess, m.Entry.Inputs, m.Entry.Input, m.Entry.Layout, m.Entry.Output.Scores, m.Entry.Scores}
 }
@@ -200,7 +198,6 @@ type Model struct {
 	penultimate []tensor.Layer // the input of the final classifier, if some measure reads it
 }
 
-// checkModelNames returns an error if a name is not that of a model of the study.
 func checkModelNames(s *spec.Study, models []string) error {
 	var names []string
 	for _, m := range s.Models {

@@ -21,9 +21,8 @@ type Options struct {
 	Device  string        // "" or "cpu", "cuda", ...
 	BLAS    *blas.Backend // matrix library, whose number of threads is set during the run; may be nil
 	Shard   Shard         // the shard (part) of the samples to run; zero: all samples
-	// Only holds the names of the models whose cells to run; nil: all models. A cell that compares
-	// two models runs with the first of them. A run with Only writes study.yaml, cells and states
-	// into the run folder. Merge, which combines such runs and shards, writes the rest.
+	// Only names the models whose cells to run; nil: all. A comparison runs with its first model.
+	// Such a run writes study.yaml, cells and states; Merge writes the rest.
 	Only         []string
 	Complete     bool                // with a Shard: at the end, finish the cells of which the folder then has all shards
 	Replace      bool                // remove the run of another study from the folder; if it is not set, such a run is an error
@@ -42,8 +41,8 @@ type Options struct {
 	Version      string              // of this program, for run.json
 }
 
-// Progress is the progress of a run. Done and Total count samples of forward passes: a sample
-// counts once for the clean input and once for each view, in each pass.
+// Progress counts samples of forward passes: once for the clean input and once for each view, in
+// each pass.
 type Progress struct {
 	Done, Total         int64
 	Pass, Passes        int // each procedure counts as a pass
@@ -53,8 +52,7 @@ type Progress struct {
 	Note                string // status text of a procedure, such as the distance reached
 }
 
-// Workers returns the number of goroutines that compute in parallel: Threads, or GOMAXPROCS if that
-// is 0.
+// Workers returns the number of parallel goroutines: Threads, or GOMAXPROCS if that is 0.
 func (o *Options) Workers() int {
 	if o.Threads > 0 {
 		return o.Threads
@@ -69,8 +67,7 @@ func (o *Options) Warnf(format string, args ...any) {
 	}
 }
 
-// ShareBLAS divides the threads of the run between the given number of goroutines that use the BLAS
-// in parallel: each of its calls then uses that share.
+// ShareBLAS divides the threads of the run between goroutines that use the BLAS in parallel.
 func (o *Options) ShareBLAS(workers int) {
 	if o.BLAS != nil && workers > 0 {
 		o.BLAS.SetThreads(max(1, o.Workers()/workers))

@@ -7,11 +7,9 @@ import (
 	"github.com/noether-ml/noether/internal/study/spec"
 )
 
-// forModel returns a copy of the data in which the label of a sample is the index of the model's
-// output for the sample's class. If the entry of the data in the study file restricts the outputs
-// to the classes of the data, the label is the position of that index in the field Outputs. If the
-// classes of data and model do not match, the copy has no labels, and mismatch says why. The model
-// has the given number of classes; classNames are its names of them, or nil.
+// forModel returns a copy of the data whose labels are indices of the model's outputs, or positions
+// in Outputs if the entry restricts the outputs. If the classes do not match, it has no labels, and
+// mismatch says why. classNames may be nil.
 func (d *Data) forModel(classes int, classNames []string) *Data {
 	out := *d
 	out.modelClassNames = classNames
@@ -39,8 +37,7 @@ func (d *Data) forModel(classes int, classNames []string) *Data {
 	return &out
 }
 
-// classNames returns the names of the classes that a model with the given number of them predicts
-// on these data, or nil for a model without classes.
+// classNames returns the names of the predicted classes, or nil for a model without classes.
 func (d *Data) classNames(classes int) []string {
 	if classes == 0 {
 		return nil

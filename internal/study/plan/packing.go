@@ -8,11 +8,9 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// Passes groups unfinished tasks into passes whose accumulators fit the limits. A pass reads the
-// samples of a shard once, for several tasks of one owner (a model and data, see passOwner). Each
-// view of a pass costs one forward pass per sample, and each pass one more for the clean input; a
-// forward pass ends at the deepest layer that is read. Of several ways to divide the tasks, Passes
-// takes the one with the least estimated time of ONNX Runtime, the engine.
+// Passes groups unfinished tasks of one owner into passes whose accumulators fit the limits. Each
+// view costs a forward pass per sample, up to the deepest layer that is read, and so does the clean
+// input of each pass. Passes takes the division with the least estimated engine time.
 func Passes(cells []*Cell, limits Limits, shard Shard) []*Pass {
 	var out []*Pass
 	groups := groupByView(cells)
@@ -32,8 +30,7 @@ func Passes(cells []*Cell, limits Limits, shard Shard) []*Pass {
 	return out
 }
 
-// MemoryHint returns a sentence that names the memory with which there would be as few passes as
-// possible, or "" if the plan has as few already.
+// MemoryHint returns a sentence on the memory that would give the fewest passes, or "".
 func (p *Plan) MemoryHint(o *Options) string {
 	passes := Passes(p.Cells, LimitsOf(p.Study, o), o.Shard)
 	least := Passes(p.Cells, Limits{math.MaxInt64, o.Workers()}, o.Shard)
@@ -52,10 +49,9 @@ func (p *Plan) MemoryHint(o *Options) string {
 		bytes>>20+1, len(least), len(passes), fewer, forwards)
 }
 
-// cheapest divides an owner's tasks into passes with the least estimated engine time. It compares
-// two kinds of division: all layers of a view together, and, for each depth, the layers up to that
-// depth in passes of their own. Early layers have the largest accumulators, and a pass for them
-// runs only the beginning of the graph.
+// cheapest compares two kinds of division: all layers of a view together, and, for each depth, the
+// layers up to that depth in passes of their own. Early layers have the largest accumulators, and a
+// pass for them runs only the beginning of the graph.
 func cheapest(groups []*viewTasks, limits Limits, shard Shard) []*Pass {
 	best := packAll(groups, limits, shard)
 	if len(best) == 1 {
@@ -72,7 +68,6 @@ func cheapest(groups []*viewTasks, limits Limits, shard Shard) []*Pass {
 	return best
 }
 
-// packAll groups the tasks of several views into passes, in order.
 func packAll(groups []*viewTasks, limits Limits, shard Shard) (out []*Pass) {
 	for _, g := range groups {
 		out = pack(out, g, limits, shard)
@@ -80,7 +75,7 @@ func packAll(groups []*viewTasks, limits Limits, shard Shard) (out []*Pass) {
 	return out
 }
 
-// depths returns the distinct depths of the layers that are read, without the deepest.
+// depths returns the distinct depths of layers, without the deepest.
 func depths(groups []*viewTasks) []int {
 	var out []int
 	for _, g := range groups {
@@ -95,7 +90,6 @@ func depths(groups []*viewTasks) []int {
 	return out[:max(0, len(out)-1)]
 }
 
-// splitByDepth divides tasks into those of layers up to a depth, and the others.
 func splitByDepth(groups []*viewTasks, depth int) (early, late []*viewTasks) {
 	for _, g := range groups {
 		a, b := &viewTasks{owner: g.owner, view: g.view}, &viewTasks{owner: g.owner, view: g.view}
@@ -116,7 +110,7 @@ func splitByDepth(groups []*viewTasks, depth int) (early, late []*viewTasks) {
 	return early, late
 }
 
-// engineWork returns the estimated engine time of passes, in forward passes of whole graphs.
+// engineWork returns the estimated time in forward passes of whole graphs.
 func engineWork(passes []*Pass) (sum float64) {
 	for _, p := range passes {
 		for _, m := range p.Models {
@@ -126,8 +120,8 @@ func engineWork(passes []*Pass) (sum float64) {
 	return sum
 }
 
-// graphFraction returns the fraction of a model's graph that a pass runs, estimated from the depth
-// of the deepest layer that it reads.
+// graphFraction estimates the fraction of the graph that a pass runs, by the depth of its deepest
+// layer.
 func (p *Pass) graphFraction(m *Model) float64 {
 	layers, prediction := p.Layers(m)
 	if prediction {
@@ -140,15 +134,13 @@ func (p *Pass) graphFraction(m *Model) float64 {
 	return float64(1+deepest) / float64(1+max(deepest, m.Net.Depth()))
 }
 
-// viewTasks are unfinished tasks of one owner and view.
 type viewTasks struct {
 	owner passOwner
 	view  View
 	tasks []*Task
 }
 
-// groupByView groups the unfinished tasks of cells by owner and view. Trials whose views apply the
-// same operations share a group.
+// groupByView groups unfinished tasks. Trials whose views apply the same operations share a group.
 func groupByView(cells []*Cell) []*viewTasks {
 	type key struct {
 		owner            passOwner
@@ -174,8 +166,8 @@ func groupByView(cells []*Cell) []*viewTasks {
 	return slices.DeleteFunc(order, func(g *viewTasks) bool { return len(g.tasks) == 0 })
 }
 
-// draw returns the trial that the view's random draw depends on. It is 0 for fixed transformations
-// and for ready-made pairs, so that all their trials share one forward pass.
+// draw returns the trial of the random draw: 0 for fixed transformations and ready-made pairs, so
+// that all their trials share one forward pass.
 func (v View) draw() int {
 	if v.Transform == nil || !transform.Random(v.Transform) {
 		return 0
@@ -183,8 +175,8 @@ func (v View) draw() int {
 	return v.Trial
 }
 
-// pack adds a view's tasks to the last pass if they fit, else to new passes. A view that is too
-// large for one pass is split by layers.
+// pack adds tasks to the last pass if they fit, else to new ones. A view too large for one pass is
+// split by layers.
 func pack(out []*Pass, g *viewTasks, limits Limits, shard Shard) []*Pass {
 	slices.SortStableFunc(g.tasks, func(a, b *Task) int { return a.Depth() - b.Depth() })
 	fits := demandOf(g.tasks).bytes(limits.Cores) <= limits.Memory
@@ -196,7 +188,7 @@ func pack(out []*Pass, g *viewTasks, limits Limits, shard Shard) []*Pass {
 	for _, t := range g.tasks {
 		if p == nil || used.tasks > 0 && (!fits && used.with(t).bytes(limits.Cores) > limits.Memory || !p.canRun(t)) {
 			p = &Pass{owner: g.owner, cores: limits.Cores}
-			// From lo to Hi (exclusive): the shard's samples, in the study's random order.
+			// From lo to Hi (exclusive), in the random order.
 			p.lo, p.Hi = shard.Positions(g.owner.data.Layout)
 			out = append(out, p)
 			used = memoryDemand{}

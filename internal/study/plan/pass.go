@@ -8,8 +8,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Pass reads the samples of a data set once and feeds several tasks. The models run on each batch
-// clean, once for all views, and then under each view.
+// A Pass reads the samples once. The models run on each batch clean, once for all views, then under
+// each view.
 type Pass struct {
 	owner  passOwner
 	Models []*Model
@@ -26,8 +26,7 @@ type Pass struct {
 	packed     memoryDemand // of the tasks that add has added
 }
 
-// Limits are the memory that the accumulators of a pass may hold, in bytes, and the number of cores
-// that feed them.
+// Limits are the memory of a pass's accumulators, in bytes, and the number of cores that feed them.
 type Limits struct {
 	Memory int64
 	Cores  int
@@ -38,9 +37,8 @@ func LimitsOf(s *spec.Study, o *Options) Limits {
 	return Limits{DivideMemory(s, o).Accumulators, o.Workers()}
 }
 
-// A passOwner is what all tasks of a pass have in common: a model, and data whose labels are
-// indices of that model's outputs. For comparisons of two models the model is nil, so that one pass
-// can compare a model with several others.
+// A passOwner is what all tasks of a pass have in common. For comparisons of two models the model
+// is nil, so that one pass can compare a model with several others.
 type passOwner struct {
 	model *Model
 	data  *Data
@@ -53,8 +51,7 @@ func (c *Cell) owner() passOwner {
 	return passOwner{c.Model, c.Data}
 }
 
-// maxSessions is the largest number of models in one pass. Each has a session of the engine, which
-// holds its weights and activations.
+// maxSessions bounds the models in one pass: each has a session, with its weights and activations.
 const maxSessions = 8
 
 // DropFailed removes the tasks of failed cells, and the models that no remaining task reads.
@@ -68,8 +65,7 @@ func (p *Pass) DropFailed() {
 	}
 }
 
-// canRun reports whether the pass has at most maxSessions models, or no more models than now, after
-// further tasks are added.
+// canRun reports whether further tasks leave at most maxSessions models, or no more than now.
 func (p *Pass) canRun(tasks ...*Task) bool {
 	models := slices.Clone(p.Models)
 	for _, t := range tasks {
@@ -78,7 +74,6 @@ func (p *Pass) canRun(tasks ...*Task) bool {
 	return len(models) <= max(maxSessions, len(p.Models))
 }
 
-// add adds a task to the last view.
 func (p *Pass) add(t *Task) {
 	last := len(p.Tasks) - 1
 	p.Tasks[last] = append(p.Tasks[last], t)
@@ -98,8 +93,8 @@ func addModels(models []*Model, t *Task) []*Model {
 // Data returns the data of the pass, with the labels of its model.
 func (p *Pass) Data() *Data { return p.owner.data }
 
-// A memoryDemand is the memory of the accumulators of some tasks, in bytes: sum is what they hold
-// together, and borrowed the most that one of them uses in addition while it is fed.
+// A memoryDemand is in bytes: sum is what accumulators hold together, borrowed the most that one
+// uses in addition while it is fed.
 type memoryDemand struct {
 	tasks         int
 	sum, borrowed int64
@@ -109,15 +104,13 @@ func (w memoryDemand) with(t *Task) memoryDemand {
 	return memoryDemand{w.tasks + 1, w.sum + t.cost, max(w.borrowed, t.Borrowed)}
 }
 
-// plus returns the demand of two lists of tasks together.
 func (w memoryDemand) plus(v memoryDemand) memoryDemand {
 	return memoryDemand{w.tasks + v.tasks, w.sum + v.sum, max(w.borrowed, v.borrowed)}
 }
 
-// bytes returns the peak demand when the given number of cores feed tasks.
+// bytes returns the peak when the given number of cores feed tasks.
 func (w memoryDemand) bytes(cores int) int64 { return w.sum + w.borrowed*int64(min(cores, w.tasks)) }
 
-// demandOf returns the memory demand of tasks.
 func demandOf(tasks []*Task) (w memoryDemand) {
 	for _, t := range tasks {
 		w = w.with(t)
@@ -152,8 +145,8 @@ func (p *Pass) Size() int { return p.Hi - p.lo }
 // CleanView stands for the clean batch where an index into Views is expected.
 const CleanView = -1
 
-// Runs reports whether the engine must run a model on the batch under a view, or on the clean batch
-// for CleanView. A view on activations transforms those of the clean input instead of the input.
+// Runs reports whether the engine must run a model under a view, or clean for CleanView. A view on
+// activations transforms those of the clean input.
 func (p *Pass) Runs(m *Model, view int) bool {
 	reads := func(i int, transformed bool) bool {
 		return slices.ContainsFunc(p.Tasks[i], func(t *Task) bool {
@@ -183,8 +176,8 @@ func (p *Pass) Forwards() int64 {
 // TransformsInput reports whether the view needs a forward pass on transformed inputs.
 func (v View) TransformsInput() bool { return v.Name != "" && v.On != "activations" }
 
-// Layers returns the layers of a model that the pass reads, and reports whether it reads the
-// prediction, the log-probabilities of the classes.
+// Layers returns the layers of a model that the pass reads, and whether it reads the
+// log-probabilities.
 func (p *Pass) Layers(m *Model) (layers []tensor.Layer, prediction bool) {
 	listed := map[string]bool{}
 	for _, t := range p.AllTasks() {

@@ -14,8 +14,7 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A Plan is a study with its models and data opened, and the list of its cells: a measure for one
-// model, data set, transformation value and trial each.
+// A Plan is a study with its models and data opened, and the list of its cells.
 type Plan struct {
 	Study *spec.Study
 	Cells []*Cell       // in the order of the scores: by model, data, measure, transformation, value, trial; then pairs of models
@@ -33,9 +32,8 @@ type Plan struct {
 	failFast bool             // return the first failure instead of recording it
 }
 
-// New opens the models and the data of a study and lists its cells. A model or a data set that
-// cannot be opened is listed by Failed; with o.FailFast, New returns its error at once. New returns
-// an error if nothing is left to measure.
+// New opens the models and data of a study and lists its cells. Failed lists what cannot be opened;
+// with o.FailFast, New returns the error. It is an error if nothing is left to measure.
 func New(ctx context.Context, s *spec.Study, o Options) (*Plan, error) {
 	p := &Plan{Study: s, hasStore: true, Only: o.Only, failFast: o.FailFast, modelData: map[passOwner]*Data{}, Stats: o.Stats}
 	if p.Stats == nil {
@@ -67,8 +65,7 @@ func (p *Plan) open(ctx context.Context, o Options) (err error) {
 	return p.addCells()
 }
 
-// openData opens all data. Data that cannot be opened are recorded as failures; it is an error if
-// none can.
+// openData records data that cannot be opened as failures; it is an error if none can.
 func (p *Plan) openData(ctx context.Context, files *open.Files, o Options) error {
 	for _, d := range p.Study.Data {
 		if err := ctx.Err(); err != nil {
@@ -97,10 +94,10 @@ func (p *Plan) openData(ctx context.Context, files *open.Files, o Options) error
 	return nil
 }
 
-// openModels opens the models that the plan needs. It handles failures as openData does.
+// openModels handles failures as openData does.
 func (p *Plan) openModels(ctx context.Context, files *open.Files, o Options) error {
-	// first describes the samples of the study's first data set: models that take any size use its
-	// size for all data. It is zero, which means unknown, if that data set could not be opened.
+	// first describes the first data set, whose size models that take any size use. Zero is
+	// unknown.
 	var first inputInfo
 	if p.Data[0].Entry.Name == p.Study.Data[0].Name {
 		first = p.Data[0].inputInfo(ctx)
@@ -137,12 +134,9 @@ func (p *Plan) openModels(ctx context.Context, files *open.Files, o Options) err
 	return nil
 }
 
-// includes reports whether the plan holds the cells of a model, comparisons from that model
-// included.
 func (p *Plan) includes(model string) bool { return p.Only == nil || slices.Contains(p.Only, model) }
 
-// mustOpen reports whether a model must be opened: for its own cells, or because a planned
-// comparison reads it.
+// mustOpen reports whether a model has cells or is read by a planned comparison.
 func (p *Plan) mustOpen(model string) bool {
 	if p.includes(model) {
 		return true
@@ -155,8 +149,6 @@ func (p *Plan) mustOpen(model string) bool {
 	})
 }
 
-// openModelAt returns the opened model with the given index in the study, or nil if it could not be
-// opened.
 func (p *Plan) openModelAt(index int) *Model {
 	i := slices.IndexFunc(p.Models, func(m *Model) bool { return m.Entry.Name == p.Study.Models[index].Name })
 	if i < 0 {

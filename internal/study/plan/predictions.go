@@ -13,8 +13,8 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// addPredictions adds a cell that compares the predictions of two models on the same inputs: clean,
-// or both under a view.
+// addPredictions compares the predictions of two models on the same inputs, clean or both under a
+// view.
 func (p *Plan) addPredictions(a, b *Model, d *Data, v View, meas measure.Measure) error {
 	c := &Cell{Model: a, other: b, Data: d, View: v, Method: meas}
 	for _, m := range []*Model{a, b} {
@@ -27,9 +27,8 @@ func (p *Plan) addPredictions(a, b *Model, d *Data, v View, meas measure.Measure
 	if err != nil {
 		return p.failCell(c, err)
 	}
-	// A Site is what the measure reads, for which it makes an accumulator. PerSample: the random
-	// parameters of the transformation are drawn for each sample, not once for the trial. Budget is
-	// a bound on memory in bytes. Key seeds the measure's random draws.
+	// PerSample: random parameters are drawn for each sample, not once for the trial. Budget is in
+	// bytes.
 	site := measure.Site{
 		Layer:  tensor.Layer{Depth: scores.NoDepth, Shape: []int{len(joint.names)}, Axes: "NC"},
 		Layout: d.Layout, Classes: joint.names, KeepSamples: p.Study.Samples,
@@ -47,8 +46,8 @@ func (p *Plan) addPredictions(a, b *Model, d *Data, v View, meas measure.Measure
 	return nil
 }
 
-// jointClasses are the classes that the predictions of two models have in common, in the order of
-// the first model. Predictions of both are reduced to them before they are compared.
+// jointClasses are the common classes of two models' predictions, in the order of the first. Both
+// are reduced to them.
 type jointClasses struct {
 	names      []string
 	columns    [2][]int // for each model, the output of each class; nil: all outputs in their order
@@ -57,8 +56,7 @@ type jointClasses struct {
 	unlabelled bool     // the data have no labels
 }
 
-// joinClasses matches the classes of the predictions of two models by name, or by order if those of
-// one of them have no names. It returns an error if they are not the same classes.
+// joinClasses matches classes by name, or by order if one model's have no names.
 func (p *Plan) joinClasses(d *Data, a, b *Model) (*jointClasses, error) {
 	if a == b { // labels of the data are already outputs of the model
 		return &jointClasses{names: d.classNames(a.Net.Classes()), unlabelled: d.Source.Classes() == nil || d.mismatch != nil}, d.listedMismatch()
@@ -94,8 +92,7 @@ func (p *Plan) joinClasses(d *Data, a, b *Model) (*jointClasses, error) {
 	return out, err
 }
 
-// listedMismatch returns why the classes of the data cannot be mapped to the outputs that the
-// study's key classes lists, or nil.
+// listedMismatch returns why classes cannot be mapped to the study's key classes, or nil.
 func (d *Data) listedMismatch() error {
 	if d.Entry.Classes == nil {
 		return nil
@@ -103,9 +100,8 @@ func (d *Data) listedMismatch() error {
 	return d.mismatch
 }
 
-// labelPositions returns, for each class of raw, its position among the outputs of a model that d
-// keeps, or dataset.NoLabel. d has the data of raw, with labels that are outputs of this model,
-// which has the given number of classes.
+// labelPositions returns for each class of raw its position among the outputs that d keeps, or
+// dataset.NoLabel. classes is the number of outputs of the model.
 func (d *Data) labelPositions(raw *Data, classes int) ([]int, error) {
 	outputs, _, err := d.Entry.Outputs(raw.Source.Classes(), classes, d.modelClassNames)
 	if err != nil {
@@ -122,8 +118,8 @@ func (d *Data) labelPositions(raw *Data, classes int) ([]int, error) {
 	return out, nil
 }
 
-// matchClasses returns for each class of the first model the index of the class of the second with
-// the same name, or nil if the order is the same.
+// matchClasses returns the second model's index of each class of the first, or nil for the same
+// order.
 func matchClasses(names [2][]string, models [2]string) ([]int, error) {
 	a, b := names[0], names[1]
 	if len(a) != len(b) {
@@ -149,7 +145,6 @@ func matchClasses(names [2][]string, models [2]string) ([]int, error) {
 	return order, nil
 }
 
-// label returns the position of a label of the data among the classes, or dataset.NoLabel.
 func (c *jointClasses) label(l int) int {
 	switch {
 	case c.unlabelled || l == dataset.NoLabel:
@@ -162,8 +157,7 @@ func (c *jointClasses) label(l int) int {
 	return c.labels[l]
 }
 
-// prediction returns the log-probabilities of the joint classes, b x classes, from those of all
-// outputs of a model (0 or 1), b x outputs.
+// prediction reduces the log-probabilities of a model (0 or 1), b x outputs, to b x classes.
 func (c *jointClasses) prediction(model int, z tensor.Tensor) tensor.Tensor {
 	columns := c.columns[model]
 	if columns == nil {
@@ -183,7 +177,7 @@ func (c *jointClasses) prediction(model int, z tensor.Tensor) tensor.Tensor {
 	return out
 }
 
-// normaliseLogs scales probabilities, given as logarithms, so that they sum to 1.
+// normaliseLogs makes probabilities, given as logarithms, sum to 1.
 func normaliseLogs(logs []float32) {
 	top, sum := float64(slices.Max(logs)), 0.0
 	for _, v := range logs {
@@ -195,8 +189,7 @@ func normaliseLogs(logs []float32) {
 	}
 }
 
-// depends returns what the scores depend on besides the models and the data. Finished scores are
-// found again by it.
+// depends is part of the cell's key.
 func (c *jointClasses) depends() []string {
 	return []string{fmt.Sprint("classes ", c.names, c.columns, c.subset, c.labels, c.unlabelled)}
 }

@@ -17,18 +17,15 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A ProcedureRun is the work of the cell of a procedure: a measure that works in steps on samples
-// in memory, such as the training of probes. The job is what the procedure gets: models, layers,
-// samples and transformation.
+// A ProcedureRun is the work of the cell of a procedure, and the job that the procedure gets.
 type ProcedureRun struct {
 	Method procedure.Procedure
 	Job    procedure.Job
 	Scored []scores.Layer // set when it is done
 }
 
-// addProcedure adds a cell of a procedure on model a, or on models a and b if b is not nil. raw is
-// the data with its own labels, not yet mapped to outputs of a model. v is the view: a
-// transformation in a trial, which is a repetition of all random draws.
+// addProcedure adds a cell on model a, or on a and b unless b is nil. raw has labels that are not
+// mapped to outputs.
 func (p *Plan) addProcedure(a, b *Model, raw *Data, v View, spec spec.MeasureSpec) error {
 	d := p.dataFor(raw, a)
 	method := spec.Method.(procedure.Procedure)
@@ -44,8 +41,7 @@ func (p *Plan) addProcedure(a, b *Model, raw *Data, v View, spec spec.MeasureSpe
 		p.skip(c, "", why)
 		return nil
 	}
-	// ready: the samples themselves form trajectories (variants of one input), in place of a
-	// transformation.
+	// ready: the samples themselves form trajectories.
 	ready := needs.OwnTrajectories && v.Name == "" && hasTrajectories(d.Source)
 	if why := v.procedureSkip(); needs.Transform && !ready && why != "" {
 		p.skip(c, "", why)
@@ -75,8 +71,7 @@ func (p *Plan) addProcedure(a, b *Model, raw *Data, v View, spec spec.MeasureSpe
 	return nil
 }
 
-// procedureSkip returns why a procedure that transforms inputs cannot use the view, or "" if it
-// can.
+// procedureSkip returns why a procedure cannot use the view, or "".
 func (v View) procedureSkip() string {
 	switch {
 	case v.Name == "":
@@ -89,8 +84,8 @@ func (v View) procedureSkip() string {
 	return ""
 }
 
-// checkNames returns an error if a setting names something that the job's data lack, such as a
-// factor. A name that may be meant for other data is accepted if some data of the study have it.
+// checkNames returns an error if a setting names, for instance, an unknown factor. A name that some
+// data of the study have is accepted, since it may be meant for those.
 func (p *Plan) checkNames(j *procedure.Job, spec spec.MeasureSpec) error {
 	checker, ok := spec.Method.(procedure.Checker)
 	if !ok {
@@ -107,9 +102,9 @@ func (p *Plan) checkNames(j *procedure.Job, spec spec.MeasureSpec) error {
 	return spec.Position(unknown.Key, unknown.Name).Errorf("%s: no %s %q; %s", spec.Name(), unknown.What, unknown.Name, config.Suggest(unknown.Name, unknown.Known))
 }
 
-// job returns the job of a cell, without the fields that package run sets.
+// job leaves out the fields that package run sets.
 func (p *Plan) job(c *Cell, raw *Data, spec spec.MeasureSpec) (procedure.Job, error) {
-	// This Key seeds random draws; Cell.Key is something else, a hash that identifies the cell.
+	// This Key seeds random draws; Cell.Key is a hash that identifies the cell.
 	job := procedure.Job{Key: p.key(c), Memory: int64(p.Study.Memory), A: c.Model.subject(c.Data), Transform: c.View.allValues}
 	var err error
 	if c.other == nil {
@@ -129,7 +124,7 @@ func (p *Plan) job(c *Cell, raw *Data, spec spec.MeasureSpec) (procedure.Job, er
 	}
 	if needs.NewSamples && n > 0 { // each trial takes the next n samples of the order, and begins again at its end
 		from := c.View.Trial * n
-		// Repeated: the trial takes samples again that an earlier trial has taken.
+		// Repeated: the trial reuses samples of an earlier one.
 		job.Repeated = c.View.Trial > 0 && from+n > len(order)
 		from %= len(order)
 		order = slices.Concat(order[from:], order[:from])
@@ -143,9 +138,8 @@ func (p *Plan) job(c *Cell, raw *Data, spec spec.MeasureSpec) (procedure.Job, er
 	return job, err
 }
 
-// labelled returns the data of a procedure's cell with labels that are indices of a model's
-// outputs: of the second model if the procedure compares two models and needs labels, else of the
-// first.
+// labelled returns data with labels for the second model if the procedure compares two and needs
+// labels, else for the first.
 func (p *Plan) labelled(c *Cell, raw *Data) *Data {
 	if c.other == nil || !c.Method.(procedure.Procedure).Needs().Labels {
 		return c.Data
@@ -153,14 +147,12 @@ func (p *Plan) labelled(c *Cell, raw *Data) *Data {
 	return p.dataFor(raw, c.other)
 }
 
-// subject describes a model for a procedure, with the class outputs that are used for predictions
-// on the data.
+// subject describes a model for a procedure, with the class outputs used for predictions.
 func (m *Model) subject(d *Data) procedure.Subject {
 	return procedure.Subject{Name: m.Entry.Name, Identity: spec.CanonicalJSON(m.canonical()), Model: m.Net, Outputs: d.Outputs}
 }
 
-// depends returns what the scores depend on besides the fields of the cell: the number of samples,
-// and the pairs of layers.
+// depends is part of the cell's key: the number of samples and the pairs of layers.
 func (w *ProcedureRun) depends() []string {
 	out := []string{fmt.Sprintf("%d samples", w.Job.Data.Len())}
 	side := func(layers []tensor.Layer, i int) string {
@@ -175,13 +167,12 @@ func (w *ProcedureRun) depends() []string {
 	return out
 }
 
-// procedures returns the cells of procedures.
 func (p *Plan) procedures() []*Cell {
 	return slices.DeleteFunc(slices.Clone(p.Cells), func(c *Cell) bool { return c.Procedure == nil })
 }
 
-// includesProcedure reports whether the shard runs the i-th procedure. A procedure is not divided
-// between shards.
+// includesProcedure reports whether the shard runs the i-th procedure. None is divided between
+// shards.
 func (s Shard) includesProcedure(i int) bool { return s.Whole() || i%s.Count == s.Index-1 }
 
 // Gather groups scores by layer, in the order in which the layers first appear.
@@ -205,9 +196,8 @@ func (w *ProcedureRun) Gather(pairScores []measure.PairScore) ([]scores.Layer, e
 	return out, nil
 }
 
-// Layer returns the entry of a cell's stored scores, without scores yet, for layer a of the first
-// model, paired with layer b of the second model if there is one. A negative index leaves that
-// layer out.
+// Layer returns the entry of layer a, paired with layer b of a second model, in a cell's stored
+// scores, without scores yet. A negative index leaves that layer out.
 func (w *ProcedureRun) Layer(a, b int) (scores.Layer, error) {
 	out := scores.Layer{Depth: scores.NoDepth}
 	if a >= len(w.Job.A.Layers) || b >= len(w.Job.B.Layers) && w.Job.B.Model != nil {
@@ -222,9 +212,8 @@ func (w *ProcedureRun) Layer(a, b int) (scores.Layer, error) {
 	return out, nil
 }
 
-// SharedName returns a hash of the cell without its second model, and of a key with which a
-// procedure says what it saves. Cells that differ only in the second model share a checkpoint of
-// this name.
+// SharedName returns a hash of a procedure's key and of the cell without its second model. Cells
+// that differ only in that share a checkpoint of this name.
 func (p *Plan) SharedName(c *Cell, key string) string {
 	alone := &Cell{Model: c.Model, Data: c.Data, View: c.View, Method: c.Method}
 	sum := sha256.Sum256([]byte(p.cellKey(alone) + "\n" + key))

@@ -11,8 +11,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Reductions are the functions of the activations of a model's layers that the engine computes in a
-// pass, so that these activations stay on the device.
+// Reductions are the functions of activations that the engine computes, so that these stay on the
+// device.
 type Reductions struct {
 	List []engine.Reduction
 	Of   map[*Task]int // index in List of the reduction that a task reads
@@ -23,8 +23,8 @@ func (r Reductions) first(layer string) int {
 	return slices.IndexFunc(r.List, func(d engine.Reduction) bool { return d.Layer.Name == layer })
 }
 
-// deviceBytes returns an upper bound on the memory of a device for one sample: the clean layers of
-// the given number of batches and, for each reduction, some tensors from which it is computed.
+// deviceBytes returns an upper bound for one sample: the clean layers of the slots and, for each
+// reduction, some tensors.
 func (r Reductions) deviceBytes(slots int64) (sum int64) {
 	const temporary = 4
 	for i, d := range r.List {
@@ -37,8 +37,8 @@ func (r Reductions) deviceBytes(slots int64) (sum int64) {
 	return sum
 }
 
-// SetBatch sets the batch size of the pass. On a device with memory of its own it also sets the
-// reductions, if batches have whole blocks.
+// SetBatch sets the batch size and, on a device with memory of its own and batches of whole blocks,
+// the reductions.
 func (p *Pass) SetBatch(s *spec.Study, limits MemoryLimits) {
 	p.Reductions = nil
 	block := p.Data().Layout.Block
@@ -57,10 +57,8 @@ func (p *Pass) SetBatch(s *spec.Study, limits MemoryLimits) {
 	}
 }
 
-// Retry prepares another attempt after the error of a pass with reductions, if it may succeed:
-// with smaller batches if the device has too little memory, and without reductions if that does
-// not help or the values of the reductions do not suffice. It returns a remark on what changes, or
-// "" if nothing does.
+// Retry prepares another attempt after the error of a pass with reductions: with smaller batches if
+// the device lacks memory, else without reductions. It returns a remark on the change, or "".
 func (p *Pass) Retry(err error) string {
 	block := p.Data().Layout.Block
 	switch {
@@ -79,9 +77,8 @@ func (p *Pass) Retry(err error) string {
 	return ""
 }
 
-// reductionsOf returns the reductions of a model's layers: those of layers that only tasks with a
-// reduction read (measure.Reducer), on clean and on transformed inputs. There are none if the model
-// cannot run all samples of a batch at once.
+// reductionsOf returns the reductions of layers that only tasks with a measure.Reducer read. There
+// are none if the model cannot run all samples of a batch at once.
 func (p *Pass) reductionsOf(m *Model) Reductions {
 	out := Reductions{Of: map[*Task]int{}}
 	if !m.Net.CanPair() {
@@ -119,9 +116,8 @@ func (p *Pass) reductionsOf(m *Model) Reductions {
 	return out
 }
 
-// reduction returns the reduction of the activations that a task reads under a view, or nil if the
-// task needs the activations themselves. They are needed to complete a block of which the task was
-// fed a part.
+// reduction returns nil if the task needs the activations themselves, as it does to complete a
+// block.
 func (t *Task) reduction(v View, layout measure.Layout) *measure.Reduction {
 	s, ok := t.target.(*siteTarget)
 	if !ok || !v.TransformsInput() || s.other != nil || t.Fed%layout.Block != 0 && t.Fed < layout.N {
@@ -134,8 +130,8 @@ func (t *Task) reduction(v View, layout measure.Layout) *measure.Reduction {
 	return reducer.Reduction(s.site)
 }
 
-// CopiedLayers returns the layers of a model whose activations the pass reads in the CPU's memory,
-// all but those of reductions, and reports whether it reads the prediction.
+// CopiedLayers returns the layers whose activations are read in the CPU's memory, and whether the
+// prediction is.
 func (p *Pass) CopiedLayers(m *Model) (layers []tensor.Layer, prediction bool) {
 	layers, prediction = p.Layers(m)
 	r := p.Reductions[m]

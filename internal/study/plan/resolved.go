@@ -1,7 +1,6 @@
 package plan
 
-// Resolved returns the resolved study: the text of the study file with all defaults and with the
-// hashes of models and data, as a run stores it beside its results.
+// Resolved returns the text of the resolved study.
 func (p *Plan) Resolved() (string, error) {
 	for _, m := range p.Models {
 		m.Entry.SetSHA256(m.Net.SHA256())
@@ -12,8 +11,8 @@ func (p *Plan) Resolved() (string, error) {
 	return p.Study.Resolved()
 }
 
-// KeepHashes copies the hashes of models that are not open in this plan, such as those that a run
-// of some models leaves out, from an earlier resolved study.
+// KeepHashes copies the hashes of models that are not open in this plan from an earlier resolved
+// study.
 func (p *Plan) KeepHashes(resolved []byte) {
 	p.Study.KeepHashes(resolved, func(i int) bool { return p.openModelAt(i) != nil })
 }

@@ -6,10 +6,8 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// A Shard is one of Count parts of the samples, such as shard 3 of 16. It consists of whole blocks:
-// sequences of samples in the random order in which a study reads them, see measure.Layout. The
-// parts differ in size by at most one block, and may be empty. Index counts from 1. The zero Shard
-// is all samples.
+// A Shard is one of Count parts of the samples, of whole blocks. The parts differ by at most one
+// block, and may be empty. Index counts from 1; the zero Shard is all samples.
 type Shard struct {
 	Index int `json:"index"`
 	Count int `json:"of"`
@@ -25,8 +23,7 @@ func ParseShard(text string) (Shard, error) {
 	return s, nil
 }
 
-// maxShards keeps the product of the index of a shard and the number of blocks in the range of an
-// int.
+// maxShards keeps Index times the number of blocks within an int.
 const maxShards = 1_000_000_000
 
 // Whole reports whether the shard is all samples.
@@ -40,10 +37,8 @@ func (s Shard) String() string {
 	return fmt.Sprintf("%dof%d", s.Index, s.Count)
 }
 
-// Positions returns the half-open range [lo, hi) of the shard's positions in the random order of
-// the samples (see measure.Layout). It consists of whole blocks, so that the accumulators of all
-// shards together process the same blocks as an undivided run. It is empty for some shards if there
-// are more shards than blocks.
+// Positions returns the shard's range [lo, hi) in the random order. It consists of whole blocks, so
+// that shards process the blocks of an undivided run; it may be empty.
 func (s Shard) Positions(l measure.Layout) (lo, hi int) {
 	if s.Whole() {
 		return 0, l.N

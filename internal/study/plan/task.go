@@ -15,9 +15,7 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// A Task is the part of a cell's work that one accumulator does. The task is the measure at a layer
-// or of a prediction, or a comparison over a grid, which is one or several pairs of layers
-// (measure.Grid).
+// A Task is the part of a cell's work that one accumulator does: a layer, a prediction, or a grid.
 type Task struct {
 	target
 	Cell     *Cell
@@ -34,9 +32,9 @@ type Task struct {
 	shape string // see Shape
 }
 
-// DropNonFinite finishes a task of one layer with undefined scores (NaN, with err as their
-// warning). It does so if err says that the layer's activations hold NaN or infinity, while another
-// layer of the cell is still measured, and reports whether it did.
+// DropNonFinite gives a task of one layer undefined scores (NaN, with err as warning) if err says
+// that its activations hold NaN or infinity while another layer is still measured. It reports
+// whether it did.
 func (t *Task) DropNonFinite(err error) bool {
 	var bad *measure.NonFinite
 	if t.ScoredLayer().Name == "" || !errors.As(err, &bad) || t.IsLast() {
@@ -53,14 +51,13 @@ func (t *Task) DropNonFinite(err error) bool {
 	return true
 }
 
-// IsLast reports whether the task is the last one of its cell that can have scores: the activations
-// of all others hold NaN or infinity.
+// IsLast reports whether all other tasks of the cell were dropped for NaN or infinity.
 func (t *Task) IsLast() bool {
 	return !slices.ContainsFunc(t.Cell.Tasks, func(o *Task) bool { return o != t && !o.NonFinite })
 }
 
-// NonFiniteLayer returns the names of the model and of the layer whose activations hold NaN or
-// infinity according to err, an error of the task's accumulator.
+// NonFiniteLayer returns the model and layer whose activations hold NaN or infinity according to
+// err.
 func (t *Task) NonFiniteLayer(err error) (model, layer string) {
 	var bad *measure.NonFiniteIn
 	if g, ok := t.target.(*gridTarget); ok && errors.As(err, &bad) {
@@ -74,9 +71,8 @@ func (t *Task) HasUnsaved() bool {
 	return t.Scored == nil && t.Fed != t.Saved || t.Scored != nil && !t.SavedScores
 }
 
-// Shape identifies tasks that take the same time for each sample: it describes the measure, its
-// settings, the sizes of the layers, and the memory bound, because a measure may use another
-// algorithm on few samples.
+// Shape identifies tasks that take the same time per sample. It has the memory bound, because a
+// measure may use another algorithm on few samples.
 func (t *Task) Shape() string {
 	if t.shape == "" {
 		var layers []string
@@ -88,8 +84,6 @@ func (t *Task) Shape() string {
 	return t.shape
 }
 
-// A target is what a task measures. The differences between measures and comparisons are in its
-// implementations and in their accumulators.
 type target interface {
 	Name() string                              // unique within the cell
 	Depth() int                                // depth of the (first) layer in the graph, by which tasks are sorted; scores.NoDepth for a prediction
@@ -101,8 +95,7 @@ type target interface {
 	where(err error) string                    // names the layer and model in which err, of the accumulator, occurred
 }
 
-// An Accumulator computes the scores of a task batch by batch. Join adds the accumulator of another
-// part of the samples, which comes later in the random order.
+// An Accumulator computes the scores of a task. Join adds one of a later part of the random order.
 type Accumulator interface {
 	Feed(at SampleIDs, z []tensor.Tensor) error // z: for each of the target's readings a batch, samples x the shape of its layer
 	Join(other Accumulator) error
@@ -111,8 +104,7 @@ type Accumulator interface {
 	encoding.BinaryUnmarshaler
 }
 
-// SampleIDs identify the samples of a batch, with their labels and transformations. Each list has
-// one element per sample.
+// SampleIDs identify the samples of a batch; each list has one element per sample.
 type SampleIDs struct {
 	Position []int            // in the random order of the data
 	Index    []int            // of the sample in the data set, see dataset.Sample
@@ -121,8 +113,7 @@ type SampleIDs struct {
 	Ops      []transform.Op   // transformation of each sample; empty for clean inputs, and for ready-made pairs of clean and transformed samples
 }
 
-// A Reading is a tensor that a pass reads from a model: activations of a layer or log-probabilities
-// of the classes, on the clean input x or on T(x).
+// A Reading is activations of a layer or log-probabilities, on x or on T(x).
 type Reading struct {
 	Model       *Model
 	Layer       tensor.Layer // the zero Layer stands for log-probabilities
@@ -139,8 +130,7 @@ type TaskScores struct {
 	NonFinite string                // why all scores are undefined, if the activations of all layers hold NaN or infinity
 }
 
-// FirstLayer returns the name of the task's layer, or of the first one of a pair, for the record of
-// a failure. It is empty for predictions and for grids of several pairs.
+// FirstLayer returns the task's layer, or the first of a pair; "" for predictions and larger grids.
 func (t *Task) FirstLayer() string {
 	if r := t.Readings(); len(r) > 0 && t.LayerCount() == 1 {
 		return r[0].Layer.Name
@@ -148,8 +138,8 @@ func (t *Task) FirstLayer() string {
 	return ""
 }
 
-// Explain adds the layer, model and data to an accumulator's error, and the transformation if the
-// error is that values are NaN or infinite.
+// Explain adds layer, model and data to an error, and the transformation to one about NaN or
+// infinity.
 func (t *Task) Explain(err error) error {
 	where := fmt.Sprintf("%s on %s", t.where(err), t.Cell.Data.Entry.Name)
 	var bad *measure.NonFinite
@@ -169,9 +159,7 @@ func (t *Task) Compute(acc Accumulator) (*TaskScores, error) {
 	return out, nil
 }
 
-// A siteTarget is the target of a measure at a measure.Site, the description of what an accumulator
-// measures: a layer, the prediction or decoded output (such as boxes) of a model, or the
-// predictions of two models.
+// A siteTarget is the target of a measure at a layer, or of predictions or decoded output.
 type siteTarget struct {
 	measure     measure.Measure
 	model       *Model
@@ -195,9 +183,8 @@ func (s *siteTarget) depends() []string {
 	return layerLayout(s.site.Layer)
 }
 
-// layerLayout returns what the scores of a layer depend on besides its model: its name, its axes
-// and, if they do not follow from the number of tokens, the height and width of the grid of tokens
-// and the number of tokens before it.
+// layerLayout returns the name and axes of a layer and, if they do not follow from the number of
+// tokens, the grid of tokens and the number of tokens before it.
 func layerLayout(l tensor.Layer) []string {
 	out := []string{l.Name + " " + string(l.Axes)}
 	unknown := l
@@ -256,7 +243,6 @@ func (s *siteTarget) where(err error) string {
 	return fmt.Sprintf("layer %s of model %s", s.site.Layer.Name, s.model.Entry.Name)
 }
 
-// A siteAccumulator is the Accumulator of a siteTarget.
 type siteAccumulator struct {
 	measure.Accumulator
 	target *siteTarget
@@ -296,8 +282,8 @@ func (a *siteAccumulator) Finish() (*TaskScores, error) {
 	return out, nil
 }
 
-// Label converts a label of the data to that of the task's per-sample values. For one model it is
-// the same; for two it is the position among the classes that both have.
+// Label converts a label to that of per-sample values: for two models the position among their
+// common classes.
 func (t *Task) Label(l int) int {
 	if s, ok := t.target.(*siteTarget); ok && s.joint != nil {
 		return s.joint.label(l)
@@ -305,8 +291,7 @@ func (t *Task) Label(l int) int {
 	return l
 }
 
-// StateWriter returns the measure's accumulator if it can write its state in pieces, without
-// holding all of it as bytes, else nil.
+// StateWriter returns the accumulator if it can write its state in pieces, else nil.
 func StateWriter(acc Accumulator) measure.StateWriter {
 	if site, ok := acc.(*siteAccumulator); ok {
 		if large, ok := site.Accumulator.(measure.StateWriter); ok {

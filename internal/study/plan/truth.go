@@ -6,15 +6,13 @@ import (
 	"github.com/noether-ml/noether/measure/decoded"
 )
 
-// hasTruth reports whether the samples have labelled boxes or masks.
 func (d *Data) hasTruth() bool {
 	_, ok := dataset.TruthClasses(d.Source)
 	return ok
 }
 
-// truth describes the labelled boxes or masks of the data, with the class of a model's decoded
-// output (boxes or a map of classes, in the format f) for each of their classes. It returns an
-// error if the classes cannot be matched.
+// truth describes the labelled boxes or masks, with their classes in the format f. It is an error
+// if the classes cannot be matched.
 func (d *Data) truth(f *decoded.Format) (measure.Truth, error) {
 	classes, _ := dataset.TruthClasses(d.Source)
 	if classes == nil { // the values of masks are the model's classes

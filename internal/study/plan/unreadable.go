@@ -15,8 +15,7 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// UnreadableSamples is the set of samples of a data set that could not be read. It is safe for
-// concurrent use.
+// UnreadableSamples is a set of samples that could not be read. It is safe for concurrent use.
 type UnreadableSamples struct {
 	n      int    // number of samples of the data
 	data   string // name of the data
@@ -46,9 +45,8 @@ func (u *UnreadableSamples) add(name string, cause error) {
 	}
 }
 
-// NoteUnreadable records a sample that cannot be read. If there are too many unreadable samples
-// (see TooMany), it looks for further ones and returns an error that names them. They are read in
-// the frame f: the size and the format in which a model takes its inputs.
+// NoteUnreadable records a sample that cannot be read. If there are too many (see TooMany), it
+// looks for further ones, read in the frame f, and returns an error that names them.
 func (d *Data) NoteUnreadable(ctx context.Context, bad *dataset.BadSample, f dataset.Frame) error {
 	d.Unreadable.add(bad.Name, bad.Err)
 	if d.Unreadable.TooMany() == nil {
@@ -65,10 +63,10 @@ const (
 	maxSearched        = 2000 // samples that findUnreadable reads
 )
 
-// findUnreadable reads samples, at most maxSearched, until as many unreadable ones are known as an
-// error names, so that all can be repaired at once.
+// findUnreadable reads at most maxSearched samples, so that all that an error names can be repaired
+// at once.
 func (d *Data) findUnreadable(ctx context.Context, f dataset.Frame) {
-	// Indices into the source, in the study's random order.
+	// Indices into the source.
 	indices := d.Order[:min(len(d.Order), maxSearched)]
 	for _, err := range dataset.Read(ctx, d.Source, indices, f, dataset.ReadOptions{}) {
 		if bad := (*dataset.BadSample)(nil); errors.As(err, &bad) {
@@ -87,8 +85,8 @@ func (u *UnreadableSamples) Names() []string {
 	return slices.Sorted(maps.Keys(u.causes))
 }
 
-// TooMany returns an error if all samples are unreadable, or more than 1 % of them and more than
-// one. The error names up to maxNamedUnreadable of them with their causes.
+// TooMany returns an error if more than 1 % of the samples and more than one, or all, are
+// unreadable.
 func (u *UnreadableSamples) TooMany() error {
 	names := u.Names()
 	if n := len(names); n == 0 || n < u.n && n <= max(1, u.n/100) {
@@ -110,17 +108,15 @@ func (u *UnreadableSamples) TooMany() error {
 	return fmt.Errorf("%d of %d samples cannot be read, more than 1 %%: %s", len(names), u.n, text)
 }
 
-// RedrawCounts counts rejected draws of transformation parameters, by the transformation's name.
-// transform.Reverb, the echoes of a simulated room, rejects reverberation times that the room
-// cannot have. RedrawCounts is safe for concurrent use.
+// RedrawCounts counts rejected draws by the transformation's name. It is safe for concurrent use.
 type RedrawCounts struct {
 	mu   sync.Mutex
 	by   map[string]*[2]int // numbers of rejected draws, and of all draws
 	jobs map[string]bool    // trials and transformations already counted
 }
 
-// AddJob counts the draws for the samples of a job, one run of a procedure. Several measures share
-// the same draws, so each transformation is counted once per trial.
+// AddJob counts the draws of a job. Measures share draws, so each transformation counts once per
+// trial.
 func (r *RedrawCounts) AddJob(ctx context.Context, j *procedure.Job) {
 	if j.Transform == nil || !slices.ContainsFunc(j.Transform.Values, func(v procedure.Value) bool { return redraws(v.Transform) }) {
 		return
@@ -160,8 +156,7 @@ func (r *RedrawCounts) Add(name string, rejected int) {
 	r.by[name][1] += 1 + rejected
 }
 
-// Warnings returns sentences for the record of a run, one for each transformation with rejected
-// draws.
+// Warnings returns a sentence for each transformation with rejected draws.
 func (r *RedrawCounts) Warnings(data string) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

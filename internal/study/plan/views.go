@@ -9,7 +9,6 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// forEachView calls f for each view and stops at the first error.
 func forEachView(views []View, f func(View) error) error {
 	for _, v := range views {
 		if err := f(v); err != nil {
@@ -19,15 +18,13 @@ func forEachView(views []View, f func(View) error) error {
 	return nil
 }
 
-// procedureViews returns the views of a procedure: one for each trial and, if the procedure takes a
-// transformation, each transformation. A view has all values of its transformation. Ready-made
-// pairs of clean and transformed samples from files count as a transformation, named "pair".
+// procedureViews returns one view for each trial and transformation that the procedure takes, with
+// all values of it. Ready-made pairs count as a transformation named "pair".
 func procedureViews(s *spec.Study, method procedure.Procedure, d *Data) []View {
 	bases := []View{{}}
 	switch {
 	case !method.Needs().Transform, method.Needs().OwnTrajectories && hasTrajectories(d.Source):
 	case d.Entry.ReadyPairs():
-		// On is what is transformed; Per is what random parameters are drawn for.
 		bases[0] = View{Name: "pair", On: "input", Per: "trial"}
 		if method.Needs().ReadyPairs {
 			// ReadyPairs stands for the transformation, which is not known.
@@ -48,20 +45,17 @@ func procedureViews(s *spec.Study, method procedure.Procedure, d *Data) []View {
 	return out
 }
 
-// hasTrajectories reports whether a source provides variants of each sample itself, without a
-// transformation, such as gratings of several phases or neighbouring frames of a video.
+// hasTrajectories reports whether a source provides variants of each sample itself.
 func hasTrajectories(src dataset.Source) bool {
 	return dataset.AsGratings(src) != nil || dataset.Amounts(src) != nil
 }
 
-// procedureView returns the view of a transformation for a procedure, with all its values.
 func procedureView(t *spec.Transform) View {
 	return View{Name: t.Name, On: t.On, Per: t.Per, canonical: json.RawMessage(spec.CanonicalJSON(t.CanonicalForm())), allValues: allValues(t)}
 }
 
-// views returns the views of a data set: all values and trials of the study's transformations, or
-// the zero View if it has none. Ready-made pairs have one view per trial. t.Cells are the values of
-// a transformation.
+// views returns all values and trials of the study's transformations, or the zero View. Ready-made
+// pairs have one view per trial.
 func views(s *spec.Study, d *Data) []View {
 	var out []View
 	if d.Entry.ReadyPairs() {
@@ -85,8 +79,8 @@ func views(s *spec.Study, d *Data) []View {
 	return out
 }
 
-// allValues returns the transformation with all its values, as procedures use it. Range is the
-// smallest range that holds all values, nil if a value is not a single number.
+// allValues sets Range to the smallest that holds all values, nil if a value is not a single
+// number.
 func allValues(t *spec.Transform) *procedure.Transform {
 	out := &procedure.Transform{Name: t.Name, Identity: spec.CanonicalJSON(t.CanonicalForm()), PerTrial: t.Per == "trial", Range: t.Cells[0].Number}
 	for _, c := range t.Cells {

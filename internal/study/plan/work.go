@@ -2,9 +2,8 @@ package plan
 
 import "slices"
 
-// ModelWork is the remaining work of a study for one model: its own cells, and those comparisons
-// with other models of which it is the first model. A run with Options.Only set to the model does
-// this work. The other measures are computed by accumulators, from running sums.
+// ModelWork is the remaining work of a run with Options.Only set to one model, comparisons with it
+// as the first model included.
 type ModelWork struct {
 	Model      string
 	Cells      int   // number of unfinished cells
@@ -16,8 +15,7 @@ type ModelWork struct {
 	InputBytes int64 // size of one input of the model, in bytes
 }
 
-// Work returns the remaining work of each model, in the order of the study. It runs nothing.
-// Finished cells are left out.
+// Work returns the unfinished work of each model, in the order of the study, and runs nothing.
 func (p *Plan) Work(o Options) []ModelWork {
 	var out []ModelWork
 	for _, m := range p.Models {

@@ -23,12 +23,11 @@ func (r *Writer) CompleteCell(c *plan.Cell) error {
 	return r.finishCells([]*plan.Cell{c}, []store.Record{record})
 }
 
-// isScored reports whether all layers of a cell have scores.
 func isScored(c *plan.Cell) bool {
 	return !slices.ContainsFunc(c.Tasks, func(t *plan.Task) bool { return t.Scored == nil })
 }
 
-// finishCells writes the records of cells, and then drops their states.
+// finishCells writes records before it drops states.
 func (r *Writer) finishCells(cells []*plan.Cell, records []store.Record) error {
 	if err := r.Folder.cells.Put(records...); err != nil {
 		return SaveError(err)
@@ -50,8 +49,7 @@ func (r *Writer) cellDone(c *plan.Cell) {
 	r.Log.Info("cell finished", "what", c.String())
 }
 
-// peakMemory returns the peak memory of the process, as it was at most a tenth of a second ago: a
-// merge finishes thousands of cells in a second.
+// peakMemory is at most a tenth of a second old: a merge finishes thousands of cells in a second.
 func (r *Writer) peakMemory() int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()

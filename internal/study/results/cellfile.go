@@ -16,21 +16,18 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A finishedTask is the state of a finished task, as JSON.
 type finishedTask struct {
 	Cell    scores.Cell // only the layers of this task
 	Samples []statisticValues
 }
 
-// statisticValues holds the per-sample values of one statistic. Values that are not finite are left
-// out, because JSON cannot represent them.
+// Values that are not finite are left out, because JSON cannot represent them.
 type statisticValues struct {
 	Statistic string
 	Index     []int     `json:",omitempty"` // of the samples; if empty, that of the statistic before this one
 	Value     []float64 // one for each index
 }
 
-// marshalFinished returns the payload of a finished task, and readFinished reads it.
 func marshalFinished(t *plan.Task) ([]byte, error) {
 	cell := t.Cell.Identity()
 	cell.Layers = t.Scored.Layers
@@ -49,8 +46,8 @@ func readFinished(t *plan.Task, raw []byte) (*plan.TaskScores, error) {
 	return &plan.TaskScores{Layers: file.Cell.Layers, Samples: samples}, err
 }
 
-// packSamples returns the values of each statistic in the order of the sample indices, so that two
-// processes that merge the same cell write the same file.
+// packSamples sorts by sample index, so that two processes that merge the same cell write the same
+// file.
 func packSamples(samples []measure.SampleScore) []statisticValues {
 	samples = slices.Clone(samples)
 	slices.SortStableFunc(samples, func(a, b measure.SampleScore) int { return cmp.Compare(a.Index, b.Index) })
@@ -75,7 +72,7 @@ func packSamples(samples []measure.SampleScore) []statisticValues {
 	return out
 }
 
-// unpackSamples is the inverse of packSamples. It fills in the indices that packSamples left out.
+// unpackSamples fills in the indices that packSamples left out.
 func unpackSamples(files []statisticValues) ([]measure.SampleScore, error) {
 	var out []measure.SampleScore
 	for k, f := range files {
@@ -93,8 +90,7 @@ func unpackSamples(files []statisticValues) ([]measure.SampleScore, error) {
 	return out, nil
 }
 
-// appendSamples appends the per-sample values of a cell, by the name of the task. The text is that of
-// encoding/json, in a fraction of the time.
+// appendSamples writes the text of encoding/json in a fraction of the time.
 func appendSamples(b []byte, samples map[string][]statisticValues) []byte {
 	separator := byte('{')
 	for _, task := range slices.Sorted(maps.Keys(samples)) {
@@ -115,8 +111,8 @@ func appendSamples(b []byte, samples map[string][]statisticValues) []byte {
 	return append(b, "}\n"...)
 }
 
-// scanSamples decodes the text of appendSamples if it has neither null nor an escaped character. It
-// returns false for any other text, which may still be valid.
+// scanSamples decodes the text of appendSamples without null or escapes. It returns false for any
+// other text, which may still be valid.
 func scanSamples(content []byte) (map[string][]statisticValues, bool) {
 	s := plainjson.Scanner{Rest: content}
 	out := map[string][]statisticValues{}
@@ -144,15 +140,14 @@ func scanSamples(content []byte) (map[string][]statisticValues, bool) {
 	return out, s.Done()
 }
 
-// The parts of the record of a cell: values per sample, scores of units, and tuning curves of units.
+// The parts of the record of a cell.
 const (
 	samplesPart = "samples"
 	unitsPart   = "units"
 	curvesPart  = "curves"
 )
 
-// recordOf returns the record of a cell whose layers all have scores, which the record replaces in
-// memory.
+// recordOf returns the record of a cell whose layers all have scores.
 func (r *Writer) recordOf(c *plan.Cell) (store.Record, error) {
 	cell := c.Identity()
 	cell.Layers = c.ScoredLayers()
@@ -185,7 +180,7 @@ func (r *Writer) recordOf(c *plan.Cell) (store.Record, error) {
 	return out, nil
 }
 
-// readCell reads a cell's record. It returns an error if the record is that of another cell.
+// readCell returns an error if the record is that of another cell.
 func (f Folder) readCell(c *plan.Cell) (cellRecord, error) {
 	cell, sum, err := f.cellOf(c.Key)
 	if err == nil && !isRecordOf(c, cell) {
@@ -194,7 +189,7 @@ func (f Folder) readCell(c *plan.Cell) (cellRecord, error) {
 	return cellRecord{cell, sum}, err
 }
 
-// cellOf reads the record of a key. sum is the checksum of its text.
+// sum is the checksum of the record's text.
 func (f Folder) cellOf(key string) (cell scores.Cell, sum uint32, err error) {
 	it, err := f.cells.Get(key)
 	if err != nil {
@@ -216,17 +211,15 @@ type cellRecord struct {
 	sum uint32 // the checksum of its text
 }
 
-// isRecordOf reports whether a record is that of a cell.
 func isRecordOf(c *plan.Cell, record scores.Cell) bool {
 	layers := 0
 	for _, t := range c.Tasks {
 		layers += t.LayerCount()
 	}
-	// A procedure, which works in steps on one cell, has no tasks that would tell its layers.
+	// A procedure has no tasks that would tell its layers.
 	return (c.Procedure != nil || len(record.Layers) == layers) && sameCell(record, c.Identity())
 }
 
-// sameCell reports whether two records name the same cell.
 func sameCell(a, b scores.Cell) bool {
 	return a.Model == b.Model && a.OtherModel == b.OtherModel && a.Data == b.Data && a.Transform == b.Transform &&
 		a.Parameter == b.Parameter && a.Trial == b.Trial && a.Measure == b.Measure

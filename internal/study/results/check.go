@@ -42,18 +42,12 @@ const (
 	Unknown   = "unknown"   // not checked, because the study cannot be opened
 )
 
-// Check examines every file of a run folder. It reports damaged and foreign records of cells and
-// states, failures and files of finished work, temporary files, and tables that differ from the
-// cells.
-//
-// With fix it repairs what it finds: damaged and foreign files are moved into the subfolder aside,
-// temporary and unwanted files are removed, and tables of the run are written again. Valid records
-// of a damaged log are moved to another one. Logs that a process appends to stay as they are.
-// Running the study again computes what is missing.
-//
-// Check opens the folder's study to learn the keys of its cells. If the study cannot be opened, it
-// adds a note and examines each file without the study. It returns an error if dir is not a run
-// folder, if ctx ends, or if a file cannot be read or repaired.
+// Check examines every file of a run folder: records, states, failures, temporary files and tables.
+// With fix it moves damaged and foreign files into the subfolder aside, removes temporary and
+// unwanted ones, writes tables again, and moves valid records of a damaged log to another one; logs
+// that a process appends to stay. If the study cannot be opened, it adds a note and examines each
+// file without it. It is an error if dir is not a run folder, ctx ends, or a file cannot be read or
+// repaired.
 func Check(ctx context.Context, dir string, fix bool, o plan.Options) ([]Finding, error) {
 	c := &checker{folder: openVerified(dir), fix: fix}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
@@ -90,7 +84,6 @@ func Check(ctx context.Context, dir string, fix bool, o plan.Options) ([]Finding
 	return c.found, nil
 }
 
-// A checker examines one run folder.
 type checker struct {
 	folder Folder
 	fix    bool
@@ -133,13 +126,11 @@ func (c *checker) openPlan(ctx context.Context, o plan.Options) error {
 	return nil
 }
 
-// note adds a finding that needs no repair.
 func (c *checker) note(file, kind, why string) {
 	c.found = append(c.found, Finding{File: file, Kind: kind, Why: why, Note: true})
 }
 
-// report adds a finding and, with fix, calls repair, unless it is nil. Only the first finding of a
-// file is kept, besides notes.
+// repair may be nil. Only the first finding of a file is kept, besides notes.
 func (c *checker) report(file, kind, why string, repair func(file string) (string, error)) error {
 	if slices.ContainsFunc(c.found, func(f Finding) bool { return f.File == file && !f.Note }) {
 		return nil
@@ -160,7 +151,6 @@ func (c *checker) remove(file string) (string, error) {
 	return "removed", err
 }
 
-// obstacles reports files where a run has a folder, and folders where it has a file.
 func (c *checker) obstacles() error {
 	for _, o := range c.folder.obstacles() {
 		if err := c.report(o.path, Damaged, o.why, c.moveAside); err != nil {
@@ -177,7 +167,6 @@ func (c *checker) record() error {
 	return nil
 }
 
-// reportPage checks report.html.
 func (c *checker) reportPage() error {
 	page, err := os.ReadFile(c.folder.Path("report.html"))
 	if err == nil {
@@ -189,8 +178,7 @@ func (c *checker) reportPage() error {
 	return c.report("report.html", Damaged, err.Error()+"; noether report writes it again", c.moveAside)
 }
 
-// temporaryFiles reports the temporary files of killed runs. Recent files may belong to a run in
-// progress and are left alone.
+// Recent temporary files may belong to a run in progress and are left alone.
 func (c *checker) temporaryFiles() error {
 	now, err := atomicfile.Clock(c.folder.Path("cells"))
 	if err != nil {
@@ -207,7 +195,6 @@ func (c *checker) temporaryFiles() error {
 // failName matches the names of files of failures: the key of a cell, or a hash of a model or data.
 var failName = regexp.MustCompile(`^([0-9a-f]{24}|(?:model|data)-[0-9a-f]{24})(\.\d+of\d+)?\.json$`)
 
-// files returns the names of the files in a subfolder, except temporary ones.
 func (c *checker) files(sub string) ([]string, error) {
 	if mode, ok := c.folder.mode(sub); !ok || !mode.IsDir() {
 		return nil, nil
@@ -227,7 +214,6 @@ func (c *checker) isValid(key string) bool {
 	return ok
 }
 
-// foreignFiles reports the files in the folder of a store that are no logs.
 func (c *checker) foreignFiles(sub string) error {
 	names, err := c.files(sub)
 	for _, name := range names {
@@ -238,7 +224,6 @@ func (c *checker) foreignFiles(sub string) error {
 	return err
 }
 
-// cells checks the records of cells.
 func (c *checker) cells() error {
 	old := 0
 	err := c.logs("cells", c.folder.cells, func(l store.Log, problem func(kind, why string)) {
@@ -263,7 +248,6 @@ func (c *checker) cells() error {
 	return err
 }
 
-// states checks the states of unfinished cells.
 func (c *checker) states() error {
 	complete := c.plan != nil && !slices.ContainsFunc(c.plan.Cells, func(cell *plan.Cell) bool { return !c.isValid(cell.Key) })
 	old := 0
@@ -294,16 +278,14 @@ func (c *checker) states() error {
 	return err
 }
 
-// noteOld notes how many valid records the study no longer has.
 func (c *checker) noteOld(sub string, n int) {
 	if n > 0 {
 		c.note(sub, Old, fmt.Sprintf("%s of an older study, or of another version of a measure: the current study has no such cell", plural.Of(n, "record")))
 	}
 }
 
-// logs checks the logs of a store, each by a function that drops records of no use. With fix it moves
-// the other records to one log, and logs with damaged records aside. Logs that another process uses
-// stay as they are.
+// logs checks each log of a store. With fix it moves the records that check keeps to one log, and
+// damaged logs aside. Logs that another process uses stay.
 func (c *checker) logs(sub string, s *store.Store, check func(l store.Log, problem func(kind, why string))) error {
 	if err := c.foreignFiles(sub); err != nil {
 		return err
@@ -352,13 +334,11 @@ func (c *checker) logs(sub string, s *store.Store, check func(l store.Log, probl
 	})
 }
 
-// trimPath returns the text of an error without the path of the file, which the finding already
-// names.
+// trimPath removes the path, which the finding already names.
 func trimPath(err error, path string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(err.Error(), "reading "), path), ": ")
 }
 
-// checkState reads the state of a task: its scores, or its accumulator.
 func (f Folder) checkState(c *plan.Cell, key, task string) error {
 	i := slices.IndexFunc(c.Tasks, func(t *plan.Task) bool { return t.Name() == task })
 	if i < 0 {

@@ -12,8 +12,7 @@ import (
 	"github.com/noether-ml/noether/internal/study/store"
 )
 
-// A checkpoint is a state in which a procedure saves its progress. It belongs to one cell or is
-// shared by several.
+// A checkpoint belongs to one cell or is shared by several.
 type checkpoint struct {
 	writer *Writer
 	cell   *plan.Cell

@@ -14,8 +14,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// tables checks the tables of a finished run: scores.csv against the records of the cells if every
-// cell has one, and all tables against their checksums.
+// tables checks scores.csv against the records if every cell has one, and all tables against their
+// checksums.
 func (c *checker) tables() error {
 	record, err := scores.ReadRecord(c.folder.Path("run.json"))
 	rows, complete := c.rows()
@@ -54,7 +54,6 @@ func (c *checker) tables() error {
 	return scores.WriteRecord(c.folder.Path("run.json"), record)
 }
 
-// missingCells notes how many cells a finished run lacks.
 func (c *checker) missingCells(record scores.Record) {
 	n := 0
 	for _, key := range record.Keys {
@@ -67,8 +66,7 @@ func (c *checker) missingCells(record scores.Record) {
 	}
 }
 
-// rows returns the rows of scores.csv, computed from the cells, and true if every cell of the study
-// has a valid record.
+// rows returns the rows of scores.csv, and whether every cell has a valid record.
 func (c *checker) rows() ([]scores.Row, bool) {
 	if c.plan == nil {
 		return nil, false
@@ -84,7 +82,6 @@ func (c *checker) rows() ([]scores.Row, bool) {
 	return scores.Table(c.plan.Study.Name, cells), true
 }
 
-// scoreTable compares scores.csv with the rows of all cells.
 func (c *checker) scoreTable(rows []scores.Row) error {
 	var want bytes.Buffer
 	if err := scores.WriteCSV(&want, rows); err != nil {
@@ -97,7 +94,6 @@ func (c *checker) scoreTable(rows []scores.Row) error {
 	return c.report("scores.csv", Lacking, "it differs from the records of the cells", c.rewrite(rows))
 }
 
-// table verifies a table or an image of the folder against the checksum in the record.
 func (c *checker) table(name string, record scores.Record, rows []scores.Row, complete bool) error {
 	err := record.Files[name].Verify(c.folder.Path(name))
 	switch {
@@ -114,8 +110,7 @@ func (c *checker) table(name string, record scores.Record, rows []scores.Row, co
 	return c.report(name, Damaged, trimPath(err, c.folder.Path(name)), repair)
 }
 
-// rewrite returns a repair (a function that describes what it did) that writes the tables of scores
-// again.
+// rewrite returns a repair that writes the tables of scores again.
 func (c *checker) rewrite(rows []scores.Row) func(string) (string, error) {
 	return func(string) (string, error) { return "written again", c.folder.writeTables(rows) }
 }

@@ -12,9 +12,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// Failures is the error of a run that finished, but in which some models, data or cells failed. The
-// results of the other cells are in the run folder. Each
-// failure has a file under failures/. Running the study again retries what failed.
+// Failures is the error of a run that finished with failures. Each has a file under failures/;
+// running the study again retries what failed.
 type Failures struct {
 	Failed      []scores.Failure
 	Done, Cells int     // number of finished cells, and of all cells of the study
@@ -32,10 +31,9 @@ func (e *Failures) Error() string {
 // Unwrap returns the causes of all failures, for errors.Is and errors.As.
 func (e *Failures) Unwrap() []error { return e.causes }
 
-// FailCell records the failure of a cell: the error, the names of the samples that were being
-// measured (nil if unknown), and the last log lines. layer is "" if the failure is not that of one
-// layer. The run continues with the other cells. With Options.FailFast it returns the error, which
-// ends the run.
+// FailCell records the failure of a cell with the samples that were being measured (nil if unknown)
+// and the last log lines; layer may be "". With Options.FailFast it returns the error, which ends
+// the run.
 func (r *Writer) FailCell(c *plan.Cell, layer string, inputs []string, cause error) error {
 	if r.Options.FailFast {
 		return cause
@@ -73,8 +71,8 @@ func (r *Writer) Outcome() error {
 	return e
 }
 
-// openFailures writes the failures of the plan, and removes those of earlier runs for models and
-// data that could be opened now.
+// openFailures writes the failures of the plan, and removes those of models and data that could be
+// opened now.
 func (r *Writer) openFailures() error {
 	r.failedBefore, _ = listFailures([]Folder{r.Folder})
 	for i := range r.failures.Failed {
@@ -102,8 +100,7 @@ func (f Folder) writeFailure(x scores.Failure) error {
 	return scores.WriteFailure(f.Path("failures", name+".json"), x)
 }
 
-// RemoveFailures removes the failure files of a key, with which their names begin: that of a cell,
-// a model or data. The files of its shards are included. Errors are ignored.
+// RemoveFailures removes the failures of a key, those of its shards included. Errors are ignored.
 func (f Folder) RemoveFailures(key string) {
 	files, _ := f.list("failures", key+".", ".json")
 	for _, file := range files {
@@ -127,8 +124,7 @@ func listFailures(folders []Folder) (map[string][]string, error) {
 	return out, nil
 }
 
-// clearFinished removes the failures and drops the states of all finished cells. A run that is
-// killed may leave them.
+// clearFinished removes what a killed run may leave: failures and states of finished cells.
 func (r *Writer) clearFinished() {
 	failures, _ := listFailures([]Folder{r.Folder})
 	r.listStates()

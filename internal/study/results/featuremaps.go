@@ -10,20 +10,16 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A run keeps drawings of the feature maps of one sample for each model, data set and
-// transformation whose equivariance errors are measured, each on a sheet: an image with its
-// description. They are named by the key of a cell (the measure for one model, data set,
-// transformation value and trial, a repetition of the random draws), a hash of all that its scores
-// depend on, so that they are drawn again if anything that they depend on changes.
+// A run keeps a sheet of feature maps of one sample for each model, data set and transformation
+// whose equivariance errors are measured, named by the cell's key.
 
 const (
 	mapSheetFolder = "pictures/maps"
 	maxMapSheets   = 24
 )
 
-// MapCells returns the cells of equivariance errors that get a sheet of feature maps: for each
-// model, data set and transformation of the input the cell of the middle value, and at most
-// maxMapSheets in all, those of the first transformations. It returns none if the study asks for no
+// MapCells returns the cells that get a sheet of feature maps: for each model, data set and
+// transformation that of the middle value, at most maxMapSheets; none if the study asks for no
 // images.
 func (r *Writer) MapCells() []*plan.Cell {
 	type subject struct{ model, data, transform string }

@@ -27,10 +27,9 @@ type Folder struct {
 	states *store.Store // the states of unfinished cells; see taskKey
 }
 
-// open returns a run folder. Its stores are read by load.
+// open does not read the stores: see load.
 func open(dir string) Folder { return openFor(dir, store.Options{}, store.Options{}) }
 
-// openVerified returns a run folder whose records are verified as a whole when they are read.
 func openVerified(dir string) Folder {
 	return openFor(dir, store.Options{Verify: true}, store.Options{Verify: true})
 }
@@ -39,9 +38,9 @@ func openFor(dir string, cells, states store.Options) Folder {
 	return Folder{dir, store.New(filepath.Join(dir, "cells"), cells), store.New(filepath.Join(dir, "states"), states)}
 }
 
-// ownLogs returns the folder as a run with the given options reads and writes it. The names of logs
-// of cells begin with the model if the run is of one, those of states with the model, if so, and the
-// shard: 3of16 or all. A run reads the logs of its model and its shard, and those of all.
+// ownLogs returns the folder as a run with the given options uses it. Names of logs begin with the
+// model, if the run is of one, and for states the shard: 3of16 or all. A run reads the logs of its
+// model and shard, and those of all.
 func (f Folder) ownLogs(o plan.Options) Folder {
 	model, reads := modelLogs(o)
 	shard := o.Shard.String()
@@ -51,8 +50,7 @@ func (f Folder) ownLogs(o plan.Options) Folder {
 		}})
 }
 
-// modelLogs returns how the names of logs begin in a run with the given options, and which of these
-// names it reads, without the shard.
+// modelLogs returns the prefix of the names of logs, and which of them are read, without the shard.
 func modelLogs(o plan.Options) (model string, reads func(name string) bool) {
 	if len(o.Only) == 1 {
 		model = fmt.Sprintf("%08x", checksumOf([]byte(o.Only[0])))
@@ -66,7 +64,6 @@ func (f Folder) readAll() {
 	f.states.Read(nil)
 }
 
-// readShards lets load read the logs of all shards from now on.
 func (f Folder) readShards(o plan.Options) {
 	_, reads := modelLogs(o)
 	f.states.Read(func(name string) bool { return reads(name[:strings.LastIndexByte(name, '.')+1]) })
@@ -96,9 +93,8 @@ func (f Folder) isOld() bool {
 
 var oldCell, oldState = regexp.MustCompile(`^[0-9a-f]{24}\.json$`), regexp.MustCompile(`^[0-9a-f]{24}\.\w+\.bin$`)
 
-// Create makes the folder and checks, before any work is done, that it can be written. Files that
-// have the name of a run's subfolder, and folders that have the name of a run's file, are moved
-// into the subfolder aside, with a warning by warnf.
+// Create makes the folder and checks that it can be written. What has the name of a run's file or
+// subfolder but is none is moved into the subfolder aside, with a warning by warnf.
 func Create(dir string, warnf func(format string, args ...any)) (Folder, error) {
 	f := open(dir)
 	for _, o := range f.obstacles() {
@@ -126,7 +122,6 @@ func Create(dir string, warnf func(format string, args ...any)) (Folder, error) 
 // writtenFolders are the subfolders in which a run writes files; "" is the folder itself.
 var writtenFolders = append([]string{"", "cells", "states", "failures"}, pictureFolders...)
 
-// An obstacle has the name of one of a run's files or subfolders but is something else.
 type obstacle struct{ path, why string } // the path is relative to the run folder
 
 // obstacles returns the obstacles in the folder. A symbolic link is judged by its target.
@@ -154,8 +149,7 @@ func (f Folder) obstacles() []obstacle {
 	return out
 }
 
-// mode returns the mode of a file, that of its target for a symbolic link. It returns false if
-// there is none.
+// mode follows symbolic links and returns false if there is no file.
 func (f Folder) mode(file string) (fs.FileMode, bool) {
 	info, err := os.Stat(f.Path(file))
 	switch {
@@ -167,8 +161,7 @@ func (f Folder) mode(file string) (fs.FileMode, bool) {
 	return fs.ModeIrregular, true // such as a link to itself
 }
 
-// isRunFile has for each subfolder a function that reports whether a run may write a file of that
-// name in it.
+// isRunFile reports for each subfolder whether a run may write a file of that name in it.
 var isRunFile = map[string]func(name string) bool{
 	"": func(name string) bool {
 		return slices.Contains(tables, name) || slices.Contains([]string{"run.json", "study.yaml", "report.html", pictures.Archive}, name)
@@ -182,8 +175,7 @@ var isRunFile = map[string]func(name string) bool{
 	modelImageFolder:  isSheet,
 }
 
-// isSheet reports whether a file name is that of a contact sheet or of an image of a model, or of
-// their descriptions.
+// isSheet reports whether a file is a contact sheet, an image of a model, or a description.
 func isSheet(name string) bool {
 	return slices.Contains([]string{".png", ".jpg", ".json"}, filepath.Ext(name))
 }
@@ -191,8 +183,7 @@ func isSheet(name string) bool {
 // asideFolder is the subfolder to which damaged files, obstacles and files not of a run are moved.
 const asideFolder = "aside"
 
-// moveAside moves a file or a folder into asideFolder, and returns a phrase that says where it
-// went.
+// moveAside returns a phrase that says where the file went.
 func (f Folder) moveAside(file string) (string, error) {
 	to := filepath.Join(asideFolder, file)
 	for i := 2; ; i++ {
@@ -211,8 +202,8 @@ func (f Folder) moveAside(file string) (string, error) {
 	return "moved to " + filepath.ToSlash(to), err
 }
 
-// staleFiles returns the temporary files of killed runs, relative to the folder. The time now is
-// that of the file system, whose clock may differ from this machine's.
+// staleFiles returns temporary files of killed runs. now is the time of the file system, whose
+// clock may differ from this machine's.
 func (f Folder) staleFiles(now time.Time) []string {
 	var out []string
 	folders := slices.Clone(writtenFolders)
@@ -228,8 +219,7 @@ func (f Folder) staleFiles(now time.Time) []string {
 	return out
 }
 
-// list returns the paths of the files in a subfolder whose names have the given prefix and suffix.
-// Unlike a glob it works if the path of the run folder has characters such as [ or *.
+// list works, unlike a glob, if the path of the run folder has characters such as [ or *.
 func (f Folder) list(sub, prefix, suffix string) ([]string, error) {
 	entries, err := os.ReadDir(f.Path(sub))
 	var out []string
@@ -253,7 +243,6 @@ func (f Folder) writeText(name, text string) error {
 	})
 }
 
-// write writes a file of the folder atomically.
 func (f Folder) write(name string, fill func(w io.Writer) error) error {
 	return atomicfile.WriteFunc(f.Path(name), fill)
 }

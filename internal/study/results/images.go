@@ -23,10 +23,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A contact sheet of a transformation has a row for each of the first samples of the data: the
-// clean (not transformed) image, then the image under each value of the transformation. Images have
-// the size of the first model's input and are not normalised by mean and standard deviation. The
-// report shows the sheets.
+// A contact sheet has a row for each of the first samples: the clean image, then the image under
+// each value of a transformation, at the size of the first model's input, not normalised.
 
 const (
 	maxValues    = 7  // values of a transformation on a sheet
@@ -37,12 +35,10 @@ const (
 	viewSheetFolder = "pictures/views" // beside maps/, models/ and samples/
 )
 
-// sheetEncoder writes sheets as PNG. With BestSpeed a sheet of photographs takes half the time of
-// the default compression, and 5 % more bytes.
+// With BestSpeed a sheet of photographs takes half the time of the default, and 5 % more bytes.
 var sheetEncoder = png.Encoder{CompressionLevel: png.BestSpeed}
 
-// writeImages writes a contact sheet for each transformation of each data set, if the study asks
-// for them.
+// writeImages writes a contact sheet for each transformation of each data set, if the study asks.
 func (r *Writer) writeImages(ctx context.Context) error {
 	if r.Plan.Study.Images == 0 { // number of samples that a sheet shows
 		return nil
@@ -54,8 +50,7 @@ func (r *Writer) writeImages(ctx context.Context) error {
 	views := map[subject][]*plan.Cell{}
 	var order []subject
 	seen := map[[3]string]bool{}
-	// One cell for each value of each transformation of the input, of any model, in the first
-	// trial.
+	// One cell for each value of an input transformation, of any model, in the first trial.
 	for _, c := range r.Plan.Cells {
 		id := [3]string{c.Data.Entry.Name, c.View.Name, c.View.Parameter}
 		if c.Model == nil || c.View.Transform == nil || c.View.On != "input" || c.View.Trial != 0 || seen[id] {
@@ -108,8 +103,7 @@ func (r *Writer) removeFormer(folder string, written map[string]bool) error {
 	return r.Folder.removeSheets(folder, written)
 }
 
-// removeSheets removes the contact sheets of former runs that are not among those written. Other
-// processes may write and remove the same sheets at the same time.
+// removeSheets removes sheets of former runs. Other processes may do so at the same time.
 func (f Folder) removeSheets(folder string, written map[string]bool) error {
 	entries, err := os.ReadDir(f.Path(folder))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -126,9 +120,8 @@ func (f Folder) removeSheets(folder string, written map[string]bool) error {
 	return nil
 }
 
-// writeSheet writes the contact sheet of one transformation and its caption. A random parameter is
-// drawn for each sample or, if Per is "trial", once for all. It returns false if the data are not
-// images.
+// writeSheet returns false if the data are not images. A random parameter is drawn for each sample
+// or, if Per is "trial", once for all.
 func (r *Writer) writeSheet(ctx context.Context, name string, cells []*plan.Cell) (bool, error) {
 	cells = cells[:min(len(cells), maxValues)]
 	first := cells[0]

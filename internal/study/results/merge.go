@@ -21,13 +21,10 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// Merge completes a run from the states that its shards left in the given folders, and writes the
-// results of an undivided run into the first folder. It opens the models and the data to check that
-// the states belong to the study, but runs no model.
-//
-// If shards are missing or unfinished, Merge still writes the complete cells, and returns an
-// *Incomplete that names the others. Then the run is not marked as finished. As in Run, a failed
-// cell does not stop the others. Merge may be repeated, also concurrently.
+// Merge completes a run from the states of shards in the given folders, and writes the results of
+// an undivided run into the first. It opens models and data to check the states, but runs no model.
+// If shards are missing or unfinished, it writes the complete cells and returns an *Incomplete. It
+// may be repeated, also concurrently.
 func Merge(ctx context.Context, s *spec.Study, dirs []string, o plan.Options) (result *Result, err error) {
 	for _, dir := range dirs[1:] {
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
@@ -75,8 +72,8 @@ func Merge(ctx context.Context, s *spec.Study, dirs []string, o plan.Options) (r
 	return r.Finish(ctx)
 }
 
-// openMerge makes the run folder dirs[0] and reads the stores of all folders, while it opens the
-// models and the data. The caller closes the plan, which may be nil after an error.
+// openMerge opens the plan and reads the stores of all folders. The caller closes the plan, which
+// may be nil after an error.
 func openMerge(ctx context.Context, s *spec.Study, dirs []string, o plan.Options) (p *plan.Plan, folders []Folder, err error) {
 	if warn := o.Warn; warn != nil {
 		var mu sync.Mutex
@@ -105,9 +102,8 @@ func openMerge(ctx context.Context, s *spec.Study, dirs []string, o plan.Options
 	return p, folders, cmp.Or(group.Wait(), failed)
 }
 
-// CompleteCells finishes the cells for which the folder holds the states of all shards. Each shard
-// calls it when it ends, so the last one finishes the cell. Shards that end at the same time start
-// at different cells, and a cell that two of them finish has the same scores.
+// CompleteCells finishes the cells with the states of all shards. Each shard calls it at its end,
+// so the last one finishes the cell; a cell that two finish at once has the same scores.
 func (r *Writer) CompleteCells(ctx context.Context) error {
 	r.Folder.readShards(r.Options)
 	if err := r.Folder.load(); err != nil {
@@ -122,8 +118,7 @@ const (
 	largeCell  = 1 << 20 // bytes of a record that is written by itself
 )
 
-// mergeCells merges cells from the states in the folders, or records the shards that they lack, or
-// why they failed. It returns only errors that end the merge.
+// mergeCells returns only errors that end the merge.
 func (r *Writer) mergeCells(ctx context.Context, cells []*plan.Cell, incomplete *Incomplete) error {
 	r.listStates()
 	failures, err := listFailures(r.merged)
@@ -162,9 +157,8 @@ func (r *Writer) mergeCells(ctx context.Context, cells []*plan.Cell, incomplete 
 	return finishing.Wait()
 }
 
-// noteUnmerged records the shards that a cell lacks, or why it failed. err is the error of its
-// merge, and failures are the files that runs of shards wrote about the cell. It returns only
-// errors that end the merge.
+// noteUnmerged records the shards that a cell lacks, or why it failed with err. failures are the
+// files of shards about the cell. It returns only errors that end the merge.
 func (r *Writer) noteUnmerged(ctx context.Context, c *plan.Cell, err error, failures []string, incomplete *Incomplete) error {
 	switch {
 	case err == nil:
@@ -183,7 +177,6 @@ func (r *Writer) noteUnmerged(ctx context.Context, c *plan.Cell, err error, fail
 	return nil
 }
 
-// shardErrors returns a sentence for each failure of a shard, with the error.
 func shardErrors(failures []string) []string {
 	var out []string
 	for _, file := range failures {
@@ -194,12 +187,10 @@ func shardErrors(failures []string) []string {
 	return out
 }
 
-// A merger merges several cells at once.
 type merger struct {
 	*Writer
 	found map[string][]*shardStates // by cell
-	// Limits that all cells share: of the number of tasks that compute, and of the memory of
-	// accumulators in bytes.
+	// Limits that all cells share: tasks that compute, and bytes of accumulators.
 	cores, memory *semaphore.Weighted
 	blasSharers   int // number of goroutines between which the threads of the BLAS are divided at present
 
@@ -208,7 +199,6 @@ type merger struct {
 	records []store.Record // of the cells, to be written
 }
 
-// folders returns the folders that the merge reads.
 func (m *merger) folders() []Folder {
 	if m.merged == nil {
 		return []Folder{m.Folder}
@@ -216,7 +206,7 @@ func (m *merger) folders() []Folder {
 	return m.merged
 }
 
-// taken returns the merged cells whose records are to be written, and forgets them.
+// taken returns the cells whose records are to be written, and forgets them.
 func (m *merger) taken() ([]*plan.Cell, []store.Record) {
 	cells, records := m.cells, m.records
 	m.cells, m.records = nil, nil
@@ -225,8 +215,8 @@ func (m *merger) taken() ([]*plan.Cell, []store.Record) {
 
 const mergedTogether = 16 // cells at once: more than cores, since most of the time goes into waiting for the disk
 
-// mergeAll merges cells and returns the error of each. Cells that use different numbers of threads
-// of the BLAS are not merged at the same time, since that number affects rounding.
+// mergeAll returns the error of each cell. Cells that use different numbers of BLAS threads are not
+// merged at the same time, since that number affects rounding.
 func (m *merger) mergeAll(ctx context.Context, cells []*plan.Cell) []error {
 	errs := make([]error, 0, len(cells))
 	sharers := func(c *plan.Cell) int { return min(len(c.Tasks), m.Options.Workers()) }
@@ -252,7 +242,6 @@ func (m *merger) mergeAll(ctx context.Context, cells []*plan.Cell) []error {
 	return errs
 }
 
-// mergeUnlessDone merges a cell that has no valid record yet. If it has one, the cell is done.
 func (m *merger) mergeUnlessDone(ctx context.Context, c *plan.Cell) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -275,7 +264,6 @@ func (m *merger) mergeUnlessDone(ctx context.Context, c *plan.Cell) error {
 	return nil
 }
 
-// mergeCell merges the states that the shards left of a cell, in the order of the samples.
 func (m *merger) mergeCell(ctx context.Context, c *plan.Cell) error {
 	if c.Procedure != nil {
 		if copied, err := m.copyRecord(c); copied || err != nil {
@@ -319,7 +307,7 @@ func (m *merger) mergeCell(ctx context.Context, c *plan.Cell) error {
 	return m.add(c, record)
 }
 
-// add writes the record of a merged cell, now if it is large, else with others.
+// add writes a large record now, others later together.
 func (m *merger) add(c *plan.Cell, record store.Record) error {
 	size := len(record.Body)
 	for _, p := range record.Parts {
@@ -334,8 +322,7 @@ func (m *merger) add(c *plan.Cell, record store.Record) error {
 	return nil
 }
 
-// copyRecord copies the record of a cell that was finished in another folder. It reports whether
-// some folder has the record.
+// copyRecord reports whether some folder has the record.
 func (m *merger) copyRecord(c *plan.Cell) (bool, error) {
 	for _, from := range m.merged {
 		if from.dir == m.Folder.dir {
@@ -353,8 +340,8 @@ func (m *merger) copyRecord(c *plan.Cell) (bool, error) {
 	return false, nil
 }
 
-// isCheap reports whether the accumulators of a cell are so small that merging them takes less time
-// than starting goroutines for them. A study may have 100,000 such cells.
+// isCheap reports whether merging takes less time than starting goroutines. A study may have
+// 100,000 such cells.
 func isCheap(c *plan.Cell) bool {
 	const cheap = 64 << 10 // bytes
 	var sum int64
@@ -364,7 +351,7 @@ func isCheap(c *plan.Cell) bool {
 	return sum <= cheap
 }
 
-// mergeTasks merges the tasks of a cell in parallel, within the memory bound of the study.
+// mergeTasks keeps within the memory bound of the study.
 func (m *merger) mergeTasks(ctx context.Context, c *plan.Cell, shards []*shardStates) error {
 	cheap := isCheap(c)
 	group, taskContext := errgroup.WithContext(ctx)
@@ -395,14 +382,13 @@ func (m *merger) mergeTasks(ctx context.Context, c *plan.Cell, shards []*shardSt
 	return context.Cause(ctx)
 }
 
-// A damagedShard is the error of a state that cannot be merged. Running its shard again repairs it.
+// A damagedShard is repaired by running its shard again.
 type damagedShard struct {
 	error
 	shard plan.Shard
 }
 
-// mergeTask merges the accumulators of a task in the states of all shards, in order, and computes
-// the scores.
+// mergeTask merges the states of all shards, in order.
 func (m *merger) mergeTask(ctx context.Context, t *plan.Task, shards []*shardStates) error {
 	var merged plan.Accumulator
 	for _, s := range shards { // a shard has scores of a task only if its layer was dropped, because it held NaN or infinity

@@ -13,10 +13,8 @@ import (
 	"github.com/noether-ml/noether/internal/filesys"
 )
 
-// Images of a model, such as one that shows its filters, are PNG files in a folder beside the model
-// file: MODEL.pictures for MODEL.onnx. A JSON file of the same name may hold the title and the
-// caption of an image. A run of a study copies these files into its folder, where the report finds
-// them.
+// Images of a model are PNG files in the folder MODEL.pictures beside MODEL.onnx; JSON files of the
+// same names may hold title and caption. A run copies them for the report.
 
 const (
 	modelImageFolder = "pictures/models" // in the run folder
@@ -24,7 +22,6 @@ const (
 	maxImageBytes    = 4 << 20           // of one image
 )
 
-// copyModelImages copies the images of every model into the run folder.
 func (r *Writer) copyModelImages() error {
 	if r.archive == nil {
 		if err := filesys.RemoveAll(r.Folder.Path(modelImageFolder)); err != nil {

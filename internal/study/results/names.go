@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// firstNames joins the first names of a list, at most the given number. An ellipsis stands for the
-// others.
+// An ellipsis stands for the names beyond most.
 func firstNames(names []string, most int) string {
 	if len(names) > most {
 		names = append(slices.Clone(names[:most]), "...")

@@ -7,14 +7,12 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// projectionPrefix starts the names of the per-sample values that hold the projection of a layer to
-// its first two principal components: two coordinates of the clean sample, which is not
-// transformed, and two of the transformed one.
+// projectionPrefix starts the names of per-sample values that hold a layer's first two principal
+// components: two coordinates of the clean sample, two of the transformed one.
 const projectionPrefix = "projection-"
 
-// addProjections adds the two-dimensional projections of layers to the sample sheet of a
-// transformation. The cells hold the projections as per-sample values. Samples that lack a
-// projection in a layer or view are left out.
+// addProjections adds projections, kept as per-sample values, to a sample sheet. Samples that lack
+// one in a layer or view are left out.
 func (r *Writer) addProjections(s *sampleValues, sheet *scores.SampleSheet, cells []*plan.Cell) error {
 	type key struct{ model, layer string }
 	type point struct {

@@ -22,9 +22,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// WriteProgress updates study.yaml, which holds the resolved study (with absolute paths and
-// hashes), and run.json, the record of the run. It does nothing in a run of some of the models
-// (Options.Only), whose plan lacks the cells of the others.
+// WriteProgress updates study.yaml and run.json. With Options.Only it does nothing: the plan lacks
+// the other models' cells.
 func (r *Writer) WriteProgress() error {
 	if r.Options.Only != nil {
 		return nil
@@ -33,9 +32,8 @@ func (r *Writer) WriteProgress() error {
 	return err
 }
 
-// WriteStart writes study.yaml and run.json before there are scores. A run of some of the models
-// writes only study.yaml, which Merge (it combines such runs) needs, and only if its content
-// changes. KeepHashes keeps the hashes of the models that this run does not open.
+// WriteStart writes study.yaml and run.json before there are scores; with Options.Only just
+// study.yaml, if it changes, with the hashes of models that this run does not open.
 func (r *Writer) WriteStart() error {
 	if r.Options.Only == nil {
 		return r.WriteProgress()
@@ -52,8 +50,7 @@ func (r *Writer) WriteStart() error {
 	return err
 }
 
-// writeRecord writes study.yaml and run.json, and returns the record that run.json holds, with
-// Resolved set to the resolved study. See Record for done.
+// writeRecord writes study.yaml and run.json. See Record for done.
 func (r *Writer) writeRecord(done bool) (scores.Record, error) {
 	record := r.Record(done)
 	text, err := r.Plan.Resolved()
@@ -70,8 +67,7 @@ func (r *Writer) writeRecord(done bool) (scores.Record, error) {
 	return record, err
 }
 
-// Record returns the record of the run, as run.json holds it. The argument done says whether the
-// run is finished.
+// Record returns the record that run.json holds. done says whether the run is finished.
 func (r *Writer) Record(done bool) scores.Record {
 	p := r.Plan
 	out := scores.Record{Study: p.Study.Name, Description: p.Study.Description, Seed: p.Study.Seed, Noether: r.Options.Version, Started: r.started, Cells: len(p.Cells), Engine: r.Options.Record, Skipped: p.Skips, Missing: r.missing}
@@ -94,8 +90,7 @@ func (r *Writer) Record(done bool) scores.Record {
 		out.Finished, out.Records = &now, r.recordsSum // a checksum over the files of all cells
 	}
 	if p.Only == nil { // else the plan lacks the cells of other models
-		// means has the number of each group of cells that are averaged over transformation values
-		// and trials.
+		// means counts the cells averaged over values and trials.
 		means := map[[5]string]int{}
 		for _, c := range p.Cells {
 			id := c.Identity()
@@ -128,10 +123,8 @@ func (r *Writer) Record(done bool) scores.Record {
 	return out
 }
 
-// descriptors returns the descriptors of the measures of the study, each once, in the order of
-// catalog.Measures; measures that are not listed there come last, in the order of the study. If a
-// measure occurs with different settings, its Reading (how to read its scores) describes each of
-// them.
+// descriptors returns each measure once, in the order of catalog.Measures, then unlisted ones in
+// that of the study. Reading describes each of a measure's settings.
 func descriptors(p *plan.Plan) []measure.Descriptor {
 	var out []measure.Descriptor
 	for _, m := range p.Study.Measures {
@@ -155,8 +148,7 @@ func descriptors(p *plan.Plan) []measure.Descriptor {
 	return out
 }
 
-// modelRecord returns the description of a model for the record of the run. Branch says that a
-// shortcut bypasses the layer.
+// Branch says that a shortcut bypasses the layer.
 func modelRecord(m *plan.Model) scores.ModelRecord {
 	out := scores.ModelRecord{Name: m.Entry.Name, Path: redactURL(m.Entry.Address().String()), SHA256: m.Net.SHA256(), Opset: m.Net.Opset(), Tags: m.Entry.Tags}
 	var inside map[string]bool
@@ -184,7 +176,6 @@ func dataRecord(d *plan.Data) scores.DataRecord {
 	return out
 }
 
-// dataWarnings returns the warnings about a data set for the record of the run.
 func dataWarnings(d *plan.Data) []string {
 	var out []string
 	for _, note := range dataset.Notes(d.Source) {
@@ -198,7 +189,7 @@ func dataWarnings(d *plan.Data) []string {
 	return out
 }
 
-// redactURL returns a path for display. It removes the parts of a URL that may be secret.
+// redactURL removes parts that may be secret.
 func redactURL(path string) string {
 	if uri.IsURL(path) {
 		return uri.Redact(path)
@@ -206,7 +197,6 @@ func redactURL(path string) string {
 	return path
 }
 
-// resources returns the time and memory that the run has used.
 func (r *Writer) resources() scores.Resources {
 	return scores.Resources{Seconds: time.Since(r.Stats.Started).Seconds(), Stages: r.Stats.Times(), PeakMemory: max(r.earlierPeak, machine.PeakMemory())}
 }

@@ -10,11 +10,10 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// ForgetRecords frees the records of finished cells, which Finish then reads again. Call it after
-// Resume if there is work left, which needs the memory.
+// ForgetRecords frees the records of finished cells, which Finish reads again. Call it after Resume
+// if work is left.
 func (r *Writer) ForgetRecords() { r.records = nil }
 
-// keepRecord keeps the record of a cell, unless the Writer keeps none.
 func (r *Writer) keepRecord(c *plan.Cell, record cellRecord) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -23,7 +22,6 @@ func (r *Writer) keepRecord(c *plan.Cell, record cellRecord) {
 	}
 }
 
-// keptRecord returns the record of a cell if the Writer keeps it.
 func (r *Writer) keptRecord(c *plan.Cell) (cellRecord, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -31,7 +29,7 @@ func (r *Writer) keptRecord(c *plan.Cell) (cellRecord, bool) {
 	return record, ok
 }
 
-// readRecords returns the records of finished cells, and the checksum of all.
+// readRecords also returns the checksum of all records.
 func (r *Writer) readRecords(finished []*plan.Cell) ([]scores.Cell, string, error) {
 	out, sums := make([]scores.Cell, len(finished)), make([]uint32, len(finished))
 	err := r.onAllCores(len(finished), func(i int) (err error) {
@@ -54,8 +52,7 @@ func sumOfSums(sums []uint32) string {
 	return scores.SumOf(all).CRC32C
 }
 
-// readFinished keeps the records of all finished cells of the plan. Cells without a valid record
-// are not finished.
+// Cells without a valid record are not finished.
 func (r *Writer) readFinished() error {
 	r.records = make(map[*plan.Cell]cellRecord, len(r.Plan.Cells))
 	return r.onAllCores(len(r.Plan.Cells), func(i int) error {
@@ -75,8 +72,7 @@ func (r *Writer) onAllCores(n int, f func(i int) error) error {
 	return parallel(r.Options.Workers(), n, f)
 }
 
-// parallel calls f for the numbers from 0 to n-1 in some goroutines. After an error it starts no
-// further call.
+// parallel starts no further call after an error.
 func parallel(goroutines, n int, f func(i int) error) error {
 	var group errgroup.Group
 	var next atomic.Int64

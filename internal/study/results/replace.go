@@ -14,8 +14,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// CheckStudy returns an error if the folder holds the run of another study: one that has another
-// name and shares no cell with the plan. With replace it removes that run instead.
+// CheckStudy returns an error, or with replace removes the run, if the folder holds that of another
+// study: of another name and without a common cell.
 func (f Folder) CheckStudy(p *plan.Plan, replace bool) error {
 	record, err := scores.ReadRecord(f.Path("run.json"))
 	if err != nil || record.Study == p.Study.Name {
@@ -52,8 +52,7 @@ func (f Folder) clear() error {
 	return err
 }
 
-// DecoderWarning returns a sentence if an earlier run in the folder decoded JPEG images with
-// another library than the given one, and "" else.
+// DecoderWarning returns a sentence if an earlier run decoded JPEG images with another library.
 func (f Folder) DecoderWarning(decoder string) string {
 	record, err := scores.ReadRecord(f.Path("run.json"))
 	if err != nil || record.Engine.JPEG == "" || decoder == "" || record.Engine.JPEG == decoder {

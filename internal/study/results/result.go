@@ -30,16 +30,13 @@ import (
 type Result struct {
 	Rows   []scores.Row  `json:"scores"`
 	Record scores.Record `json:"run"`
-	// Cells holds the scores by cell, as ReadCells returns them. It is nil in the results of ReadResult, and if
-	// Unchanged is true.
+	// Cells is nil in the results of ReadResult, and if Unchanged is true.
 	Cells []scores.Cell `json:"-"`
-	// Unchanged is true if the run folder already held the result, and none of its files was
-	// written.
+	// Unchanged is true if the folder already held the result and no file was written.
 	Unchanged bool `json:"-"`
 }
 
-// Finish writes the files that are made from all cells: tables, images, the resolved study (with
-// all variables filled in) and the record.
+// Finish writes the tables, images, resolved study and record.
 func (r *Writer) Finish(ctx context.Context) (*Result, error) {
 	allowGarbage(r.Plan) // not undone: the caller works on the same records
 	r.Folder.readAll()
@@ -79,14 +76,12 @@ func (r *Writer) Finish(ctx context.Context) (*Result, error) {
 	if result.Record, err = r.writeRecord(true); err != nil {
 		return nil, err
 	}
-	// The record is not read back: another run of the study may be writing to the same folder, and
-	// then its record is unfinished.
+	// Not read back: another run of the study may be writing to the same folder.
 	return result, r.Outcome()
 }
 
-// drawSheets writes the contact sheets (samples under each transformation) and the sample sheets
-// (the samples that a transformation changes most and least). Most of the time is that of their
-// compression, so both are written at once.
+// drawSheets writes contact sheets and sample sheets at once: most of the time is their
+// compression.
 func (r *Writer) drawSheets(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return r.writeImages(ctx) })
@@ -94,8 +89,7 @@ func (r *Writer) drawSheets(ctx context.Context) error {
 	return group.Wait()
 }
 
-// clearStates removes what is of no use after the last cell, failures, states and checkpoints, and
-// gathers the records of the cells in one log.
+// clearStates removes failures, states and checkpoints, and gathers the records in one log.
 func (r *Writer) clearStates() error {
 	r.Folder.readAll()
 	if err := r.Folder.load(); err != nil {
@@ -106,7 +100,7 @@ func (r *Writer) clearStates() error {
 	return SaveError(errors.Join(r.Folder.states.Sweep(), r.Folder.cells.Compact(nil)))
 }
 
-// cellsByPart returns the cells that did not fail and have a part, by its name, in their order.
+// cellsByPart returns the cells that did not fail by the name of their part, in order.
 func (r *Writer) cellsByPart() (map[string][]*plan.Cell, error) {
 	names := []string{samplesPart, unitsPart, curvesPart}
 	has := make([][3]bool, len(r.Plan.Cells))

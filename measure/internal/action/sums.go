@@ -55,6 +55,7 @@ func sumsOf(a, b []float32) (s Sums) {
 	return s
 }
 
+// Add adds the values of two rows of the same length.
 func (s *Sums) Add(a, b []float32) {
 	for len(a) > 0 {
 		n := min(chunk, len(a))

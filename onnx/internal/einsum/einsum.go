@@ -12,10 +12,9 @@ import (
 // letters are the possible names of an index.
 const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// Read returns the indices of each operand and of the result, one letter for each axis. An ellipsis
-// is replaced by letters that the equation does not use. If the equation does not state the result,
-// Read returns the implied one. ranks are the numbers of axes of the operands. The error is written
-// to follow the name of a node.
+// Read returns the indices of each operand and of the result, one letter per axis; an ellipsis
+// becomes unused letters. ranks are the operands' numbers of axes. The error follows the name of a
+// node.
 func Read(equation string, ranks []int) (terms []string, result string, err error) {
 	left, result, explicit := strings.Cut(strings.ReplaceAll(equation, " ", ""), "->")
 	terms = strings.Split(left, ",")
@@ -50,8 +49,8 @@ func Free(terms ...string) string {
 	}, letters)
 }
 
-// implied returns the result of an equation without an arrow: the indices that occur once, in
-// alphabetical order, after an ellipsis if there is one.
+// implied returns the result of an equation without an arrow: the ellipsis, then the indices that
+// occur once, in order.
 func implied(terms []string) string {
 	all := strings.ReplaceAll(strings.Join(terms, ""), "...", "")
 	var once []rune

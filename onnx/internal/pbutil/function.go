@@ -7,8 +7,8 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// A Function identifies a function of a model: a named subgraph that nodes can call. Overload tells
-// functions with the same domain and name apart.
+// A Function identifies a function of a model; Overload tells those with the same domain and name
+// apart.
 type Function struct{ Domain, Name, Overload string }
 
 // Numbers of fields that the generated schema lacks, since they were added to ONNX later.
@@ -17,7 +17,7 @@ const (
 	nodeOverload     = 8
 )
 
-// Functions returns the functions of a model. Of those with the same identity it returns the first.
+// Functions returns the functions of a model, the first of those with the same identity.
 func Functions(p *pb.ModelProto) map[Function]*pb.FunctionProto {
 	list := make(map[Function]*pb.FunctionProto, len(p.Functions))
 	for _, f := range p.Functions {
@@ -29,14 +29,13 @@ func Functions(p *pb.ModelProto) map[Function]*pb.FunctionProto {
 	return list
 }
 
-// Called returns the identity of the function that a node calls. If the model has no such function,
-// the node calls an operator.
+// Called returns the identity of the function that a node calls. An operator is called if the model
+// has no such function.
 func Called(n *pb.NodeProto) Function {
 	return Function{n.GetDomain(), n.GetOpType(), last(Unknown(n, nodeOverload))}
 }
 
-// last returns the last value of a field, the one that counts in protocol buffers, or "" if
-// there is none.
+// last returns the last value of a field, the one that counts, or "".
 func last(values [][]byte) string {
 	if len(values) == 0 {
 		return ""

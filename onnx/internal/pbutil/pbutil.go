@@ -11,8 +11,7 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// Shallow returns a copy of a message that shares its fields with the original, including fields
-// that the generated schema lacks.
+// Shallow returns a copy that shares its fields, including those that the generated schema lacks.
 func Shallow[M proto.Message](src M) M {
 	from := src.ProtoReflect()
 	to := from.New()
@@ -45,8 +44,8 @@ func Int64s(v []int) []int64 {
 // External reports whether the data of a tensor are in another file.
 func External(t *pb.TensorProto) bool { return t.GetDataLocation() == pb.TensorProto_EXTERNAL }
 
-// Elements returns the number of elements of a tensor of the given shape. A negative dimension is
-// an error, and so is a product above 2^59. The text of the error follows the name of the tensor.
+// Elements returns the number of elements of a shape. A negative dimension or a product above 2^59
+// is an error, whose text follows the tensor's name.
 func Elements(dims []int64) (int64, error) {
 	n := int64(1)
 	for _, d := range dims {
@@ -61,8 +60,7 @@ func Elements(dims []int64) (int64, error) {
 	return n, nil
 }
 
-// Subgraphs returns the graphs in the attributes of a node (the branches of If, the body of Loop
-// and Scan).
+// Subgraphs returns the graphs in the attributes of a node.
 func Subgraphs(n *pb.NodeProto) []*pb.GraphProto {
 	var list []*pb.GraphProto
 	for _, a := range n.Attribute {
@@ -74,8 +72,8 @@ func Subgraphs(n *pb.NodeProto) []*pb.GraphProto {
 	return list
 }
 
-// EachGraph calls f for the graph of a model, for a graph made of the nodes of each of its
-// functions, and for all subgraphs inside these. It ends with the first error of f.
+// EachGraph calls f for the main graph, for a graph of the nodes of each function, and for all
+// subgraphs. It ends with the first error.
 func EachGraph(p *pb.ModelProto, f func(*pb.GraphProto) error) error {
 	if err := within(p.Graph, f); err != nil {
 		return err
@@ -88,7 +86,6 @@ func EachGraph(p *pb.ModelProto, f func(*pb.GraphProto) error) error {
 	return nil
 }
 
-// within calls f for a graph and all subgraphs inside it. It ends with the first error of f.
 func within(g *pb.GraphProto, f func(*pb.GraphProto) error) error {
 	if err := f(g); err != nil {
 		return err

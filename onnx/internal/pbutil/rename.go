@@ -7,8 +7,8 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// A Renaming copies nodes into another graph under names that are unused there. The tensors of their
-// subgraphs are renamed too, since names must be unique in the whole graph.
+// A Renaming copies nodes into another graph under unused names, subgraphs included, since names
+// must be unique in the whole graph.
 type Renaming struct {
 	Names    map[string]string             // new names of tensors
 	Tensor   func(name string) string      // a new name for a tensor
@@ -17,8 +17,7 @@ type Renaming struct {
 	Attribute func(a *pb.AttributeProto) *pb.AttributeProto
 }
 
-// Define returns the new name of a tensor that is added to the graph. It is the one in Names, if
-// any, and "" for "".
+// Define returns the new name of an added tensor: that in Names, if any, and "" for "".
 func (r *Renaming) Define(name string) string {
 	if _, ok := r.Names[name]; !ok && name != "" {
 		r.Names[name] = r.Tensor(name)
@@ -26,8 +25,7 @@ func (r *Renaming) Define(name string) string {
 	return r.Names[name]
 }
 
-// Use returns the new name of a tensor that is read. Tensors that are not renamed have the same name
-// in both graphs.
+// Use returns the new name of a tensor that is read, by default the same.
 func (r *Renaming) Use(name string) string {
 	if newName, ok := r.Names[name]; ok {
 		return newName
@@ -80,8 +78,7 @@ func (r *Renaming) ValueInfo(v *pb.ValueInfoProto) *pb.ValueInfoProto {
 	return v
 }
 
-// graph returns a renamed copy of a subgraph. What it defines shadows outer tensors and is not
-// visible outside.
+// What a subgraph defines shadows outer tensors and is not visible outside.
 func (r *Renaming) graph(g *pb.GraphProto) *pb.GraphProto {
 	inner := *r
 	inner.Names = maps.Clone(r.Names)

@@ -8,15 +8,14 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// An activation is an activation function with its parameters. A parameter that the function does
-// not have is 0.
+// An activation is a function with its parameters; those that it lacks are 0.
 type activation struct {
 	name        string
 	alpha, beta float64
 }
 
-// known lists the activation functions with their default parameters: those of the operators of the
-// same name, except that ThresholdedRelu, Affine and ScaledTanh have 0 as in ONNX Runtime.
+// known lists functions with the defaults of the operators of that name; ThresholdedRelu, Affine
+// and ScaledTanh have 0 as in ONNX Runtime.
 var known = []struct {
 	activation
 	parameters int // number of parameters: 0, alpha, or alpha and beta
@@ -26,10 +25,8 @@ var known = []struct {
 	{activation{"HardSigmoid", 0.2, 0.5}, 2}, {activation{"Affine", 0, 0}, 2}, {activation{"ScaledTanh", 0, 0}, 2},
 }
 
-// activations returns the activation functions that a node names or, if it names none, those of
-// names. The attributes activation_alpha and activation_beta list the parameters of the functions
-// that have such a parameter, in order. Where a list is too short, the default holds. An unknown
-// name is an error.
+// activations returns the functions that a node names, by default names. activation_alpha and
+// activation_beta list parameters of those that have them, in order; missing ones have defaults.
 func activations(n *pb.NodeProto, names []string) ([]activation, error) {
 	if given := onnx.AttrStrings(n, "activations"); given != nil {
 		names = given
@@ -61,8 +58,7 @@ func activations(n *pb.NodeProto, names []string) ([]activation, error) {
 	return found, nil
 }
 
-// clipAndActivate adds nodes that apply an activation to x, which is limited to [-clip, clip] if
-// the node has the attribute clip.
+// clipAndActivate limits x to [-clip, clip], if the node has that attribute, and applies a.
 func (r recurrence) clipAndActivate(a activation, x onnx.Value) onnx.Value {
 	if clip := float64(onnx.AttrFloat(r.node, "clip", 0)); clip > 0 {
 		x = r.Sub(r.Sub(r.Relu(r.Add(x, r.number(clip))), r.Relu(r.Sub(x, r.number(clip)))), r.number(clip))
@@ -70,8 +66,7 @@ func (r recurrence) clipAndActivate(a activation, x onnx.Value) onnx.Value {
 	return r.activate(a, x)
 }
 
-// activate adds nodes that apply an activation, using operators that ONNX Runtime has in float32
-// and float64.
+// activate uses operators that ONNX Runtime has in float32 and float64.
 func (r recurrence) activate(a activation, x onnx.Value) onnx.Value {
 	switch a.name {
 	case "LeakyRelu":
@@ -91,7 +86,6 @@ func (r recurrence) activate(a activation, x onnx.Value) onnx.Value {
 	return r.Op(a.name, nil, x)
 }
 
-// times multiplies by a number.
 func (r recurrence) times(x onnx.Value, v float64) onnx.Value { return r.Mul(x, r.number(v)) }
 
 // number returns a constant of rank 0, of the type of the activations, r.float.

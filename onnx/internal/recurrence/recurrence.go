@@ -12,10 +12,8 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// maxSteps is the largest number of time steps that are unrolled.
 const maxSteps = 1 << 12
 
-// A recurrence is a node whose attributes have been read.
 type recurrence struct {
 	*onnx.Builder
 	node              *pb.NodeProto
@@ -27,16 +25,14 @@ type recurrence struct {
 	activations []activation
 }
 
-// A cell is what an operator computes at each step.
 type cell struct {
 	gates       int      // number of gates, each with its part of the weights
 	activations []string // names of the default activation functions of one direction
-	// step adds the nodes of one step and returns the state after it. xw is the product of the
-	// step's input and the weights W, with the input bias: batch x (gates * hidden).
+	// step adds the nodes of one step and returns the state after it. xw is x W with the input
+	// bias: batch x (gates * hidden).
 	step func(r recurrence, w weights, xw onnx.Value, s state) state
 }
 
-// cellOf returns the cell of an operator.
 func cellOf(op string) cell {
 	return map[string]cell{
 		"LSTM": {4, []string{"Sigmoid", "Tanh", "Tanh"}, lstmStep},
@@ -45,10 +41,9 @@ func cellOf(op string) cell {
 	}[op]
 }
 
-// Unroll adds the nodes of all time steps to b and returns tensors that equal the node's outputs.
-// Gradients need the gates of each step, which the node itself does not return. It remains in the
-// graph. A number of steps that is not fixed or exceeds maxSteps is an error, as are unsupported
-// attributes.
+// Unroll adds the nodes of all time steps and returns tensors that equal the node's outputs:
+// gradients need the gates of each step. The node itself stays. More than maxSteps, a number that
+// is not fixed and unsupported attributes are errors.
 func Unroll(b *onnx.Builder, node *pb.NodeProto, info *infer.Info) ([]onnx.Value, error) {
 	r, err := read(b, node, info)
 	if err != nil {
@@ -57,7 +52,6 @@ func Unroll(b *onnx.Builder, node *pb.NodeProto, info *infer.Info) ([]onnx.Value
 	return r.unroll(), nil
 }
 
-// read reads the attributes of a node.
 func read(b *onnx.Builder, node *pb.NodeProto, info *infer.Info) (recurrence, error) {
 	direction := onnx.AttrString(node, "direction", "forward")
 	r := recurrence{
@@ -93,8 +87,8 @@ func read(b *onnx.Builder, node *pb.NodeProto, info *infer.Info) (recurrence, er
 	return r, nil
 }
 
-// x returns the i-th input, empty where it is absent: 0 the sequences, 1 and 2 the weights W and R,
-// 3 the biases, 4 the sequence lengths, 5 and 6 the initial states, 7 the peephole weights.
+// x is the i-th input or empty: 0 the sequences, 1 and 2 the weights W and R, 3 the biases, 4 the
+// lengths, 5 and 6 the initial states, 7 the peepholes.
 func (r recurrence) x(i int) onnx.Value {
 	if i < len(r.node.Input) {
 		return onnx.Value(r.node.Input[i])
@@ -102,7 +96,6 @@ func (r recurrence) x(i int) onnx.Value {
 	return ""
 }
 
-// shape returns the shape of the i-th input.
 func (r recurrence) shape(i int) []int { return r.info.Shape(string(r.x(i))) }
 
 func (r recurrence) directions() int {
@@ -112,8 +105,8 @@ func (r recurrence) directions() int {
 	return 1
 }
 
-// weights are the parameters of one direction. Biases and peephole are empty if the node has none.
-// The letters are those of the ONNX standard.
+// weights are the parameters of one direction, with the letters of ONNX; absent biases and
+// peepholes are empty.
 type weights struct {
 	r                     onnx.Value // recurrent weights R, transposed: hidden x (gates * hidden)
 	inputBias, hiddenBias onnx.Value // gates * hidden
@@ -122,8 +115,7 @@ type weights struct {
 	activations []activation // in the order of the defaults in cellOf
 }
 
-// A state is passed from one step to the next: the hidden state h and, for an LSTM, the cell state
-// c, each batch x hidden.
+// A state is passed from step to step: h and, for an LSTM, the cell state c, batch x hidden.
 type state struct{ h, c onnx.Value }
 
 // unroll adds the nodes and returns the outputs Y, Y_h and, for an LSTM, Y_c.
@@ -176,7 +168,6 @@ func (r recurrence) run(d int, backward bool) []state {
 	return states
 }
 
-// weights reads the parameters of direction d.
 func (r recurrence) weights(d, gates int) weights {
 	each := len(r.activations) / r.directions()
 	w := weights{r: r.Transpose(r.direction(2, d), 1, 0), activations: r.activations[d*each : (d+1)*each]}
@@ -190,7 +181,6 @@ func (r recurrence) weights(d, gates int) weights {
 	return w
 }
 
-// direction returns the part of the i-th input that belongs to direction d.
 func (r recurrence) direction(i, d int) onnx.Value {
 	if r.directions() == 1 {
 		return r.Squeeze(r.x(i), 0)
@@ -198,9 +188,8 @@ func (r recurrence) direction(i, d int) onnx.Value {
 	return r.Gather(r.x(i), r.Int(d), 0)
 }
 
-// initial returns the state of direction d before the first step: the hidden state (input 5) or the
-// cell state (input 6). It is zero where the node lacks this input, and empty for the cell state of
-// an operator that has none.
+// initial returns h (input 5) or c (input 6) of direction d before the first step: zero if the
+// input is missing, empty for a c that the operator lacks.
 func (r recurrence) initial(input, d int) onnx.Value {
 	switch {
 	case r.x(input) != "":
@@ -223,8 +212,7 @@ func (r recurrence) batch() onnx.Value {
 	return r.Gather(r.Shape(r.x(0)), r.Ints(1), 0)
 }
 
-// mask returns 1 for the sequences that are longer than t and 0 for the others, batch x 1. It is
-// empty where the node has no sequence lengths.
+// mask is batch x 1: 1 for sequences longer than t, else 0; empty without lengths.
 func (r recurrence) mask(t int) onnx.Value {
 	if r.x(4) == "" {
 		return ""
@@ -249,7 +237,6 @@ func (r recurrence) zeroAfterEnd(h onnx.Value, t int) onnx.Value {
 	return h
 }
 
-// split cuts x along an axis into parts of these sizes.
 func (r recurrence) split(x onnx.Value, axis int, sizes []int) []onnx.Value {
 	if r.Opset() >= 13 {
 		return r.Ops("Split", len(sizes), onnx.Attrs{"axis": axis}, x, r.Ints(sizes...))
@@ -262,7 +249,6 @@ func (r recurrence) splitGates(x onnx.Value, axis, n int) []onnx.Value {
 	return r.split(x, axis, slices.Repeat([]int{r.hidden}, n))
 }
 
-// fromHidden returns h R + b.
 func (r recurrence) fromHidden(w weights, h onnx.Value) onnx.Value {
 	product := r.MatMul(h, w.r)
 	if w.hiddenBias != "" {
@@ -271,9 +257,8 @@ func (r recurrence) fromHidden(w weights, h onnx.Value) onnx.Value {
 	return product
 }
 
-// The steps. h and c are the states before a step, h' and c' those after it; x W includes the input
-// bias, and b is the hidden bias. clipAndActivate limits its argument to [-clip, clip], if the node
-// has that attribute, and applies the activation function.
+// The steps. h, c and h', c' are the states before and after a step; x W includes the input bias,
+// and b is the hidden bias.
 
 // rnnStep: h' = f(x W + h R + b), with the activation function f
 func rnnStep(r recurrence, w weights, xw onnx.Value, s state) state {

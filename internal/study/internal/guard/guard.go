@@ -6,9 +6,8 @@ import (
 	"runtime/debug"
 )
 
-// A Panic is the error that stands for a panic, such as one in a measure. A run that gets it from a
-// measure records a failure of that measure's cell (its work on one model, data set, transformation
-// value and trial), and continues with the others.
+// A Panic is the error that stands for a panic. If a measure panics, the run records a failure of
+// its cell and continues.
 type Panic struct {
 	value any    // of the panic
 	Stack string // of the goroutine, as debug.Stack formats it

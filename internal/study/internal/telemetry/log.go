@@ -6,8 +6,7 @@ import (
 	"sync"
 )
 
-// maxLines is the largest number of log lines in the record of a failure: the file of a run that
-// says why a part of its work failed.
+// maxLines is the largest number of log lines in the record of a failure.
 const maxLines = 30
 
 // A Logger forwards log records, and keeps the last lines of all levels for records of failures.
@@ -29,7 +28,7 @@ func NewLogger(to *slog.Logger) Logger {
 // Recent returns the last lines, oldest first.
 func (l Logger) Recent() []string { return l.last.lines() }
 
-// lastLines is an io.Writer that keeps the last lines. Each call of Write is one line.
+// lastLines keeps the last lines. Each call of Write is one line.
 type lastLines struct {
 	mutex  sync.Mutex
 	recent []string
