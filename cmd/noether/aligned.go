@@ -11,8 +11,7 @@ import (
 	"github.com/noether-ml/noether/internal/report"
 )
 
-// alignPoints pads numbers to one width, with their decimal points below each other. A number
-// without a decimal point ends, or has its exponent, where the others have the point.
+// alignPoints pads numbers to one width, with their decimal points below each other.
 func alignPoints(numbers []string) []string {
 	point := func(text string) int {
 		if at := strings.IndexAny(text, ".e"); at >= 0 {
@@ -38,8 +37,7 @@ type textTable struct {
 	rows   [][]string
 }
 
-// align aligns the numbers of some columns at their decimal points, and their headings to the
-// right.
+// align aligns columns at their decimal points, and their headings to the right.
 func (t *textTable) align(columns ...int) {
 	for _, c := range columns {
 		numbers := make([]string, len(t.rows))
@@ -55,7 +53,6 @@ func (t *textTable) align(columns ...int) {
 	}
 }
 
-// widths returns the width of each column.
 func (t *textTable) widths() []int {
 	widths := make([]int, len(t.header))
 	for _, row := range append([][]string{t.header}, t.rows...) {
@@ -75,9 +72,8 @@ func (t *textTable) fits(width int) bool {
 	return width <= 0 || total <= width
 }
 
-// write returns the table in columns. If it is wider than width, the texts of the movable columns,
-// such as names, are written below their row instead, shortened in the middle. A width of 0 is no
-// limit.
+// write writes the texts of movable columns below their row, shortened in the middle, if the table
+// is wider than width. A width of 0 is no limit.
 func (t *textTable) write(width int, movable ...int) string {
 	widths, below := t.widths(), !t.fits(width)
 	var b strings.Builder

@@ -6,8 +6,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// arraySource returns the array in a file, of shape samples x channels x ..., with a row for each
-// sample: flattened or, if pooled, the mean of each channel over the axes after it.
+// arraySource returns an array, samples x channels x ..., with a row for each sample: flattened or,
+// if pooled, the mean of each channel.
 func arraySource(a *dataset.ArrayFile, pooled bool) (similarity.Source, error) {
 	shape := a.Shape()
 	flat := flatArray{a, shape[0], tensor.Size(shape[1:])}
@@ -17,7 +17,6 @@ func arraySource(a *dataset.ArrayFile, pooled bool) (similarity.Source, error) {
 	return similarity.Pooled(flat, shape[1])
 }
 
-// A flatArray reads each row of an array as one vector.
 type flatArray struct {
 	array *dataset.ArrayFile
 	n, p  int // rows and columns of the matrix

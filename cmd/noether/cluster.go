@@ -32,7 +32,6 @@ results. Tasks that are killed, preempted or reach their time limit resume from 
 	return c
 }
 
-// An openSubmission is the submission that a command is called for.
 type openSubmission struct {
 	*cluster.Submission
 	arg, run string // the run folder as given, and its absolute path
@@ -40,8 +39,7 @@ type openSubmission struct {
 	asJSON   bool
 }
 
-// onSubmission completes a command that is called for a submission in a run folder: its argument,
-// and the flags --submission and --json.
+// onSubmission adds the argument and the flags --submission and --json.
 func onSubmission(c *cobra.Command, run func(c *cobra.Command, s *openSubmission) error) *cobra.Command {
 	var number int
 	var s openSubmission
@@ -81,8 +79,8 @@ func clusterStatusCommand() *cobra.Command {
 	return c
 }
 
-// printStatus prints a table of tasks (without all only those that are neither done nor queued),
-// and the number of tasks in each state.
+// printStatus prints a table of tasks (without all only those neither done nor queued) and their
+// counts.
 func printStatus(s *cluster.Status, all bool) error {
 	t := newTable(os.Stdout)
 	fmt.Fprintln(t, "task\tstate\tjob\thost\tdone\ttime\twhat\tnote")
@@ -261,7 +259,6 @@ func clusterWaitCommand() *cobra.Command {
 	return c
 }
 
-// clusterTaskCommand returns the command that the scripts of a submission call.
 func clusterTaskCommand(engine *engineFlags) *cobra.Command {
 	var number int
 	var every time.Duration

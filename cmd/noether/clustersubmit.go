@@ -21,8 +21,7 @@ import (
 	"github.com/noether-ml/noether/internal/study/spec"
 )
 
-// submitFlags are the flags of noether cluster submit; clusterSubmitCommand describes them.
-// overrides are those that override the profile.
+// overrides are the flags that override the profile.
 type submitFlags struct {
 	out, profile, memory             string
 	vars                             []string
@@ -73,7 +72,6 @@ manifest for kubectl apply. Flags override the profile.`,
 	return c
 }
 
-// addOverrides adds the flags that set keys of a profile.
 func addOverrides(s *pflag.FlagSet, p *cluster.Profile) {
 	s.IntVar(&p.Tasks, "tasks", 0, "number of tasks (default: tasks of about an hour each)")
 	s.IntVar(&p.Throttle, "throttle", 0, "largest number of tasks that run at once")
@@ -190,8 +188,8 @@ func (f *submitFlags) submit(c *cobra.Command, engine *engineFlags, path string,
 	})
 }
 
-// refuseRunning returns an error if tasks of the last submission to the run folder are queued or
-// running, unless it was cancelled or --again or --dry-run is given.
+// refuseRunning returns an error if tasks of the last submission are queued or running, unless it
+// was cancelled or --again or --dry-run is given.
 func (f *submitFlags) refuseRunning(ctx context.Context, run string) error {
 	r, err := cluster.Read(run)
 	if errors.Is(err, fs.ErrNotExist) || f.again || f.dryRun {
@@ -236,8 +234,8 @@ func (f *submitFlags) printDry(run, studyName string, s *cluster.Submission) err
 	return err
 }
 
-// plan determines the costs of the models of a study and divides it into tasks. Without --dry-run
-// it creates the run folder and writes the study into it. It is an error if all cells are finished.
+// Without --dry-run it creates the run folder and writes the study into it. It is an error if all
+// cells are finished.
 func (f *submitFlags) plan(ctx context.Context, engine *engineFlags, s *study.Study, run string, p cluster.Profile) (*cluster.Submission, error) {
 	engine.device, engine.threads = p.Device, min(p.CPUs, runtime.NumCPU())
 	o, err := engine.open()
@@ -277,7 +275,6 @@ func (f *submitFlags) plan(ctx context.Context, engine *engineFlags, s *study.St
 	if err != nil {
 		return nil, err
 	}
-	// A task tries to open on the cluster what cannot be opened here.
 	for _, failure := range failed {
 		note(failure.Describe() + " failed here and will probably fail on the cluster: " + failure.Error)
 		if failure.Model != "" && !slices.ContainsFunc(costs, func(c cluster.Cost) bool { return c.Model == failure.Model }) {
@@ -292,8 +289,8 @@ func (f *submitFlags) plan(ctx context.Context, engine *engineFlags, s *study.St
 	return out, nil
 }
 
-// taskCount returns the number of tasks: that of the profile, or as many as take about an hour
-// each. Slurm's limit for job arrays bounds it, except with --dry-run.
+// taskCount returns the profile's number of tasks, or as many as take about an hour each. Slurm's
+// limit for job arrays bounds it, except with --dry-run.
 func (f *submitFlags) taskCount(ctx context.Context, costs []cluster.Cost, p cluster.Profile) int {
 	n := p.Tasks
 	if n == 0 {

@@ -23,7 +23,6 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// compareFlags are the flags of compare.
 type compareFlags struct {
 	measures   []string
 	memory     string
@@ -32,9 +31,7 @@ type compareFlags struct {
 	seed       uint64
 }
 
-// defaultStatistics returns the default statistics: a selection of the common ones, without those
-// that take minutes on large arrays. They belong to the measure similarity, which compares two sets
-// of activations of the same inputs.
+// defaultStatistics leaves out those that take minutes on large arrays.
 func defaultStatistics() []string {
 	return []string{
 		similarity.LinearCKA, similarity.DebiasedCKA, similarity.SVCCA, similarity.PWCCA, similarity.Procrustes, similarity.MutualKNN,
@@ -108,8 +105,8 @@ all of them: --measure all. With --measure seis, the second array is the same la
 	return c
 }
 
-// resolve replaces --measure by names of statistics and checks them. Without --measure, and for
-// similarity, the measure's name in study files, it takes the default statistics.
+// resolve replaces --measure by names of statistics. Without --measure, and for similarity, it
+// takes the default statistics.
 func (f *compareFlags) resolve(c *cobra.Command) error {
 	switch {
 	case len(f.measures) == 0 || slices.Equal(f.measures, []string{"similarity"}):
@@ -141,7 +138,6 @@ func (f *compareFlags) resolve(c *cobra.Command) error {
 	return nil
 }
 
-// An arrayPair names two arrays.
 type arrayPair [2]arrayName
 
 // archives are the extensions of files that hold arrays by key.
@@ -214,7 +210,6 @@ func arrayPairs(ctx context.Context, args []string) ([]arrayPair, error) {
 	return pairs, nil
 }
 
-// compare computes the statistics of a pair.
 func (f *compareFlags) compare(ctx context.Context, p arrayPair) (scores.Cell, error) {
 	cell := scores.Cell{Model: p[0].String(), OtherModel: p[1].String(), Measure: "similarity"}
 	compute := f.compareSimilarity

@@ -84,7 +84,6 @@ column of r / rho for each.`,
 	return c
 }
 
-// relationFlags are the flags that specify a relation of two scores X and Y.
 type relationFlags struct {
 	x                 []string
 	y, by, group      string
@@ -103,7 +102,6 @@ func (r *relationFlags) add(f *pflag.FlagSet) {
 	f.Uint64Var(&r.options.Seed, "seed", 1, "seed of the resampling")
 }
 
-// setGroupsAndUnits sets the groups of models and the independent units of a relation.
 func (r *relationFlags) setGroupsAndUnits(relation *correlation.Relation, details *runDetails) {
 	if r.group != "" {
 		relation.Group = func(model string) string { return details.tags[model][r.group] }
@@ -133,7 +131,6 @@ func (r *relationFlags) relations(c *cobra.Command) ([]correlation.Relation, cor
 	return relations, options, nil
 }
 
-// runDetails are what the records of several runs say of models, data and transformations, by name.
 type runDetails struct {
 	tags       map[string]map[string]string         // by model: the values of its tags in the study, by tag
 	units      map[correlation.By]map[string]string // unit of each model and data set
@@ -162,9 +159,8 @@ func readRuns(dirs []string) (rows []scores.Row, details *runDetails, err error)
 	return rows, details, nil
 }
 
-// A correlationResult is one correlation as JSON. Of is the data set of the models that are the
-// points or, if By is "data", the model. The line is Y = Intercept + Slope X, with Y on the logit
-// scale if Logit is set.
+// Of is the data set of the models that are the points or, if By is "data", the model. The line is
+// Y = Intercept + Slope X, with Y on the logit scale if Logit is set.
 type correlationResult struct {
 	By                string              `json:"by"`
 	Of                string              `json:"of"`
@@ -212,9 +208,8 @@ func (n number) MarshalJSON() ([]byte, error) {
 	return json.Marshal(float64(n))
 }
 
-// analyse analyses each relation on each of its sets of points: the models on one data set, or the
-// data sets of one model, and calls add with each result. It prints the errors of sets that cannot
-// be analysed, and returns an error if none of them can.
+// analyse calls add with the result of each set of points of each relation. It prints the errors of
+// sets that cannot be analysed, and returns an error if none can.
 func analyse(relations []correlation.Relation, rows []scores.Row, o correlation.Options, add func(r correlation.Relation, set correlation.Set, of int, fit *correlation.Fit)) error {
 	var failed []string
 	added := 0
@@ -252,7 +247,6 @@ func correlate(relations []correlation.Relation, rows []scores.Row, o correlatio
 	return results, err
 }
 
-// writeCorrelations writes the results as rows of scores.
 func writeCorrelations(path string, results []correlationResult) error {
 	var rows []scores.Row
 	for _, r := range results {
@@ -261,7 +255,6 @@ func writeCorrelations(path string, results []correlationResult) error {
 	return atomicfile.WriteFunc(path, func(w io.Writer) error { return scores.WriteCSV(w, rows) })
 }
 
-// resultOf returns the fit of a set of points as JSON.
 func resultOf(r correlation.Relation, set correlation.Set, fit *correlation.Fit, o correlation.Options) correlationResult {
 	out := correlationResult{
 		By: string(r.By), Of: set.Name, X: nameOf(r), Y: r.Y.String(), N: len(set.Points), Units: fit.Units, Warnings: fit.Warnings,
@@ -284,8 +277,7 @@ func nameOf(r correlation.Relation) string {
 	return r.X.String()
 }
 
-// printCorrelations prints a row for each set of points, and the predictions, in tables of at most
-// width columns; 0 is no limit.
+// printCorrelations prints tables of at most width columns; 0 is no limit.
 func printCorrelations(w io.Writer, results []correlationResult, width int) {
 	printFolded(w, width, "%s against %s, over %s", results[0].X, results[0].Y, pointsTitle(results[0]))
 	t := textTable{header: []string{subjectTitle(results[0]), "n", "units", "Pearson", "", "Spearman", "", "error"}}
@@ -316,7 +308,6 @@ func printCorrelations(w io.Writer, results []correlationResult, width int) {
 	fmt.Fprint(w, t.write(width, 0, 1))
 }
 
-// coefficient writes a correlation coefficient, or a dash if there is none.
 func coefficient(c interval) string {
 	if math.IsNaN(float64(c.Value)) {
 		return "–"
@@ -324,9 +315,8 @@ func coefficient(c interval) string {
 	return fmt.Sprintf("%+.3f", float64(c.Value))
 }
 
-// printColumns prints several scores like Table 1 of Deng, Gould and Zheng 2022, on effective
-// invariance: a row for each test set or model, a column for each score, with Pearson's r /
-// Spearman's rho.
+// printColumns prints several scores like Table 1 of Deng, Gould and Zheng 2022: a row for each
+// test set or model, a column for each score, with Pearson's r / Spearman's rho.
 func printColumns(w io.Writer, results []correlationResult, width int) {
 	var sets, columns []string
 	cells := map[[2]string]string{}
@@ -366,7 +356,6 @@ func subjectTitle(r correlationResult) string {
 	return "data"
 }
 
-// pointsTitle returns what the points are.
 func pointsTitle(r correlationResult) string {
 	if r.By == string(correlation.ByData) {
 		return "data sets"

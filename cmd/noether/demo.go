@@ -62,7 +62,6 @@ func openReport(path string) {
 	}
 }
 
-// runDemo runs the demo's study in the run folder out.
 func runDemo(ctx context.Context, out string, o study.Options, p printFlags) error {
 	var text io.Writer = os.Stdout
 	if p.json {
@@ -92,8 +91,7 @@ func runDemo(ctx context.Context, out string, o study.Options, p printFlags) err
 	return summariseDemo(text, result.Rows)
 }
 
-// summariseDemo prints five sentences about the scores of the demo. It returns an error if the
-// scores contradict one of them.
+// summariseDemo prints five sentences, and returns an error if the scores contradict one.
 func summariseDemo(w io.Writer, rows []scores.Row) error {
 	// scoresOf returns the scores over all classes, in the order of the layers.
 	scoresOf := func(statistic, model, transform, parameter string) (found []scores.Row) {

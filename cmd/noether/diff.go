@@ -93,12 +93,11 @@ func parseConditions(c *cobra.Command, texts []string) ([]scores.Condition, erro
 	return conditions, nil
 }
 
-// A runsDifference holds the differences between two runs.
 type runsDifference struct {
 	scores []scores.Difference
 	models [][2]string // of the first run and of the second, as they are compared
-	// agreement holds the scores of prediction-agreement between both runs. It is nil if they have
-	// no predictions of the same samples.
+	// agreement holds the scores of prediction-agreement, nil without predictions of the same
+	// samples.
 	agreement []scores.Row
 	stir      *study.Result // STIR between the models; nil without --stir
 }
@@ -116,8 +115,8 @@ func parsePairs(texts []string) (map[string]string, error) {
 	return pairs, nil
 }
 
-// diffRuns compares two run folders. The map models has the names in the second run of models whose
-// names differ. If it is empty and each run has one model, these are compared.
+// diffRuns compares two run folders. models has the names in the second run of models whose names
+// differ. If it is empty and each run has one model, these are compared.
 func diffRuns(dirA, dirB string, models map[string]string) (runsDifference, error) {
 	var empty runsDifference
 	a, recordA, err := study.ReadCells(dirA)
@@ -146,8 +145,7 @@ func diffRuns(dirA, dirB string, models map[string]string) (runsDifference, erro
 	return runsDifference{scores: differences, models: comparedModels(recordA, recordB, models)}, nil
 }
 
-// untransformed reports whether a statistic is the same under every transformation. Of such a
-// statistic scores.Distinct keeps one difference.
+// Of such a statistic scores.Distinct keeps one difference.
 func untransformed(measure, statistic string) bool {
 	for _, d := range catalog.Descriptors() {
 		if d.Name == measure {
@@ -158,8 +156,8 @@ func untransformed(measure, statistic string) bool {
 	return false
 }
 
-// comparedModels returns the pairs of models that are compared: each model of run a with the model
-// of run b that has the same name, or the name in renamed. Models of a that b lacks are left out.
+// comparedModels pairs models of the same name, or of the name in renamed. Models of a that b lacks
+// are left out.
 func comparedModels(a, b scores.Record, renamed map[string]string) [][2]string {
 	var pairs [][2]string
 	for _, m := range a.Models {
@@ -231,8 +229,7 @@ func checkCondition(condition scores.Condition, d runsDifference) (string, error
 	return fmt.Sprintf("%s, the largest %+.4g (%s)", plural.Of(len(found), "difference"), found[0].Value, found[0].A.Describe()), nil
 }
 
-// print prints the differences (all, or those beyond chance), and the scores of
-// prediction-agreement and of STIR if there are any.
+// print prints the differences (all, or those beyond chance), then prediction-agreement and STIR.
 func (d runsDifference) print(all, flips, asJSON bool) error {
 	d.scores = scores.Distinct(d.scores, untransformed)
 	if asJSON {
@@ -286,8 +283,7 @@ func signed(v float64) string {
 	return fmt.Sprintf("%+.4g", v)
 }
 
-// printJSON prints the differences as a list. With --stir or --flips it prints an object that holds
-// the list and the rows of STIR and of prediction-agreement.
+// With --stir or --flips printJSON prints an object that holds the list and further rows.
 func (d runsDifference) printJSON(all, flips bool) error {
 	type line struct {
 		A          scores.Row `json:"a"`

@@ -13,8 +13,7 @@ const agreementMeasure = "prediction-agreement"
 
 const noCommonPredictions = "the runs have no predictions of the same samples to compare: both studies need the measure accuracy or effective-invariance on the same data"
 
-// printFlips prints the scores of prediction-agreement, with a row for each model, data set and
-// transformation.
+// printFlips prints a row for each model, data set and transformation.
 func printFlips(rows []scores.Row) {
 	fmt.Println("Predictions, sample by sample: negative flips are right in A and wrong in B")
 	t := textTable{header: []string{"of", "n", "disagreement", "negative flips", "", "positive flips", "", "error consistency", ""}}
@@ -28,8 +27,8 @@ func printFlips(rows []scores.Row) {
 	}, 1, 2, 3, 5, 7)
 }
 
-// printPairs prints a table with a row for each score of one statistic, and warnings below it. line
-// returns the cells of a row; other returns another statistic of the same comparison, or NaN.
+// printPairs prints a row for each score of a statistic, and warnings. line returns the cells of a
+// row; other returns another statistic of the same comparison, or NaN.
 func printPairs(rows []scores.Row, statistic string, same func(a, b scores.Row) bool, t textTable,
 	line func(row scores.Row, other func(statistic string) scores.Row) []string, numbers ...int) {
 	for _, row := range rows {

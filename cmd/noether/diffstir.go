@@ -19,7 +19,6 @@ import (
 
 const stirMeasure = "stir"
 
-// stirFlags are the flags of the command diff that measure STIR.
 type stirFlags struct {
 	on            bool // --stir
 	layer         string
@@ -35,7 +34,6 @@ func (s *stirFlags) add(f *pflag.FlagSet) {
 	f.IntVar(&s.steps, "stir-steps", 150, "with --stir: steps of an inversion")
 }
 
-// check returns a usage error if flags are out of range or have no effect.
 func (s *stirFlags) check(c *cobra.Command) error {
 	if !s.on {
 		for _, name := range []string{"stir-layer", "stir-data", "stir-images", "stir-steps"} {
@@ -53,8 +51,7 @@ func (s *stirFlags) check(c *cobra.Command) error {
 	return nil
 }
 
-// run measures STIR between the pairs models of the runs in the two folders dirs, by a study in a
-// temporary folder.
+// run measures STIR between pairs of models by a study in a temporary folder.
 func (s *stirFlags) run(ctx context.Context, engine *engineFlags, dirs []string, models [][2]string) (*study.Result, error) {
 	shared, err := s.study(dirs, models)
 	if err != nil {
@@ -96,8 +93,7 @@ func (s *stirFlags) study(dirs []string, models [][2]string) (*study.Study, erro
 	return spec.STIRStudy(studies[0], studies[1], spec.STIROptions{Models: models, Data: s.data, Layer: s.layer, Images: s.images, Steps: s.steps})
 }
 
-// printShared prints the scores of STIR as a table, with a row for each direction, layer and data
-// set, and the warnings below it.
+// printShared prints a row for each direction, layer and data set, and the warnings.
 func printShared(r *study.Result) {
 	fmt.Println("STIR: the similarity, in the second model, of images that are the same in the first")
 	t := textTable{header: []string{"of", "STIR", "", "null", "CKA", "agreement", "distance"}}
@@ -123,7 +119,6 @@ func sameComparison(a, b scores.Row) bool {
 	return a.Model == b.Model && a.OtherModel == b.OtherModel && a.Layer == b.Layer && a.Data == b.Data && a.Variant == b.Variant
 }
 
-// comparisonTitle returns the models that a row compares, and the layer and data.
 func comparisonTitle(r scores.Row) string {
 	parts := []string{r.Model + " → " + r.OtherModel}
 	for _, p := range []string{r.Layer, r.Data} {

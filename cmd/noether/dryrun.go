@@ -12,8 +12,7 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// dryRun prints what a run of a study would compute, its estimated time and memory, what fails
-// already and what is skipped. What the run folder out holds already is left out.
+// dryRun leaves out what the run folder out already holds.
 func dryRun(ctx context.Context, s *study.Study, out string, o study.Options, asJSON bool) error {
 	plan, err := study.NewPlan(ctx, s, o)
 	if err != nil {
@@ -42,7 +41,6 @@ func dryRun(ctx context.Context, s *study.Study, out string, o study.Options, as
 	return nil
 }
 
-// printCosts prints a table with a row for each model and data set, and a line with the totals.
 func printCosts(costs []study.Cost) error {
 	t := newTable(os.Stdout)
 	fmt.Fprintln(t, "model\tdata\tsamples\tlayers\tcells\tpasses\tforward\tmemory\tpeak\topen\tread\tengine\tmeasure\tscore\tsave\ttotal")
@@ -67,8 +65,7 @@ func printCosts(costs []study.Cost) error {
 	return nil
 }
 
-// skipLines describes the skipped measures, with one line for all layers of a model that are
-// skipped for the same reason.
+// skipLines joins the layers of a model that are skipped for the same reason into one line.
 func skipLines(skips []scores.Skip) []string {
 	layers := map[scores.Skip][]string{}
 	var order []scores.Skip

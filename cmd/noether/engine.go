@@ -32,8 +32,7 @@ type engineFlags struct {
 // deviceUsage describes --device.
 const deviceUsage = "cpu, webgpu, cuda, tensorrt, coreml, openvino or directml, or auto for a graphics processor if there is one (see noether doctor)"
 
-// defaultTimeout is the default of --timeout. A batch takes seconds, or minutes for the largest
-// networks on one core, so a run of an hour will probably never end.
+// defaultTimeout: a batch takes seconds, or minutes for the largest networks on one core.
 const defaultTimeout = time.Hour
 
 func addEngineFlags(c *cobra.Command) *engineFlags {
@@ -47,8 +46,7 @@ func addEngineFlags(c *cobra.Command) *engineFlags {
 	return e
 }
 
-// open loads the ONNX Runtime library and a fast BLAS, and returns the options of a study with
-// them. It prints a note if there is no fast BLAS.
+// open loads ONNX Runtime and a fast BLAS, and prints a note if there is none.
 func (e *engineFlags) open() (study.Options, error) {
 	o, err := e.openRuntime()
 	if err != nil {
@@ -66,8 +64,7 @@ func (e *engineFlags) open() (study.Options, error) {
 	return o, nil
 }
 
-// openRuntime checks the flags and loads the ONNX Runtime library alone: the options have only
-// Runtime, Threads and Device.
+// openRuntime sets only Runtime, Threads and Device.
 func (e *engineFlags) openRuntime() (study.Options, error) {
 	if e.threads < 0 {
 		return study.Options{}, usagef(e.command, "--threads is %d; it must be a number of threads, or 0 for all cores", e.threads)
@@ -101,7 +98,6 @@ func jpegDecoder() string {
 	return "Go"
 }
 
-// load loads the ONNX Runtime library and applies the flags to it.
 func (e *engineFlags) load() (*ort.Runtime, error) {
 	path, _, err := ort.FindFor(e.library, e.device)
 	if err != nil {

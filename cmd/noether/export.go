@@ -18,7 +18,6 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// exportFlags are the flags of export; exportCommand describes them.
 type exportFlags struct {
 	csv, parquet, json, latex, markdown, wide, csvSafe, wandb bool
 	out, mlflow, experiment                                   string
@@ -134,7 +133,6 @@ func (e *exportFlags) rows(dirs []string) ([]scores.Row, error) {
 	return e.filter.Rows(rows)
 }
 
-// write writes rows in the chosen format.
 func (e *exportFlags) write(w io.Writer, rows []scores.Row) error {
 	if e.csvSafe {
 		rows = scores.WithoutFormulas(rows)

@@ -22,8 +22,7 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// log logs a run folder to MLflow: a run with the study and its figures, and a nested run with the
-// scores of each model.
+// log logs the study and its figures, and a nested run with the scores of each model.
 func (e *exportFlags) log(c *cobra.Command, dir string) error {
 	result, err := study.ReadResult(dir)
 	if err != nil {
@@ -60,7 +59,6 @@ func (e *exportFlags) log(c *cobra.Command, dir string) error {
 	return nil
 }
 
-// endRun marks an MLflow run as finished (ok) or failed, even if the context is cancelled.
 func endRun(ctx context.Context, run *mlflow.Run, record scores.Record, ok bool) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
@@ -81,7 +79,6 @@ type mlflowLog struct {
 	rows       []scores.Row
 }
 
-// study logs the parameters, files and figures of the run folder.
 func (l *mlflowLog) study(ctx context.Context) error {
 	r := l.record
 	params := map[string]string{"study": r.Study, "seed": strconv.FormatUint(r.Seed, 10), "noether": r.Noether, "onnxruntime": r.Engine.ONNXRuntime}
@@ -99,8 +96,7 @@ func (l *mlflowLog) study(ctx context.Context) error {
 	return l.ignoreArtifactError(l.figures(ctx))
 }
 
-// ignoreArtifactError ignores the error of a server that does not store artifacts, and prints it
-// once. The scores are logged nevertheless.
+// ignoreArtifactError prints the error of a server that does not store artifacts, once.
 func (l *mlflowLog) ignoreArtifactError(err error) error {
 	if errors.Is(err, mlflow.ErrArtifacts) {
 		note(err.Error() + "; scores are logged, files and figures are not")
@@ -161,9 +157,8 @@ func (l *mlflowLog) models(ctx context.Context) error {
 	return nil
 }
 
-// metrics returns the scores of a model, as means over trials. A statistic that each layer has is
-// one metric whose steps are the depths of the layers. Scores of whole models come with the bounds
-// of their intervals, as the metrics KEY/low and KEY/high.
+// A statistic that each layer has is one metric whose steps are the depths of the layers. Scores of
+// whole models come with the bounds of their intervals, as the metrics KEY/low and KEY/high.
 func (l *mlflowLog) metrics(model string) []mlflow.Metric {
 	at := l.record.Started
 	if l.record.Finished != nil {
@@ -187,8 +182,7 @@ func (l *mlflowLog) metrics(model string) []mlflow.Metric {
 	return out
 }
 
-// metricKey returns the key of a score's metric, such as effective-invariance.ei/rotation/90. It
-// does not contain the layer.
+// metricKey returns, for instance, effective-invariance.ei/rotation/90, without the layer.
 func metricKey(r *scores.Row, severalData bool) string {
 	parts := []string{r.Measure + "." + r.Statistic}
 	if severalData {

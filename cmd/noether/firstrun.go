@@ -12,22 +12,20 @@ import (
 )
 
 const (
-	// maxFirstRun is the estimated time above which noether init, which writes a study file (what
-	// to measure of which models and data), limits the number of samples, so that the first run
-	// ends within two minutes: estimates are right to within 50 %.
+	// maxFirstRun is the estimated time above which noether init limits the number of samples, so
+	// that the first run ends within two minutes: estimates are right to within 50 %.
 	maxFirstRun     = 80 * time.Second
 	minFirstSamples = 20 // smallest limit
-	// seisOperations bounds the floating-point operations of the measure seis, which compares the
-	// feature maps of x and of its transformed version T(x), to about ten seconds on two cores.
-	// Maps have at most defaultPositions (32 x 32); a study that needs more operations gets
+	// seisOperations bounds the floating-point operations of seis, to about ten seconds on two
+	// cores. Maps have at most defaultPositions (32 x 32); a study that needs more operations gets
 	// reducedPositions (16 x 16).
 	seisOperations   = 1e12
 	reducedPositions = 256
 	defaultPositions = 1024
 )
 
-// limitFirstRun returns the text of the study that g describes, and its estimated time. If that
-// exceeds maxFirstRun, the study gets a limit of the number of samples.
+// limitFirstRun returns the text of a study, with a limit on samples if its estimated time exceeds
+// maxFirstRun, and that time.
 func limitFirstRun(ctx context.Context, engine *engineFlags, g *templateInfo, folder string) (string, time.Duration, error) {
 	text, cost, err := estimateTemplate(ctx, engine, *g, folder)
 	if err != nil {
@@ -43,11 +41,10 @@ func limitFirstRun(ctx context.Context, engine *engineFlags, g *templateInfo, fo
 	return text, total, err
 }
 
-// seisPositions returns the setting positions of seis for the given layers and number of samples; 0
-// stands for the default. It counts operations for the eight views (T(x) for each value of the
-// transformations in a study that noether init writes). A view of a layer with c channels and d
-// positions takes, for each sample, five products of a c x d matrix with its transpose. These are
-// symmetric, so each takes c d² operations. The scores of a view take about 100 d³.
+// seisPositions returns the setting positions of seis; 0 is the default. It counts operations for
+// the eight views of a study that noether init writes. A view of a layer with c channels and d
+// positions takes, for each sample, five products of a c x d matrix with its transpose, c d²
+// operations each since they are symmetric. The scores of a view take about 100 d³.
 func seisPositions(layers []tensor.Layer, samples int) int {
 	const views, products, scoring = 8, 5, 100
 	operations, largest := 0.0, 0
@@ -65,8 +62,8 @@ func seisPositions(layers []tensor.Layer, samples int) int {
 	return 0
 }
 
-// extentOf returns the numbers of channels and of positions (rows x columns, or tokens) of one
-// sample of a layer. Its Axes, such as NCHW, begin with the batch, which its Shape lacks.
+// extentOf returns channels and positions of a layer. Its Axes begin with the batch, which its
+// Shape lacks.
 func extentOf(l tensor.Layer) (channels, positions int) {
 	channels, positions = 1, 1
 	if len(l.Shape) != len(l.Axes)-1 {
@@ -87,18 +84,16 @@ func extentOf(l tensor.Layer) (channels, positions int) {
 // An initCost is the cost of a study with one model and one data set.
 type initCost struct{ study.Cost }
 
-// fixed returns the time that does not depend on the number of samples: of opening the model,
-// computing scores and saving.
+// fixed is the time that does not depend on the number of samples.
 func (c initCost) fixed() time.Duration { return c.Open + c.Score + c.Save }
 
-// perSample returns the time that each sample of the data adds: reading it, the forward passes, and
-// updating the measures with its activations.
+// perSample is the time that each sample adds.
 func (c initCost) perSample() time.Duration {
 	return (c.Read + c.Engine + c.Measure) / time.Duration(max(1, c.Samples))
 }
 
-// samplesWithin returns how many samples can be measured within a time: a multiple of ten, or of a
-// hundred if there are many, and at least minFirstSamples.
+// samplesWithin returns a multiple of ten, or of a hundred if there are many, and at least
+// minFirstSamples.
 func samplesWithin(limit time.Duration, c initCost) int {
 	if c.Total <= limit || c.perSample() == 0 {
 		return c.Samples
@@ -137,8 +132,7 @@ func estimateTemplate(ctx context.Context, engine *engineFlags, g templateInfo, 
 	return text, initCost{costs[0]}, nil
 }
 
-// estimateAll returns the costs of a study, of which there is at least one. A study without cells
-// (units of work: a measure of a model on data, under one transformation value) is an error.
+// estimateAll returns at least one cost. A study without cells is an error.
 func estimateAll(ctx context.Context, s *study.Study, o study.Options) ([]study.Cost, error) {
 	plan, err := study.NewPlan(ctx, s, o)
 	if err != nil {

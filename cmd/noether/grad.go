@@ -86,8 +86,8 @@ func gradCommand() *cobra.Command {
 	return c
 }
 
-// differentiate writes the model with gradients, or with a Jacobian-vector product, to out, and
-// describes it. Weights of 16 bits become float32.
+// differentiate writes the model with gradients, or a Jacobian-vector product, to out. Weights of
+// 16 bits become float32.
 func differentiate(path, out string, o grad.Options, sum, jvp bool) (*gradientModel, error) {
 	m, err := rewrite.ReadFloat32(path)
 	if err != nil {
@@ -122,7 +122,6 @@ func differentiate(path, out string, o grad.Options, sum, jvp bool) (*gradientMo
 	return written, nil
 }
 
-// writeModel writes a model to a file.
 func writeModel(path string, m *onnx.Model) error {
 	raw, err := m.Bytes()
 	if err == nil {
@@ -156,8 +155,7 @@ func (w *gradientModel) addJVP(m *onnx.Model, o grad.Options) (*onnx.Model, erro
 	return grad.AddJVP(m, o)
 }
 
-// outputNames returns names, by tensor, for the gradients whose default name is in use, as in a
-// model that already computes gradients.
+// outputNames returns names, by tensor, for gradients whose default name is in use.
 func outputNames(m *onnx.Model, o grad.Options) map[string]string {
 	names := map[string]string{}
 	for _, by := range o.By {
@@ -168,8 +166,7 @@ func outputNames(m *onnx.Model, o grad.Options) map[string]string {
 	return names
 }
 
-// dependsOn reports whether the tensor of is computed from the tensor by, or is the same. It is
-// true if the model lacks one of them.
+// dependsOn reports whether of is computed from by, or is the same; true if the model lacks one.
 func dependsOn(m *onnx.Model, of, by string) bool {
 	reached := map[string]bool{by: true}
 	for _, n := range m.Nodes() {
@@ -182,8 +179,8 @@ func dependsOn(m *onnx.Model, of, by string) bool {
 	return reached[of] || !infer.Analyze(m).Has(of) || !infer.Analyze(m).Has(by)
 }
 
-// checkOutputPath returns an error if out is the model itself or a folder, or if a model in out
-// could not find the external files that hold its weights.
+// checkOutputPath returns an error if out is the model or a folder, or if a model in out could not
+// find the external files of its weights.
 func checkOutputPath(m *onnx.Model, path, out string) error {
 	from, err := os.Stat(path)
 	if err != nil {
@@ -208,7 +205,6 @@ func checkOutputPath(m *onnx.Model, path, out string) error {
 	return nil
 }
 
-// hasOneElement reports whether a tensor is known to have one element.
 func hasOneElement(m *onnx.Model, name string) bool {
 	shape := infer.Analyze(m).Shape(name)
 	return shape != nil && !slices.ContainsFunc(shape, func(d int) bool { return d != 1 })

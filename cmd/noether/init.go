@@ -24,8 +24,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// initCommand returns the command init. A study file says what noether run measures: data, models,
-// transformations and measures.
+// initCommand returns the command init.
 func initCommand(engine *engineFlags) *cobra.Command {
 	var out string
 	var force, asJSON bool
@@ -82,9 +81,8 @@ type initOutput struct {
 	Study string `json:"study"`          // the text
 }
 
-// inspectForStudy opens the model to determine its layers and preprocessing, and the data to
-// determine whether they are images or audio, and their classes. address is the path or URL of the
-// model. Paths in the result are relative to the folder of the study.
+// inspectForStudy determines layers, preprocessing, kind of data and classes. address is a path or
+// URL. Paths in the result are relative to the folder of the study.
 func inspectForStudy(ctx context.Context, engine *engineFlags, address, dataPath, folder string) (templateInfo, error) {
 	localData, err := open.UnpackedData(ctx, dataPath)
 	if err != nil {
@@ -162,9 +160,8 @@ func inspectForStudy(ctx context.Context, engine *engineFlags, address, dataPath
 	return g, nil
 }
 
-// layersOf chooses the layers that the study file names: the ends of the model's blocks, such as
-// residual blocks, and the input of its classifier or, without these, all. out are their entries in
-// the file, with comments.
+// layersOf chooses the ends of the model's blocks and the input of its classifier or, without
+// these, all layers. out are their entries in the file, with comments.
 func layersOf(m *model.Model) (out []templateLayer, chosen []tensor.Layer) {
 	for _, l := range blocks.Choose(m.Graph(), m.Input().Name, m.Output(), m.Layers()) {
 		out = append(out, templateLayer{Pattern: l.Name, Comment: fmt.Sprintf("%s (%s)", l.Role, extent(l.Layer))})
@@ -177,7 +174,6 @@ func layersOf(m *model.Model) (out []templateLayer, chosen []tensor.Layer) {
 	return out, chosen
 }
 
-// extent describes the shape of one sample of a layer: "28 x 28, 512 channels".
 func extent(l tensor.Layer) string {
 	size := func(i int) int { return l.Shape[i-1] } // Shape, unlike Axes, omits the batch axis
 	switch l.Axes {

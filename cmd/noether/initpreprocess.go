@@ -20,8 +20,7 @@ type imageSizes struct {
 	short         int  // median of the shorter sides; 0 if no image could be decoded
 }
 
-// sizesOf describes the sizes of at most sixteen images, evenly spaced in the data. It ignores
-// images that cannot be decoded.
+// sizesOf reads at most sixteen images, evenly spaced. It ignores those that cannot be decoded.
 func sizesOf(ctx context.Context, data dataset.Source) (imageSizes, error) {
 	sizes := imageSizes{same: true}
 	var short []int
@@ -48,9 +47,8 @@ func sizesOf(ctx context.Context, data dataset.Source) (imageSizes, error) {
 	return sizes, nil
 }
 
-// guessPreprocess returns the usual preprocessing for a model's input, as YAML: a resize that keeps
-// the aspect ratio, a centre crop to the size that the model takes, and the mean and the standard
-// deviation to normalise by, unless the model normalises its input itself.
+// guessPreprocess returns YAML: a resize that keeps the aspect ratio, a centre crop to the model's
+// size, and a normalisation, unless the model normalises its input.
 func guessPreprocess(m *model.Model, sizes imageSizes) string {
 	preset := "none"
 	height, width := m.Frame().Height, m.Frame().Width // of the images that the model takes; 0: any
@@ -92,9 +90,8 @@ func guessPreprocess(m *model.Model, sizes imageSizes) string {
 	}
 }
 
-// recordedPreprocess returns the preprocessing in the metadata of a model that noether train wrote,
-// as YAML; found is false if there is none. A resize and a crop are added if it has neither, the
-// model takes one size only, and the images have another.
+// recordedPreprocess returns the preprocessing that noether train recorded, as YAML. A resize and a
+// crop are added if it has neither and the images have another size than the model takes.
 func recordedPreprocess(m *model.Model, sizes imageSizes) (text string, found bool, err error) {
 	p, text, found, err := open.RecordedPreprocess(m.Path())
 	if !found || err != nil {
@@ -109,10 +106,9 @@ func recordedPreprocess(m *model.Model, sizes imageSizes) (text string, found bo
 	return text, found, nil
 }
 
-// freeSize returns the height and width at which a model that takes any size is measured. It is the
-// size of the images if they have a common one that is small or a multiple of 32, which the strides
-// of usual networks divide. Else it is a square: the largest multiple of 32 pixels, at most 224,
-// that does not enlarge most images.
+// freeSize returns the height and width for a model that takes any size: that of the images if they
+// have a common one that is small or a multiple of 32, which the strides of usual networks divide;
+// else a square, the largest multiple of 32, at most 224, that does not enlarge most images.
 func freeSize(sizes imageSizes) (height, width int) {
 	if sizes.same && (sizes.short < 64 || sizes.height%32 == 0 && sizes.width%32 == 0) {
 		return sizes.height, sizes.width

@@ -22,7 +22,6 @@ import (
 	"github.com/noether-ml/noether/onnx/rewrite"
 )
 
-// An inspection is the output of the command inspect.
 type inspection struct {
 	Path       string         `json:"path"`
 	SHA256     string         `json:"sha256"`
@@ -101,8 +100,7 @@ type imageValues struct {
 	Order         string    `json:"order,omitempty"` // of the channels: "rgb" or "bgr"
 }
 
-// preprocessing reads the preprocessor_config.json beside the model at path or, if there is none,
-// the preprocessing that noether train has recorded in the model.
+// preprocessing reads preprocessor_config.json beside the model or, without one, its metadata.
 func (in *inspection) preprocessing(path string) error {
 	p, file, err := open.PreprocessFor("", path)
 	if err != nil || file == "" {
@@ -122,14 +120,12 @@ func (in *inspection) preprocessing(path string) error {
 	return nil
 }
 
-// A port is an input or an output of a model.
 type port struct {
 	Name  string `json:"name"`
 	Type  string `json:"type"`
 	Shape string `json:"shape"`
 }
 
-// A layerEntry is a layer in the list of inspect.
 type layerEntry struct {
 	Name  string `json:"name"`
 	Op    string `json:"op"`             // operator that computes it
@@ -170,8 +166,8 @@ T token or time). Names and operators can be used as layers in a study file.`,
 	return c
 }
 
-// inspect opens a model as a study would. If a model cannot be measured, its Problem says why and
-// its layers have no shapes.
+// inspect opens a model as a study would. Problem says why a model cannot be measured; then layers
+// have no shapes.
 func inspect(ctx context.Context, engine *engineFlags, address string, patterns []string, size, length int) (*inspection, error) {
 	defer debug.SetGCPercent(debug.SetGCPercent(20)) // the model may take most of the memory
 	path, err := open.ModelFile(ctx, address, note)
@@ -275,7 +271,6 @@ func takesIntegers(graph *onnx.Model) bool {
 	return slices.ContainsFunc(graph.Inputs(), func(in onnx.ValueInfo) bool { return in.Type == onnx.Int64 || in.Type == onnx.Int32 })
 }
 
-// ports describes inputs or outputs.
 func ports(in []onnx.ValueInfo) []port {
 	var out []port
 	for _, p := range in {

@@ -11,14 +11,14 @@ import (
 	"github.com/noether-ml/noether/internal/unsaved"
 )
 
-// interruptGrace is the time after a signal at which the program exits if it has not ended
-// normally. Files are written atomically, so it can exit at any time.
+// interruptGrace is the time from a signal to a forced exit. Files are written atomically, so the
+// program can exit at any time.
 const interruptGrace = 1500 * time.Millisecond
 
-// interruptible returns a context that is cancelled at SIGINT or SIGTERM, and a function that stops
-// the handling of both signals. A second signal ends the program at once. The program ends within
-// interruptGrace, but after SIGTERM, which schedulers send some time before they kill a process, it
-// first saves unfinished work without a time limit (see package unsaved).
+// interruptible returns a context that SIGINT or SIGTERM cancels, and a function that stops the
+// handling. A second signal ends the program at once. It ends within interruptGrace, but after
+// SIGTERM, which schedulers send some time before they kill a process, it first saves unfinished
+// work (see package unsaved).
 func interruptible() (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ctx, work := unsaved.NewContext(ctx)

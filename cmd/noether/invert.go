@@ -27,7 +27,6 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// invertFlags are the flags of the command invert; invertCommand describes them.
 type invertFlags struct {
 	data, out, layer, preprocess, start      string
 	limit, size                              int
@@ -88,7 +87,6 @@ A stopped search resumes when the command is run again.`,
 	return c
 }
 
-// check checks the values of the flags, and sets the start of a controversial search.
 func (f *invertFlags) check() error {
 	if f.controversial {
 		if f.against == "" {
@@ -118,8 +116,8 @@ func (f *invertFlags) check() error {
 	return nil
 }
 
-// checkUnused returns an error for a flag that is set but has no effect with the other flags, for
-// --steps or --step-size of 0, and for a --start that contradicts --controversial.
+// checkUnused returns an error for a flag without effect, for --steps or --step-size of 0, and for
+// a --start that contradicts --controversial.
 func (f *invertFlags) checkUnused(given func(flag string) bool) error {
 	for _, pair := range [][2]string{
 		{"against-layer", "against"}, {"against-preprocess", "against"}, {"beta", "normalised"}, {"radius", "norm"},
@@ -140,7 +138,6 @@ func (f *invertFlags) checkUnused(given func(flag string) bool) error {
 	return nil
 }
 
-// run runs the inversion and writes the results into the folder.
 func (f *invertFlags) run(ctx context.Context, engine *engineFlags, path string) error {
 	o, err := engine.open()
 	if err != nil {

@@ -30,9 +30,8 @@ type inversionSummary struct {
 	Samples   []sampleInversion `json:"samples"`
 }
 
-// A sampleInversion is the result for one image. Distances are l2 distances between the
-// representations of x and x'. Relative ones are divided by the norm of the representation of x.
-// Where a distance is not finite, Distance is 0 and a relative one null.
+// A sampleInversion is the result for one image. Distances are l2; relative ones are divided by the
+// norm of the representation of x. A distance that is not finite is 0, and relative null.
 type sampleInversion struct {
 	Name          string   `json:"name"`
 	Index         int      `json:"index"` // of the image in the data
@@ -105,7 +104,6 @@ func (f *invertFlags) summarise(ctx context.Context, path string, objective inve
 	return s, nil
 }
 
-// print prints a row for each image, and the files that were written.
 func (s *inversionSummary) print(w io.Writer, folder string) error {
 	t := newTable(w)
 	fmt.Fprint(t, "image\tdistance\trelative\tfrom x\t")

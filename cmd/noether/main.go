@@ -34,14 +34,12 @@ func main() {
 	os.Exit(exitCode(execute(ctx, os.Args[1:])))
 }
 
-// execute runs the command with the given arguments.
 func execute(ctx context.Context, args []string) error {
 	root := newRoot()
 	root.SetArgs(args)
 	return root.ExecuteContext(ctx)
 }
 
-// newRoot returns the command noether with its subcommands.
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "noether",
@@ -90,7 +88,6 @@ type usageError struct {
 	error
 }
 
-// usagef returns a usageError.
 func usagef(c *cobra.Command, format string, args ...any) error {
 	return &usageError{c, fmt.Errorf(format, args...)}
 }

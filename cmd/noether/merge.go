@@ -51,8 +51,7 @@ complete cells are written, the others are listed, and the exit code is 1.`,
 	return c
 }
 
-// mergeRuns merges shards and prints the scores. If shards are missing, it also lists them on the
-// standard error, and the returned error contains a *study.Incomplete.
+// mergeRuns lists missing shards on standard error; then the error contains a *study.Incomplete.
 func mergeRuns(ctx context.Context, s *study.Study, dirs []string, o study.Options, p printFlags) error {
 	result, err := study.Merge(ctx, s, dirs, o)
 	if result == nil {

@@ -30,8 +30,7 @@ func addObserveFlags(c *cobra.Command) *observeFlags {
 	return o
 }
 
-// start starts the logs, metrics and traces that the flags and the environment select. When the run
-// has ended, call stop with its error, which may be nil: it ends the metrics and traces, and
+// start starts logs, metrics and traces. Call stop with the error of the run, which may be nil: it
 // returns that error, as a loggedError if there is a log.
 func (f *observeFlags) start(c *cobra.Command, o *study.Options) (stop func(error) error, err error) {
 	if f.log != "" {
@@ -65,8 +64,7 @@ func (f *observeFlags) start(c *cobra.Command, o *study.Options) (stop func(erro
 	}, nil
 }
 
-// logged converts an error that occurred before start to a loggedError, if --log is set. Errors of
-// usage are not logged.
+// logged makes an error before start a loggedError with --log. Errors of usage are not logged.
 func (f *observeFlags) logged(err error) error {
 	var usage *usageError
 	if f.log == "" || errors.As(err, &usage) {

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// addJSON adds the flag --json.
 func addJSON(c *cobra.Command, asJSON *bool) {
 	c.Flags().BoolVar(asJSON, "json", false, "print JSON")
 }
@@ -22,7 +21,6 @@ func show(asJSON bool, v any, text func() error) error {
 	return text()
 }
 
-// printJSON prints the output of --json.
 func printJSON(v any) error { return writeJSON(os.Stdout, v) }
 
 func writeJSON(w io.Writer, v any) error {

@@ -17,8 +17,7 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// showResult writes report.html into the run folder out and prints the scores, even if the report
-// cannot be written.
+// showResult prints the scores even if the report cannot be written.
 func showResult(result *study.Result, out string, p printFlags) error {
 	machine.AllowGarbage()
 	return showPage(result, out, p, readAttached(out, result.Cells))
@@ -42,8 +41,8 @@ func showPage(result *study.Result, out string, p printFlags, attached func() ht
 	return errors.Join(failed, unwritten)
 }
 
-// writePage writes the report, unless the run computed nothing new and the folder has the report of
-// the same results by the same version of the program. source is a checksum of the results.
+// writePage keeps a report of the same results by the same version. source is a checksum of the
+// results.
 func writePage(result *study.Result, out string, attached func() html.Run) error {
 	file := filepath.Join(out, "report.html")
 	source, err := study.PageSource(out)
@@ -58,8 +57,8 @@ func writePage(result *study.Result, out string, attached func() html.Run) error
 	return atomicfile.WriteFunc(file, func(w io.Writer) error { return page.WritePage(w) })
 }
 
-// readAttached returns a function that reads what a report shows besides the scores; also the
-// cells, if these are nil. Files may still be read when it returns.
+// readAttached returns a function that reads what a report shows besides scores, and the cells if
+// nil. Files may still be read when it returns.
 func readAttached(out string, cells []scores.Cell) func() html.Run {
 	return func() html.Run {
 		attachments := make(chan report.Attachments, 1)

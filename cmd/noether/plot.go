@@ -21,7 +21,6 @@ import (
 	"github.com/noether-ml/noether/scores/correlation"
 )
 
-// plotFlags are the flags of plot; plotCommand describes them.
 type plotFlags struct {
 	relative         bool
 	out, chart, font string

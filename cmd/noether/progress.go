@@ -14,8 +14,8 @@ import (
 	"github.com/noether-ml/noether/internal/study"
 )
 
-// showProgress returns a function that shows the progress of a run on w: as a bar with rate and
-// remaining time on a terminal, else as lines. Call done at the end.
+// showProgress shows a bar with rate and remaining time on a terminal, else lines. Call done at the
+// end.
 func showProgress(w *os.File) (progress func(study.Progress), done func()) {
 	if !term.IsTerminal(int(w.Fd())) {
 		return progressLines(w), func() {}
@@ -67,8 +67,7 @@ func subject(p study.Progress) string {
 const lineInterval = 10 * time.Second
 
 func progressLines(w io.Writer) func(study.Progress) {
-	// first is the first report. Rates are computed from it on, since a resumed training or procedure
-	// does not begin at 0.
+	// Rates are computed from the first report on: a resumed procedure does not begin at 0.
 	var first study.Progress
 	var start, last time.Time
 	return func(p study.Progress) {
@@ -84,9 +83,8 @@ func progressLines(w io.Writer) func(study.Progress) {
 }
 
 // progressLine describes the progress of a run. done is the part of p.Done that this process has
-// done, in the given time. The percentage is that of all forward passes, as in the bar. The rate,
-// in forward passes per second, and the remaining time are added once this process has done 2 % of
-// them, since the first batches are slower than the others.
+// done in the duration. Rate (forward passes per second) and remaining time appear once that is 2 %
+// of them: the first batches are slower.
 func progressLine(p study.Progress, done int64, duration time.Duration) string {
 	if p.ToScore > 0 {
 		return subject(p)

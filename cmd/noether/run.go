@@ -39,7 +39,6 @@ and an extended study computes only its new cells.`,
 	return c
 }
 
-// runFlags are the flags of run; add describes them.
 type runFlags struct {
 	out, shard, memory         string
 	vars, only                 []string
@@ -110,8 +109,8 @@ func (r *runFlags) parseShard(c *cobra.Command) (study.Shard, error) {
 	return shard, nil
 }
 
-// defaultFolder returns the default run folder of a study: a folder in runs with the name of the
-// study, without leading dots and with characters replaced that a file name cannot have.
+// defaultFolder returns runs/NAME, without leading dots and characters that a file name cannot
+// have.
 func defaultFolder(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if r == '/' || r == '\\' || r == 0 {
@@ -122,7 +121,6 @@ func defaultFolder(name string) string {
 	return filepath.Join("runs", cmp.Or(strings.TrimLeft(name, "."), "study"))
 }
 
-// variables parses the values of --var.
 func variables(c *cobra.Command, vars []string) (map[string]string, error) {
 	values := map[string]string{}
 	for _, v := range vars {
@@ -156,8 +154,7 @@ func loadStudy(c *cobra.Command, path string, vars []string, memory string) (*st
 	return s, err
 }
 
-// looksLikePath reports whether a value is a path rather than a word: it starts with a dot or has a
-// separator.
+// looksLikePath reports whether a value starts with a dot or has a separator.
 func looksLikePath(value string) bool {
 	return strings.HasPrefix(value, ".") || strings.ContainsRune(value, filepath.Separator)
 }
@@ -167,8 +164,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// runStudy runs a study in the run folder out and prints its scores; for one shard, or with --only,
-// what to do next instead. study.Failures do not stop it.
+// runStudy prints the scores of a run; for a shard, or with --only, what to do next. study.Failures
+// do not stop it.
 func runStudy(ctx context.Context, s *study.Study, out string, o study.Options, p printFlags) error {
 	done := showOrLogProgress(&o)
 	result, err := study.Run(ctx, s, out, o)
@@ -211,8 +208,7 @@ func terminalWidth(f *os.File) int {
 	return width
 }
 
-// terminalSize returns the width of a file's terminal and whether it supports colours. For a file
-// that is no terminal it returns 100 columns without colours.
+// terminalSize returns 100 columns without colours for a file that is no terminal.
 func terminalSize(f *os.File) (width int, colour bool) {
 	if !term.IsTerminal(int(f.Fd())) {
 		return 100, false

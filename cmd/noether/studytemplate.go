@@ -15,8 +15,7 @@ import (
 	"github.com/noether-ml/noether/internal/study/open"
 )
 
-// A templateInfo holds what is known about a model and data before they are measured. Template
-// writes a study file, which says what to measure, from it.
+// A templateInfo is what a study file is written from.
 type templateInfo struct {
 	Name       string // of the study
 	Model      string // path as written in the study
@@ -32,8 +31,8 @@ type templateInfo struct {
 	Preprocess string // value of the key preprocess as YAML, or a file; see PreprocessIsFile
 	Normalises string // what the model's first nodes do, such as "subtract 1 and divide by 2"; "": nothing
 	Recorded   bool   // Preprocess is what noether train recorded in the model
-	// PreprocessIsFile says that Preprocess is the path of a preprocessor_config.json, which a run
-	// finds beside the model.
+	// PreprocessIsFile: Preprocess is a preprocessor_config.json, which a run finds beside the
+	// model.
 	PreprocessIsFile bool
 
 	Limit     int    // number of samples to measure; 0: the default of 1,000
@@ -45,20 +44,17 @@ type templateInfo struct {
 	UnknownOutputs bool     // it cannot be inferred which of the model's outputs these classes are
 }
 
-// A templateLayer is an entry of the list layers in the template.
 type templateLayer struct {
 	Pattern string // name or pattern of layers
 	Comment string // comment on its line
 }
 
-// Line returns the entry as YAML. The pattern is padded to the given width, so that the comments of
-// all entries start in one column.
+// Line returns the entry as YAML, the pattern padded to width, so that comments are aligned.
 func (l templateLayer) Line(width int) string {
 	return fmt.Sprintf("%-*s   # %s", width, quote(l.Pattern), l.Comment)
 }
 
-// quote returns a name as YAML, in quotes where YAML would read it as something else: "data #2", or
-// "true".
+// quote quotes a name that YAML would read as something else: "data #2", "true".
 func quote(name string) string {
 	if plainName.MatchString(name) {
 		if n, err := config.Parse("", []byte(name), nil); err == nil && n.Kind == config.String {
@@ -79,8 +75,7 @@ func comment(text string) string {
 // plainName matches names without characters that YAML gives a meaning.
 var plainName = regexp.MustCompile(`^([a-z0-9]+://)?[A-Za-z_/][A-Za-z0-9_./@%-]*$`)
 
-// studyText returns a commented study file for a model and data, ready to run and to edit. It
-// returns an error if LocalData does not exist or is of no known kind.
+// studyText returns an error if LocalData does not exist or is of no known kind.
 func studyText(g templateInfo) (string, error) {
 	kind, err := open.GuessKind(g.LocalData)
 	if err != nil {
@@ -97,7 +92,6 @@ func studyText(g templateInfo) (string, error) {
 	return b.String(), err
 }
 
-// layerWidth returns the width of the longest pattern.
 func layerWidth(layers []templateLayer) int {
 	width := 0
 	for _, l := range layers {
@@ -106,8 +100,7 @@ func layerWidth(layers []templateLayer) int {
 	return width
 }
 
-// numberedNames returns the numbers below n as text, such as "0, 1, 2", and of more than ten the
-// first ten and "...".
+// numberedNames returns "0, 1, 2", and of more than ten the first ten and "...".
 func numberedNames(n int) string {
 	text := ""
 	for i := range min(n, 10) {
@@ -131,9 +124,8 @@ func firstLabels(labels []string) string {
 	return strings.Join(first, ", ")
 }
 
-// fileName returns a name for a file: its base name without extension, or that of the folder for
-// model.onnx and onnx/model.onnx. The name of a model of the Hugging Face hub is that of its
-// repository.
+// fileName returns the base name without extension, or that of the folder for model.onnx and
+// onnx/model.onnx, or of the repository for a model of the Hugging Face hub.
 func fileName(path string) string {
 	if uri.IsHub(path) {
 		return uri.HubName(path)

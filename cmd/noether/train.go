@@ -67,7 +67,6 @@ row for each.`,
 	return c
 }
 
-// runTraining runs the trainings of a file in the folder out and prints their summaries.
 func runTraining(c *cobra.Command, f *recipe.File, out string, o study.Options, asJSON bool) error {
 	progress, done := showProgress(os.Stderr)
 	summaries, err := recipe.RunAll(c.Context(), f, out, recipe.Options{

@@ -41,7 +41,6 @@ and normalisation layers. Noise is added first, then weights are pruned, then ro
 	return c
 }
 
-// vary writes the model in path with perturbed weights to out.
 func vary(path, out string, p rewrite.Perturbation) error {
 	m, err := rewrite.ReadFloat32(path)
 	if err != nil {

@@ -11,12 +11,11 @@ import (
 	"golang.org/x/mod/module"
 )
 
-// releaseNumber is the version of the program, the Python wheel and the release archives. Between
-// releases it is the version of the next release with -dev.
+// releaseNumber is the version of the program, the Python wheel and the release archives.
 const releaseNumber = "0.2.0-dev"
 
-// commit is the commit that the program was built from: 12 digits, with .dirty if files were
-// changed. make sets it with -ldflags "-X main.commit=...".
+// commit is 12 digits, with .dirty if files were changed. make sets it with -ldflags "-X
+// main.commit=...".
 var commit string
 
 // version returns the version with the commit, if known: "0.2.0-dev+5e7a483c71f0".
@@ -48,8 +47,7 @@ func builtFrom() string {
 	return revision + dirty
 }
 
-// moduleCommit returns the commit in the version of an installed module, or "" if it names a
-// release.
+// moduleCommit returns the commit in the version of an installed module, or "" for a release.
 func moduleCommit(version string) string {
 	revision, err := module.PseudoVersionRev(version)
 	if err != nil {

@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// A Checker is a Procedure whose settings name factors, known properties of samples such as hue, or
-// values of factors. Before a job starts, it can check whether the data have them. A Procedure is a
-// measure that works in steps on samples in memory, and a job is one run of it on a model and data.
+// A Checker is a Procedure whose settings name factors or their values. Before a job starts, it can
+// check whether the data have them.
 type Checker interface {
 	// Check returns an *Unknown, or nil. It reads no samples.
 	Check(j *Job) error
@@ -19,8 +18,7 @@ type Unknown struct {
 	What  string   // the kind of name, such as factor
 	Name  string
 	Known []string // the valid names
-	// OtherData reports whether the setting applies to all data sets of the study, so that the name
-	// may be known for other data than those of the job.
+	// OtherData: the setting applies to all data sets of the study, so another may know the name.
 	OtherData bool
 }
 

@@ -48,8 +48,8 @@ func CorrectPredictions(ctx context.Context, s Subject, samples []dataset.Sample
 	return correct, nil
 }
 
-// IsLargest reports whether v[at] is the first of the largest values. It is false for an index out
-// of range, such as that of a sample without a label.
+// IsLargest reports whether v[at] is the first of the largest values; false for an index out of
+// range, such as that of a sample without a label.
 func IsLargest(v []float32, at int) bool {
 	if at < 0 || at >= len(v) {
 		return false

@@ -37,11 +37,11 @@ type Procedure interface {
 	measure.Method
 	// Needs returns the requirements on jobs.
 	Needs() Needs
-	// Skip returns why a job cannot be run (for example, a model without class scores), or "". It
-	// depends on models, layers and Source.Len only and does not read samples.
+	// Skip returns why a job cannot be run, or "". It depends on models, layers and Source.Len
+	// only.
 	Skip(j *Job) string
-	// Work estimates the work in forward passes of one sample; a step with a gradient counts as
-	// three. It does not read samples.
+	// Work estimates forward passes of one sample, without reading any; a step with a gradient
+	// counts as three.
 	Work(j *Job) int64
 	// Run runs the job. If the context ends, it saves a checkpoint and returns the context's error
 	// within about a second.
@@ -55,19 +55,15 @@ type Needs struct {
 	Labels      bool // samples must have labels
 	Prediction  bool // models must have class scores
 	Transform   bool // a transformation: one job for each of the study, with all its values
-	// ReadyPairs, with Transform: the procedure also accepts data whose samples come in pairs with
-	// transformed versions from files. It then gets one job, whose Transform is the variable
-	// ReadyPairs.
+	// ReadyPairs, with Transform: the procedure also accepts ready-made pairs. It then gets one
+	// job, whose Transform is the variable ReadyPairs.
 	ReadyPairs bool
 	// OwnTrajectories, with Transform: the procedure also accepts data whose samples form
-	// trajectories, such as gratings and video, without a transformation. It then gets one job
-	// without Job.Transform.
+	// trajectories. It then gets one job without Job.Transform.
 	OwnTrajectories bool
-	// Layers is how layers are paired by default, such as measure.PairSame. "": the procedure reads
-	// no layers.
+	// Layers is the default pairing, such as measure.PairSame; "" reads no layers.
 	Layers string
-	// Samples is the largest number of samples, the first ones of the random order in which the
-	// study reads all samples; 0: all.
+	// Samples is the largest number of samples, the first of the random order; 0 is all.
 	Samples int
 	// NewSamples, with Samples: each trial uses the next samples of the order, which is cyclic.
 	NewSamples bool
@@ -76,23 +72,20 @@ type Needs struct {
 // A Job is one run of a procedure.
 type Job struct {
 	A, B Subject // B is the zero Subject unless Needs.Pair
-	// Pairs are the compared layers, as indices into A.Layers and B.Layers. Without B, {i, i} for
-	// each layer.
+	// Pairs are indices into A.Layers and B.Layers; without B, {i, i} for each layer.
 	Pairs [][2]int
 	Key   measure.Key // seeds all random draws; Trial distinguishes repetitions
 	// Transform is the transformation of the job; nil unless Needs.Transform. The samples of Data
 	// are not transformed: the procedure must apply the Op that Draw returns.
 	Transform *Transform
-	// Data holds the samples in the study's random order, at most Needs.Samples. Labels are indices
-	// of outputs of model A, or of model B with Needs.Pair and Needs.Labels. Without Needs.Labels,
-	// they stay those of the data if its classes do not match the outputs.
+	// Data holds at most Needs.Samples samples in random order. Labels are indices of outputs of
+	// model A, or of B with Needs.Pair and Needs.Labels; without Needs.Labels, those of the data if
+	// its classes do not match.
 	Data dataset.Source
-	// Repeated reports whether, despite Needs.NewSamples, an earlier trial uses some of the samples
-	// too, because there are too few for all trials.
+	// Repeated: despite Needs.NewSamples, an earlier trial uses some of the samples too.
 	Repeated bool
-	// Read reads the samples at the given positions of Data, in order, in the frame f: the part and
-	// size of an image that a model gets. Samples that cannot be read are left out and recorded. If
-	// more than 1 % of the samples cannot be read, it returns an error.
+	// Read reads samples by their positions, in order, in the frame f. Unreadable ones are left out
+	// and recorded; more than 1 % of them is an error.
 	Read func(ctx context.Context, positions []int, f dataset.Frame) ([]dataset.Sample, error)
 
 	Checkpoint state.Checkpoint // of this job; may be nil
@@ -101,15 +94,15 @@ type Job struct {
 	// separate for each model A, data and trial; key must describe all else that the result depends
 	// on. Shared may be nil.
 	Shared func(key string) state.Checkpoint
-	// Units and Curves store the results of single units, the values of a layer. Each may be called
-	// several times, and may be nil.
+	// Units and Curves store results of single units. Each may be called several times, and may be
+	// nil.
 	Units  func([]measure.UnitScore) error
 	Curves func([]measure.UnitResponse) error
 
 	// Store stores representations that jobs, measures and runs share; it may be nil.
 	Store *features.Store
-	// Progress is called with the work that is done, in the units of Work, and a note for display,
-	// such as the current distance. It is not nil.
+	// Progress is called with the work done, in the units of Work, and a note for display. It is
+	// not nil.
 	Progress func(done int64, note string)
 	// Graphs runs and, in package train, trains graphs that the procedure builds.
 	Graphs  Compiler

@@ -6,8 +6,7 @@ import (
 	"github.com/noether-ml/noether/internal/pictures"
 )
 
-// Attachments are the contents of a run folder, besides its scores, that a report shows. All are
-// optional.
+// Attachments are what a report shows of a run folder besides scores. All are optional.
 type Attachments struct {
 	Distributions []Distribution // histograms over samples, or over the units of a layer
 	Omitted       []Omission     // distributions that are left out, by measure
@@ -20,9 +19,8 @@ type Attachments struct {
 	Notes         []string      // what is left out and why; shown among the warnings of the page
 }
 
-// ReadAttachments reads the attachments of a run folder except for Replicates, which come from its
-// cells. A file that cannot be read results in a note instead of an error, so that a damaged image
-// does not prevent the report.
+// ReadAttachments reads all but Replicates, which come from cells. A file that cannot be read gives
+// a note, so that a damaged image does not prevent the report.
 func ReadAttachments(dir string) Attachments {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -33,7 +31,7 @@ func ReadAttachments(dir string) Attachments {
 }
 
 // AttachmentsIn reads the attachments of an open run folder except for Replicates. Symbolic links
-// that lead out of the folder are not followed.
+// out of the folder are not followed.
 func AttachmentsIn(root *os.Root) Attachments {
 	var a Attachments
 	note := func(notes []string, err error) {

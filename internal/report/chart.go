@@ -19,16 +19,15 @@ const (
 	StepMark Mark = "step" // histograms
 )
 
-// A Chart describes a kind of chart as data: its mark, its fields (properties of rows, such as the
-// model) and all its texts. The report page and package figure draw it. In the texts Titled and
-// Untitled, {statistic}, {panel} (the values of the fields that divide panels), {layer}, {down} and
+// A Chart describes a kind of chart as data: its mark, fields and texts. The report page and
+// package figure draw it. In Titled and Untitled, {statistic}, {panel}, {layer}, {down} and
 // {across} are replaced by their values.
 type Chart struct {
 	Name  string `json:"name"`
 	Title string `json:"title"`
 	Mark  Mark   `json:"mark"`
-	// Table names the rows that the chart draws: "scores", "bins" of histograms, "ranks" of the
-	// units of a layer, or "steps" of tuning curves.
+	// Table is "scores", "bins" of histograms, "ranks" of a layer's units, or "steps" of tuning
+	// curves.
 	Table    string `json:"table"`
 	X        Axis   `json:"x"`
 	Y        Axis   `json:"y"`
@@ -48,8 +47,7 @@ type Chart struct {
 	Missing  string `json:"-"`                // why a figure has no rows
 
 	Reading []ReadingPart `json:"reading"` // the sentence that says how to read the chart
-	// Statements is the kind of the statements (sentences) below the chart, or "text" if the rows
-	// of its table have sentences of their own.
+	// Statements is the kind of sentences below the chart, or "text" if the rows have their own.
 	Statements string `json:"statements"`
 	Texts      int    `json:"texts,omitempty"` // maximum number of these sentences
 }
@@ -113,24 +111,21 @@ var (
 // FigureCharts are the charts that package figure also draws.
 var FigureCharts = []Chart{DepthChart, ParameterChart, ConfidenceChart, BarsChart, HeatChart, DistributionChart}
 
-// Bars of the scores of probes show models or layers first, and have panels for factors and
-// transformations.
+// Bars of probes show models or layers, with panels for factors and transformations.
 var (
 	barSides      = []Sides{{Down: "transform"}, {Down: "factor"}, {Down: "data"}, {Down: "variant"}, {Down: "parameter"}, {Down: "model"}, {Down: "layer"}}
 	probeBarSides = []Sides{{Down: "model"}, {Down: "layer"}, {Down: "factor"}, {Down: "transform"}, {Down: "data"}, {Down: "variant"}, {Down: "parameter"}}
 )
 
-// Layers by layers come before models by models, and both before most other heat maps. The pairs of
-// factor and transformation by the parts of the transformation's range come first, as in Figure 8
-// of Plachouras et al. 2025.
+// Layers by layers come before models by models, both before most others. Factor and transformation
+// by parts of the range come first, as in Figure 8 of Plachouras et al. 2025.
 var tileSides = []Sides{
 	{"pair", "part"}, {"layer", "other"}, {"reference", "compared"}, {"factor", "transform"}, {"layer", "transform"}, {"layer", "parameter"},
 	{"layer", "model"}, {"factor", "layer"}, {"model", "transform"}, {"model", "factor"}, {"model", "data"}, {"data", "transform"},
 	{"variant", "transform"}, {"factor", "parameter"}, {"model", "parameter"},
 }
 
-// ChartsOf returns the charts that suit the rows of a measure and its attachments (distributions
-// and tuning curves). The first of them is to be shown first.
+// ChartsOf returns the charts that suit a measure's rows and attachments, the preferred one first.
 func ChartsOf(m measure.Descriptor, rows []scores.Row, a Attachments) []Chart {
 	var own []scores.Row
 	for _, r := range OverTrials(rows) {
@@ -193,9 +188,9 @@ func ChartsOf(m measure.Descriptor, rows []scores.Row, a Attachments) []Chart {
 	return out
 }
 
-// HeatSides returns the first sides of a heat map that suit rows. Means over values do not show the
-// parts of ranges, so pairs are looked for without them. Factors are a side only if no row is over
-// all samples. If no sides suit, they are models and transformations.
+// HeatSides returns the first sides of a heat map that suit rows, by default models and
+// transformations. Pairs are looked for without means over values, which do not show parts of
+// ranges. Factors are a side only if no row is over all samples.
 func HeatSides(rows []scores.Row, measures Measures) Sides {
 	layered := slices.ContainsFunc(measures, func(m measure.Descriptor) bool { return Layered(rows, m.Name) })
 	for _, s := range tileSides {
@@ -210,8 +205,7 @@ func HeatSides(rows []scores.Row, measures Measures) Sides {
 	return Sides{"model", "transform"}
 }
 
-// suit reports whether rows make a heat map of these sides. layered says that they are of layers
-// (see Layered), grid that layers are compared with several others (see isGrid).
+// layered: rows are of layers (see Layered); grid: layers are compared with several (see isGrid).
 func (s Sides) suit(measures Measures, rows []scores.Row, layered, grid bool) bool {
 	switch {
 	case s.Down == "pair":
@@ -234,13 +228,11 @@ func (s Sides) suit(measures Measures, rows []scores.Row, layered, grid bool) bo
 	return withoutValue(s.Down).varies(measures, rows) && withoutValue(s.Across).varies(measures, rows)
 }
 
-// inParts reports whether several factors or transformations have scores for the parts of ranges.
 func inParts(rows []scores.Row) bool {
 	parts := slices.DeleteFunc(withParameter(rows), func(r scores.Row) bool { return r.Factor == "" })
 	return Field("parameter").varies(nil, parts) && (Field("factor").varies(nil, parts) || Field("name").varies(nil, parts))
 }
 
-// withParameter returns the rows of single values of a parameter.
 func withParameter(rows []scores.Row) []scores.Row {
 	return slices.DeleteFunc(slices.Clone(rows), func(r scores.Row) bool { return r.Parameter == "" })
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// Rows returns the rows that the chart shows in a figure: those with a number and a place on its
-// axis, without the details that they summarise. Curves over a parameter are of all samples, and
-// bars of whole models, as far as there are such rows.
+// Rows returns the rows for a figure: numbers with a place on the axis, without the details that
+// they summarise. Curves are of all samples, and bars of whole models, as far as there are such
+// rows.
 func (c Chart) Rows(rows []scores.Row) []scores.Row {
 	place := c.X.Place(nil)
 	rows = slices.DeleteFunc(slices.Clone(rows), func(r scores.Row) bool { return math.IsNaN(place(&r)) })
@@ -33,9 +33,8 @@ func (c Chart) Rows(rows []scores.Row) []scores.Row {
 	return rows
 }
 
-// Rows returns the rows that a heat map with these sides shows. Only the parameter and its part
-// need rows of single values. The rows of parts are in the order of the parts, whose names replace
-// their parameters. A heat map of layers has no rows of whole models.
+// Rows returns the rows of a heat map. Only the parameter and its part need single values. Names of
+// parts, in order, replace parameters. A heat map of layers has no rows of whole models.
 func (s Sides) Rows(rows []scores.Row) []scores.Row {
 	has := func(f Field) bool { return s.Down == f || s.Across == f }
 	switch {
@@ -72,8 +71,8 @@ func orAll(rows []scores.Row, keep func(scores.Row) bool) []scores.Row {
 	return rows
 }
 
-// Place returns a function that gives the position of a row on the axis: NaN if it has none, 0 if
-// the axis does not show a number of rows. run holds all rows of the run, for relative depth.
+// Place returns a function for the position of a row on the axis: NaN if it has none, 0 if the axis
+// shows no number. run holds all rows, for relative depth.
 func (a Axis) Place(run []scores.Row) func(*scores.Row) float64 {
 	switch a.Field {
 	case "depth":
@@ -93,8 +92,7 @@ func (a Axis) Place(run []scores.Row) func(*scores.Row) float64 {
 	return func(*scores.Row) float64 { return 0 }
 }
 
-// Confidence returns the least confidence of the samples of a score, from a factor such as
-// confidence=0.5, and NaN for scores without such a factor.
+// Confidence returns the number of a factor such as confidence=0.5, else NaN.
 func Confidence(r *scores.Row) float64 {
 	text, ok := strings.CutPrefix(r.Factor, "confidence=")
 	if !ok {

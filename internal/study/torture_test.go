@@ -225,7 +225,10 @@ func (d *disturbedStudy) failingCalls(t *testing.T) func(t *testing.T, r *rand.R
 			cmd.Args = append([]string{"strace", "-f", "-qq", "-o", "/dev/null"}, cmd.Args[9:]...)
 		}
 		cmd.Env = append(os.Environ(), "NOETHER_BLAS=none")
-		kill := time.AfterFunc(time.Minute, func() { cmd.Process.Signal(syscall.SIGKILL) }) // the program may hang if Go's runtime cannot make a call
+		// The program may hang if Go's runtime cannot make a call. It is killed with strace, else it
+		// would go on without it, beside the next run.
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		kill := time.AfterFunc(time.Minute, func() { syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
 		defer kill.Stop()
 		_ = cmd.Run() // the program may fail or finish; either is correct
 		d.afterwards(t, out, inject, false)

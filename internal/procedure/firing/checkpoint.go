@@ -28,13 +28,11 @@ func (r *run) saveIfDue() error {
 	return r.save()
 }
 
-// stageVersion is increased when the stages of a run change, so that no run continues a checkpoint
-// with other stages.
+// stageVersion is increased when the stages change, so that no run continues other stages.
 const stageVersion = 3
 
-// division describes how the work is divided into groups and chunks. A checkpoint with another
-// division cannot be used. rank is k, where the threshold of a unit is its k-th largest value, and
-// references the number of reference stimuli of a unit, the inputs that activate it most.
+// A checkpoint with another division cannot be used. rank is k, where the threshold of a unit is
+// its k-th largest value; references counts the reference stimuli of a unit.
 func (r *run) division() []int {
 	out := []int{stageVersion, r.job.Data.Len(), len(r.trajectories), len(r.groups), r.rank, r.references}
 	for _, g := range r.groups {
@@ -45,7 +43,6 @@ func (r *run) division() []int {
 	return out
 }
 
-// save saves a checkpoint.
 func (r *run) save() error {
 	if r.job.Checkpoint == nil {
 		r.lastSave = time.Now()
@@ -57,11 +54,9 @@ func (r *run) save() error {
 	return err
 }
 
-// write writes the state of the run: its progress, the sample index and label by place (the
-// position in the random order of the samples), the results by layer, and the accumulators of the
-// current group by chunk: for thresholds, for the mean and the variance of each unit, for whole
-// trajectories and for classes. A side is an index of a sign: 0 if units fire at high values, 1 if
-// at low ones. null counts what chance gives.
+// write writes the progress, the sample index and label by place, the results by layer, and the
+// accumulators of the current group by chunk. A side is an index of a sign: 0 if units fire at high
+// values, 1 if at low ones.
 func (r *run) write(to io.Writer) error {
 	w := state.Stream(to, stateKind, stateVersion)
 	w.Ints(r.division())
@@ -98,7 +93,6 @@ func (r *run) write(to io.Writer) error {
 	return w.Close()
 }
 
-// restore continues from the checkpoint of an earlier run of the same job.
 func (r *run) restore() error {
 	if r.job.Checkpoint == nil {
 		return nil
@@ -112,7 +106,6 @@ func (r *run) restore() error {
 	})
 }
 
-// read reads the progress of the run, its results so far and the accumulators of the current group.
 func (r *run) read(f *state.Reader) {
 	progress := f.Ints()
 	if len(progress) != 4 || progress[0] < 0 || progress[0] > len(r.groups) || progress[1] < 0 || progress[2] < 0 {
@@ -135,8 +128,7 @@ func (r *run) read(f *state.Reader) {
 	}
 }
 
-// readAccumulators reads the accumulators of the current group. Each list is empty or has an
-// element for every chunk.
+// Each list of accumulators is empty or has an element for every chunk.
 func (r *run) readAccumulators(f *state.Reader, g group) {
 	if r.readLength(f, g) {
 		for _, c := range g {
@@ -175,8 +167,8 @@ func (r *run) readAccumulators(f *state.Reader, g group) {
 	}
 }
 
-// readLength reads the length of a list and reports whether it is the number of chunks of the
-// group. Any other length, except 0, is an error.
+// readLength reports whether the length of a list is the number of chunks. Any other, except 0, is
+// an error.
 func (r *run) readLength(f *state.Reader, g group) bool {
 	n := f.Int()
 	if n != 0 && n != len(g) {
@@ -185,14 +177,11 @@ func (r *run) readLength(f *state.Reader, g group) bool {
 	return n > 0 && n == len(g)
 }
 
-// additionalNames are the statistics of layerResult.additional, in the order of checkpoints and
-// scores.
+// additionalNames gives the order of layerResult.additional in checkpoints and scores.
 var additionalNames = []string{statTransformational, statSample, statNormalised, statSame, statNormal}
 
-// write writes the results of a layer, by unit: for each side, the threshold q, the largest value,
-// the number of inputs at which the unit fires and the index of its strongest input; for each kind
-// of trajectory, such as rotation, the counts of firing; and the mutual information of firing and
-// class.
+// write writes by unit, for each side, q, the largest value, the firing count and the strongest
+// input; for each kind of trajectory the counts; and the mutual information.
 func (f *layerResult) write(w *state.Writer) {
 	for side := range f.sides() {
 		w.Float32s(f.q[side])

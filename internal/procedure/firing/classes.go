@@ -10,7 +10,7 @@ import (
 // Information returns the mutual information in nats between the firing of a unit (one value of a
 // layer) and the class (Goodfellow et al. 2009, section 8). all[c] is the number of inputs of class
 // c, and fires[c] the number of those at which the unit fires. p are relative frequencies, and f is
-// 1 if the unit fires, else 0:
+// 1 if the unit fires, else 0.
 //
 //	I = sum over f, c of p(f, c) ln(p(f, c) / (p(f) p(c)))
 func Information(fires, all []int) float64 {
@@ -40,8 +40,7 @@ type classCounts struct {
 	fires, null [2][]int32 // by side: units x classes
 }
 
-// newClassCounts returns empty counts of a number of units, for n classes. sides is the number of
-// signs that are considered, 1 or 2.
+// sides is 1 or 2.
 func newClassCounts(units, n, sides int) *classCounts {
 	c := &classCounts{n: n}
 	for s := range sides {
@@ -50,8 +49,8 @@ func newClassCounts(units, n, sides int) *classCounts {
 	return c
 }
 
-// add counts the units that fire at an input: under its class and under its shuffled class. row
-// holds the values of units lo, lo + 1, ... of the chunk, and q their thresholds.
+// add counts under the class and the shuffled class. row holds the values of the chunk's units from
+// lo on, q their thresholds.
 func (t *classCounts) add(row []float32, q []float32, side, lo, class, shuffled int) {
 	for i, v := range row {
 		if v*signs[side] >= q[i] {
@@ -73,15 +72,13 @@ func (t *classCounts) information(u, side int, all []int) (value, null float64) 
 	return Information(ofUnit(t.fires[side]), all), Information(ofUnit(t.null[side]), all)
 }
 
-// labels holds the labels of the inputs, by place: the position in the random order in which the
-// study reads samples. Inputs without a label are left out.
+// labels holds the labels by place. Inputs without a label are left out.
 type labels struct {
 	class    map[int]int // the label
 	shuffled map[int]int // the labels, permuted at random among these inputs
 	all      []int       // number of inputs of each class
 }
 
-// hasTwoClasses reports whether there are inputs of at least two classes.
 func (l labels) hasTwoClasses() bool {
 	n := 0
 	for _, inputs := range l.all {
@@ -92,8 +89,7 @@ func (l labels) hasTwoClasses() bool {
 	return n > 1
 }
 
-// newLabels returns the labels of the samples that can be read. class holds the class of each
-// place; for the null, the value that chance alone gives, they are shuffled among these samples.
+// class holds the class of each place; for the null they are shuffled among these samples.
 func (r *run) newLabels(class map[int]int) labels {
 	l := labels{class: class, shuffled: map[int]int{}, all: make([]int, len(r.job.Data.Classes()))}
 	var places []int
@@ -111,8 +107,7 @@ func (r *run) newLabels(class map[int]int) labels {
 	return l
 }
 
-// classStage returns the stage, a reading of all inputs, that counts by class how often the units
-// of a group of chunks (those whose counts fit in memory together) fire.
+// classStage counts by class how often units fire.
 func (r *run) classStage(g group) stage {
 	n := len(r.job.Data.Classes())
 	var l labels
@@ -157,8 +152,7 @@ func (r *run) classStage(g group) stage {
 	}
 }
 
-// storeInformation copies the mutual information of the units of a chunk, whose index in the group
-// is at, to the results. It is NaN if the inputs are of fewer than two classes.
+// at is the chunk's index in the group. The information is NaN for fewer than two classes.
 func (r *run) storeInformation(at int, c chunk, l labels) {
 	f := r.results[c.layer]
 	for side := range f.sides() {

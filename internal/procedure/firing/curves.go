@@ -48,12 +48,11 @@ type curve struct {
 // A point is one step of a curve; curve is an index into the list of curves.
 type point struct{ curve, step int }
 
-// curves runs the model again on the trajectories of the strongest inputs of the best units (see
-// bestUnits) and records the units' values. kind is the index of the kind of trajectory.
+// curves runs the model again on the trajectories of the strongest inputs of bestUnits.
 func (r *run) curves(ctx context.Context, kind int) ([]measure.UnitResponse, error) {
 	p := r.trajectories[kind]
 	var all []curve
-	// g holds the chunks, ranges of units of a layer, whose values are read.
+	// The chunks whose values are read.
 	var g group
 	pointsOf := map[int][]point{} // by number of the image, which is an input on a trajectory
 	for layer, f := range r.results {
@@ -100,9 +99,8 @@ func (r *run) curves(ctx context.Context, kind int) ([]measure.UnitResponse, err
 	return out, err
 }
 
-// response returns a point of a curve: the value of its unit at a step of a kind of trajectory,
-// where the parameter of the transformation is amounts[step]. q is the threshold at which the unit
-// fires, for its sign times its value.
+// response returns a point of a curve; the parameter at the step is amounts[step]. q is the
+// threshold for the sign times the value.
 func (r *run) response(c *curve, kind, step int, value float32) measure.UnitResponse {
 	f := r.results[c.layer]
 	return measure.UnitResponse{Layer: c.layer, Factor: r.trajectories[kind].factor, Unit: c.unit, Sign: int(signs[c.side]),

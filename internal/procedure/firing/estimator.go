@@ -25,8 +25,8 @@ type ThresholdOptions struct {
 	Rank       int  // k: a threshold is the k-th largest value
 	References int  // number of reference stimuli of a unit, at least 1
 	sparse     bool // only the sign s = 1 is considered
-	// Error is the allowed relative error of the rank of a threshold (root mean square); 0:
-	// thresholds are exact. If exact thresholds need no more memory than a sketch, they are used.
+	// Error is the allowed relative error of the rank of a threshold (root mean square); 0 is
+	// exact. Exact thresholds are used if they need no more memory.
 	Error float64
 	first int // index in its layer of the first unit; it seeds the random choices of a sketch
 }
@@ -45,7 +45,6 @@ func (o ThresholdOptions) bytes() int64 {
 	return int64(o.Units) * int64(o.signs()) * topValuesBytes(max(o.Rank, 1), max(o.References, 1), o.Error)
 }
 
-// signs returns the number of signs that are considered.
 func (o ThresholdOptions) signs() int {
 	if o.sparse {
 		return 1
@@ -62,8 +61,7 @@ type Input struct {
 	Reference bool // it can be a reference stimulus: all its transformed versions are available
 }
 
-// Update adds the responses of all units to b inputs: b x units, finite. Another shape is an error;
-// values are not checked.
+// Update adds the responses of all units to b inputs: b x units, finite, which is not checked.
 func (g *ThresholdEstimator) Update(responses tensor.Tensor, inputs []Input) error {
 	if len(inputs) != responses.Shape[0] || responses.Len() != len(inputs)*g.units {
 		return fmt.Errorf("firing: responses of shape %v to %d inputs, for %d units", responses.Shape, len(inputs), g.units)
@@ -73,9 +71,8 @@ func (g *ThresholdEstimator) Update(responses tensor.Tensor, inputs []Input) err
 	return nil
 }
 
-// updateUnits adds the responses of units lo to hi (exclusive) to inputs. Row i of responses starts
-// at index i stride with the value of unit lo. Disjoint ranges of units may be updated in parallel.
-// After all units have been updated, count must be called.
+// updateUnits adds responses of units lo to hi (exclusive); row i starts at i stride with unit lo.
+// Disjoint ranges may be updated in parallel; then count must be called.
 func (g *ThresholdEstimator) updateUnits(responses []float32, stride, lo, hi int, inputs []Input) {
 	eligible := g.eligible(inputs)
 	block := g.blockSize()
@@ -90,14 +87,13 @@ func (g *ThresholdEstimator) updateUnits(responses []float32, stride, lo, hi int
 	}
 }
 
-// blockSize returns the number of units whose values and thresholds fit in the processor's cache,
-// taken as 256 KiB, but at least 64.
+// blockSize returns the number of units that fit in a cache of 256 KiB, but at least 64.
 func (g *ThresholdEstimator) blockSize() int {
 	const cache = 256 << 10
 	return max(64, cache/(len(g.sides)*g.sides[0].bytes()))
 }
 
-// eligible returns, for each input, the number of earlier inputs that can be reference stimuli.
+// eligible returns, for each input, how many earlier inputs can be reference stimuli.
 func (g *ThresholdEstimator) eligible(inputs []Input) []int {
 	before := make([]int, len(inputs))
 	n := g.References()
@@ -128,9 +124,9 @@ func (g *ThresholdEstimator) Len() int { return g.sides[0].n }
 // References returns the number of inputs so far that can be reference stimuli.
 func (g *ThresholdEstimator) References() int { return g.sides[0].eligible }
 
-// Threshold returns the threshold q of unit u for a sign of 1 or -1: the unit, of activation h,
-// fires where sign h >= q. global is the fraction of inputs at which it fires. With a sketch global
-// is NaN, and must be counted in a second reading of the inputs.
+// Threshold returns the q of unit u: it fires where sign h >= q, sign 1 or -1. global is the
+// fraction of inputs at which it fires; NaN with a sketch, so that it must be counted in a second
+// reading.
 func (g *ThresholdEstimator) Threshold(u, sign int) (q float32, global float64) {
 	t := g.side(sign)
 	q, count := t.threshold(u)
@@ -140,8 +136,7 @@ func (g *ThresholdEstimator) Threshold(u, sign int) (q float32, global float64) 
 	return q, float64(count) / float64(t.n)
 }
 
-// Strongest returns the indices of the reference stimuli of unit u for a sign of 1 or -1, the
-// strongest first.
+// Strongest returns the reference stimuli of unit u for a sign of 1 or -1, the strongest first.
 func (g *ThresholdEstimator) Strongest(u, sign int) []int {
 	var out []int
 	for _, i := range g.side(sign).strongest(u) {
@@ -158,7 +153,6 @@ func (g *ThresholdEstimator) side(sign int) *topValues {
 	return g.sides[0]
 }
 
-// write writes the state: what an interrupted run needs to continue.
 func (g *ThresholdEstimator) write(w *state.Writer) {
 	w.Ints([]int{g.units, len(g.sides), g.sides[0].rank, g.sides[0].references, g.sides[0].n, g.sides[0].eligible})
 	for _, t := range g.sides {
@@ -166,9 +160,8 @@ func (g *ThresholdEstimator) write(w *state.Writer) {
 	}
 }
 
-// write writes, for each unit, its k largest values (as a sketch, or as a heap with the number of
-// further values that equal the least), its references with their values, and the bound below which
-// values change nothing.
+// write writes, for each unit, its k largest values (a sketch, or a heap with its number of ties),
+// its references with their values, and the bound below which values change nothing.
 func (t *topValues) write(w *state.Writer) {
 	if t.sketch != nil {
 		t.sketch.write(w)

@@ -7,11 +7,9 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// New returns the measure firing. A unit fires if its activation, or the negative of it, reaches a
-// threshold, which Settings.Rate determines. The statistics for each layer are invariance,
-// local-rate and global-rate (how often units fire, on transformed versions of the inputs that
-// activate them most and on all inputs), selective (the fraction of units that do not fire at every
-// input), and those of Settings.Also. New returns an error if a setting is invalid.
+// New returns the measure firing, with the statistics invariance, local-rate, global-rate and
+// selective for each layer, and those of Settings.Also. It returns an error if a setting is
+// invalid.
 func New(s Settings) (procedure.Procedure, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -42,8 +40,7 @@ func (m *firing) Skip(j *procedure.Job) string { return m.skipReason(j) }
 // Work estimates the work of a job, in forward passes.
 func (m *firing) Work(j *procedure.Job) int64 { return m.forwardPasses(j) }
 
-// Run returns the scores of a job. If ctx is cancelled, it saves a checkpoint, from which the next
-// call for the same job resumes.
+// Run returns the scores of a job. If ctx is cancelled, it saves a checkpoint to resume from.
 func (m *firing) Run(ctx context.Context, j *procedure.Job) ([]measure.PairScore, error) {
 	r, err := m.start(j)
 	if err != nil {

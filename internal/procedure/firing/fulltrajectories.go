@@ -22,8 +22,7 @@ type fullStats struct {
 	local     []float64  // for each unit: number of images of all trajectories at which it does
 }
 
-// newFullStats returns empty statistics for chunk c, whose index in the current group is at. A
-// group is a list of chunks whose statistics fit into memory together.
+// at is the chunk's index in the group.
 func (r *run) newFullStats(c chunk, at int, p trajectory) *fullStats {
 	m := &fullStats{}
 	n := c.count()
@@ -42,7 +41,6 @@ func (r *run) newFullStats(c chunk, at int, p trajectory) *fullStats {
 	return m
 }
 
-// fullStage returns the stage of the run that reads the complete trajectories of all samples once.
 func (r *run) fullStage(g group, p trajectory) stage {
 	return stage{
 		name: "whole trajectories",
@@ -74,8 +72,7 @@ func (r *run) fullStage(g group, p trajectory) stage {
 	}
 }
 
-// updateFullStats adds the activations on a batch of images to the statistics. Images must come
-// trajectory by trajectory and step by step.
+// Images must come trajectory by trajectory and step by step.
 func (r *run) updateFullStats(g group, s *activations, p trajectory) {
 	back, steps := r.inverseValues(g, s, p), len(p.amounts)
 	g.forEachPart(func(at int, c chunk) {
@@ -99,8 +96,7 @@ func (r *run) updateFullStats(g group, s *activations, p trajectory) {
 	}
 }
 
-// countAbove adds 1 for each unit that exceeds its threshold on an image. row has the values of the
-// units from lo on. centre reports whether the image is the sample itself.
+// row has the values of the units from lo on; centre: the image is the sample itself.
 func (m *fullStats) countAbove(row []float32, lo int, centre bool) {
 	for i, v := range row {
 		if float64(v) > m.threshold[lo+i] {
@@ -112,8 +108,7 @@ func (m *fullStats) countAbove(row []float32, lo int, centre bool) {
 	}
 }
 
-// inverseValues returns the units of each layer after the inverse transformation of its feature
-// maps, where it is needed.
+// inverseValues returns the units after the inverse transformation of feature maps, where needed.
 func (r *run) inverseValues(g group, s *activations, p trajectory) map[int]unitValues {
 	out := map[int]unitValues{}
 	for at, c := range g {
@@ -132,8 +127,7 @@ func (r *run) inverseValues(g group, s *activations, p trajectory) map[int]unitV
 	return out
 }
 
-// hasFeatureMaps reports whether a layer's values are feature maps that can be transformed: its
-// axes are batch (N), channels (C), rows (H) and columns (W).
+// hasFeatureMaps reports whether values can be transformed as maps.
 func hasFeatureMaps[S ~string](axes S) bool { return axes == "NCHW" || axes == "NHWC" }
 
 // transformMaps applies an Op to one sample's feature maps: h x w x c if channelsLast, else c x h x
@@ -162,7 +156,6 @@ func transformMaps(op transform.Op, dst, src tensor.Tensor, channelsLast bool) {
 	}
 }
 
-// storeFullStats copies the statistics of a group to the results.
 func (r *run) storeFullStats(g group, p trajectory) error {
 	for at, c := range g {
 		m, f := r.fullStats[at], r.results[c.layer]
@@ -187,7 +180,7 @@ func (r *run) storeFullStats(g group, p trajectory) error {
 	return nil
 }
 
-// all returns the state of the accumulators without the thresholds.
+// all returns the state without the thresholds.
 func (m *fullStats) all() [][]float64 {
 	return append(append(m.plain.all(), m.inverted.all()...), m.base, m.local)
 }

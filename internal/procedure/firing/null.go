@@ -17,8 +17,7 @@ type trackIndex struct {
 	of []int32 // number of the track of the sample at each place; nil: every sample has its own track
 }
 
-// newTrackIndex returns the tracks of data. own says that the trajectories are those of the data;
-// otherwise they come from a transformation, and each sample has a track of its own.
+// own: the trajectories are those of the data; otherwise each sample has a track of its own.
 func newTrackIndex(data dataset.Source, own bool) trackIndex {
 	if !own {
 		return trackIndex{}
@@ -36,7 +35,7 @@ func newTrackIndex(data dataset.Source, own bool) trackIndex {
 	return t
 }
 
-// track returns the number of the track of the sample at a place.
+// track takes a place.
 func (t trackIndex) track(place int) int32 {
 	if t.of == nil {
 		return int32(place)
@@ -44,21 +43,18 @@ func (t trackIndex) track(place int) int32 {
 	return t.of[place]
 }
 
-// nullInputs are the inputs that are drawn at random for the null: the score of a unit with these
-// inputs in place of its references, the inputs that activate it most. Here a run is a sequence of
-// inputs that follow one another on one track. (The type run is the computation of the measure.)
+// nullInputs are the random inputs that replace the references in the null. A run here is a
+// sequence of inputs that follow one another on one track, not the type run.
 type nullInputs struct {
 	places []int // of the inputs of all runs, one run after another
 	first  []int // index in places of the first input of each run, then the number of all inputs
 }
 
-// maxNulls is the largest number of runs of a null. It bounds the number of additional
-// trajectories.
+// maxNulls is the largest number of runs of a null, which bounds the additional trajectories.
 const maxNulls = 100
 
-// drawNulls draws the inputs of the null. complete has the places of the samples with complete
-// trajectories. There is a run on each of up to maxNulls tracks. It has as many inputs as a unit
-// has references, or all samples of a track that has fewer.
+// drawNulls draws a run on each of up to maxNulls tracks, as long as a unit's references, or a
+// whole shorter track. complete has the places with complete trajectories.
 func (r *run) drawNulls(complete []int) nullInputs {
 	k := r.job.Key
 	random := seed.Rand(k.Seed, "firing: null", k.Data, k.Transform, k.Trial)
@@ -94,10 +90,9 @@ func (t trackIndex) divide(places []int) [][]int {
 	return tracks
 }
 
-// replace returns, for each reference of a unit, the index in places of the random input that
-// replaces it for the null. tracks has the track of each reference. References of one track are
-// replaced by inputs of one run, so that the trajectories of the null overlap as those of the
-// references do. The result is in dst, which may be reallocated.
+// replace returns, for each reference of a unit, the index in places of its random input.
+// References of one track are replaced by inputs of one run, so that trajectories overlap as those
+// of the references do. The result is in dst, which may be reallocated.
 func (n nullInputs) replace(dst []int, unit int, tracks []int32) []int {
 	dst = dst[:0]
 	for slot, track := range tracks {
@@ -115,13 +110,12 @@ func (n nullInputs) replace(dst []int, unit int, tracks []int32) []int {
 	return dst
 }
 
-// hashIndex returns an index below n for the reference with index slot of a unit. It is a hash in
-// place of a random number, so that no numbers need to be stored.
+// hashIndex replaces a random number below n by a hash, so that none need to be stored.
 func hashIndex(unit, slot, n int) int {
 	return int((hash(uint64(unit), uint64(slot)) >> 32) * uint64(n) >> 32)
 }
 
-// hash hashes two numbers (the mixing function of SplitMix64).
+// hash is the mixing function of SplitMix64.
 func hash(a, b uint64) uint64 {
 	x := a*0x9e3779b97f4a7c15 + (b+1)*0xd1b54a32d192ed03
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9

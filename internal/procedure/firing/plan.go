@@ -7,17 +7,14 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A chunk is a range of units (values: one channel at one position) of one layer, from lo
-// (inclusive) to hi (exclusive).
+// A chunk is the units lo to hi (exclusive) of one layer.
 type chunk struct{ layer, lo, hi int }
 
 func (c chunk) count() int { return c.hi - c.lo }
 
-// A group is a list of chunks whose accumulators (running results) fit in memory together. Each
-// group needs its own passes (readings of the samples).
+// A group is chunks whose accumulators fit in memory together. Each group needs its own passes.
 type group []chunk
 
-// layers returns the indices of the layers of the group.
 func (g group) layers() []int {
 	var out []int
 	for _, c := range g {
@@ -28,8 +25,7 @@ func (g group) layers() []int {
 	return out
 }
 
-// groups divides the units of all layers, in order, into groups of at most limit units. counts
-// holds the number of units of each layer.
+// groups divides units, in order, into groups of at most limit. counts is by layer.
 func groups(counts []int, limit int) []group {
 	var out []group
 	free := 0 // units that the last group has room for
@@ -49,9 +45,7 @@ func groups(counts []int, limit int) []group {
 	return out
 }
 
-// A layout describes how the work of a job, one run of the measure on a model and its data, is
-// divided. It depends on the memory of the job; scores do not depend on it. A reference stimulus is
-// one of the inputs that activate a unit most; its trajectory is itself and its changed versions.
+// A layout divides the work of a job. It depends on the memory, and scores do not depend on it.
 // amounts has an element for each image of a trajectory, and total counts the images of all.
 type layout struct {
 	rank         int          // k: the threshold of a unit is its k-th largest value
@@ -61,9 +55,8 @@ type layout struct {
 	batch        int          // images in one run of the model
 }
 
-// minInputs returns the smallest number of inputs with which a unit can fire, that is, reach its
-// threshold, at the rate that the settings ask for. With fewer, a unit that fires at a single input
-// already exceeds that rate.
+// minInputs returns the smallest number of inputs at which a unit that fires at one does not exceed
+// the rate.
 func (s Settings) minInputs() int {
 	n := int(1 / s.Rate)
 	for float64(n)*s.Rate < 1-1e-9 { // below 1 by more than rounding
@@ -72,7 +65,6 @@ func (s Settings) minInputs() int {
 	return n
 }
 
-// newLayout plans a job.
 func (m *firing) newLayout(j *procedure.Job) layout {
 	l := layout{rank: rankOf(j.Data.Len(), m.settings.Rate), references: m.referencesOf(j), trajectories: m.trajectoriesOf(j), batch: batchFor(j)}
 	counts := make([]int, len(j.A.Layers))
@@ -89,9 +81,9 @@ func (m *firing) newLayout(j *procedure.Job) layout {
 
 // unitBytes returns the peak memory for one unit, in bytes.
 func (m *firing) unitBytes(j *procedure.Job, l layout) int64 {
-	// The largest values for both signs: of the activation and its negative, either of which a unit
-	// may respond with. Then the assignments to references (see referenceUnits), of 4 bytes: for
-	// both signs, references and random inputs, and at most two kinds of trajectory.
+	// The largest values for both signs. Then the assignments to references (see referenceUnits),
+	// of 4 bytes: for both signs, references and random inputs, and at most two kinds of
+	// trajectory.
 	bytes := 2*topValuesBytes(l.rank, l.references, m.settings.tolerance()) + int64(2*2*2*4*l.references)
 	for _, p := range l.trajectories {
 		bytes = max(bytes, m.fullStatsBytes(p)) // statistics over the trajectories of all samples
@@ -105,8 +97,7 @@ func (m *firing) unitBytes(j *procedure.Job, l layout) int64 {
 	return bytes
 }
 
-// batchFor returns the number of images in a forward pass. The activations of the layers take at
-// most a quarter of the memory and at most maxActivationBytes.
+// batchFor bounds the activations by a quarter of the memory and by maxActivationBytes.
 func batchFor(j *procedure.Job) int {
 	var bytes int64
 	for _, l := range j.A.Layers {
@@ -120,8 +111,7 @@ func batchFor(j *procedure.Job) int {
 
 const (
 	maxBatch = 32
-	// maxActivationBytes bounds the activations of the layers for a batch. ONNX Runtime needs as
-	// much again, and larger batches are not faster.
+	// ONNX Runtime needs maxActivationBytes again, and larger batches are not faster.
 	maxActivationBytes = 64 << 20
 )
 
@@ -160,7 +150,7 @@ func (m *firing) forwardPasses(j *procedure.Job) int64 {
 		if p.exclusive { // no image is on two trajectories
 			once -= max(0, n-maxNulls)
 		}
-		// Trajectories of all samples; tmeasures: the variances of that library apply to them.
+		// Trajectories of all samples.
 		if m.needsFullTrajectories() && p.tmeasures {
 			once += n * int64(len(p.amounts))
 		}
@@ -171,7 +161,6 @@ func (m *firing) forwardPasses(j *procedure.Job) int64 {
 	return once * int64(len(l.groups))
 }
 
-// layersOf returns the layers of a group, in order.
 func layersOf(j *procedure.Job, g group) []tensor.Layer {
 	var out []tensor.Layer
 	for _, i := range g.layers() {

@@ -14,8 +14,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A reader runs a model on batches of images and returns the activations of the layers of a group:
-// a list of chunks, which are ranges of units (values) of one layer each.
+// A reader runs a model on batches of images and returns the activations of a group's layers.
 type reader struct {
 	job     *procedure.Job
 	group   group
@@ -26,7 +25,7 @@ type reader struct {
 	scratch map[int][]float32 // by layer: memory for the values of units
 }
 
-// newReader returns a reader of the layers of a group, for batches of at most batch images.
+// newReader returns a reader for batches of at most batch images.
 func newReader(j *procedure.Job, g group, units map[int]*unitSet, batch int) (*reader, error) {
 	r := &reader{job: j, group: g, layers: g.layers(), units: units, scratch: map[int][]float32{}}
 	var err error
@@ -43,7 +42,7 @@ func newReader(j *procedure.Job, g group, units map[int]*unitSet, batch int) (*r
 
 func (r *reader) close() { r.session.Close() }
 
-// activations holds the values of the units of a group's layers on a batch of images.
+// activations holds the units of a group's layers on a batch.
 type activations struct {
 	images []image
 	values map[int]unitValues // by layer
@@ -59,9 +58,8 @@ type unitValues struct {
 // row returns the values of a chunk's units on image i.
 func (r unitValues) row(i int, c chunk) []float32 { return r.data[i*r.n+c.lo : i*r.n+c.hi] }
 
-// run runs the model on a batch of images. A smaller batch is padded with copies of the last image,
-// since ONNX Runtime may round differently for another batch size, and a unit whose value equals
-// its threshold might then not fire.
+// run pads a smaller batch with copies of the last image, since ONNX Runtime may round differently
+// for another batch size, and a unit whose value equals its threshold might then not fire.
 func (r *reader) run(ctx context.Context, images []image) (*activations, error) {
 	inputs := make([]tensor.Tensor, r.buffers.Cap())
 	for i := range inputs {
@@ -84,22 +82,20 @@ func (r *reader) run(ctx context.Context, images []image) (*activations, error) 
 	return s, nil
 }
 
-// forEachPart calls work for parts of the group's chunks, in parallel. A part has at most maxPart
-// units of one chunk. at is the index of that chunk in the group.
+// forEachPart calls work in parallel for parts of at most maxPart units of one chunk. at is the
+// chunk's index in the group.
 func (g group) forEachPart(work func(at int, c chunk)) {
 	g.forEach(maxPart, work)
 }
 
-// maxPart is the largest number of units in a part.
 const maxPart = 1 << 13
 
-// forEachChunk calls work for every chunk of the group and its index in the group, in parallel.
+// forEachChunk calls work in parallel, with each chunk's index.
 func (g group) forEachChunk(work func(at int, c chunk)) {
 	g.forEach(math.MaxInt, work)
 }
 
-// forEach calls work for parts of at most size units of the chunks, in parallel. at is the index of
-// the chunk in the group.
+// forEach calls work in parallel for parts of at most size units; at is the chunk's index.
 func (g group) forEach(size int, work func(at int, c chunk)) {
 	var eg errgroup.Group
 	eg.SetLimit(max(1, runtime.GOMAXPROCS(0)))
@@ -115,16 +111,14 @@ func (g group) forEach(size int, work func(at int, c chunk)) {
 	eg.Wait()
 }
 
-// A batch holds a batch of images, or the error of reading it.
 type batch struct {
 	images []image
 	err    error
 }
 
-// forEach runs the model on the images of the given numbers (image.number identifies an image),
-// which are ascending, in batches of size images, and passes the activations to each. seen is the
-// number of images so far, including those that cannot be read. The next batch is read while the
-// model runs.
+// forEach runs the model on images, given by ascending image.number, in batches, and passes the
+// activations to each. seen counts images, unreadable ones included. The next batch is read while
+// the model runs.
 func (r *reader) forEach(ctx context.Context, numbers []int, size int, read func(context.Context, []int) ([]image, error), each func(s *activations, seen int) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	ahead := make(chan batch, 1)

@@ -2,14 +2,13 @@ package firing
 
 import "slices"
 
-// A placeIndex finds the place of a sample by its index in the data set. The place is the sample's
-// position in the random order of the run (measure.Layout).
+// A placeIndex finds the place of a sample, its position in the random order, by its index.
 type placeIndex struct {
 	sampleOf []int32 // index of the sample at each place; unread if it cannot be read
 	byIndex  []int32 // places, sorted by sample index
 }
 
-// newPlaceIndex returns the index of samples. The argument holds the sample index at each place.
+// index holds the sample index at each place.
 func newPlaceIndex(index []int32) placeIndex {
 	p := placeIndex{sampleOf: index, byIndex: make([]int32, len(index))}
 	for place := range p.byIndex {
@@ -33,15 +32,13 @@ type referenceUnits struct {
 	chunks []unitsByReference // for each chunk of the group
 }
 
-// unitsByReference holds the units of one chunk, sorted by reference: those of reference r are
-// units[start[r]:start[r+1]].
+// The units of reference r are units[start[r]:start[r+1]].
 type unitsByReference struct {
 	start []int32
 	units []assignment
 }
 
-// An assignment packs into one number: the side in bit 0 (an index in signs; 0 for firing at high
-// values, 1 for firing at low values); in bit 1, whether the reference is a random input of the
+// An assignment packs the side in bit 0; in bit 1, whether the reference is a random input of the
 // null; above, a unit, counted from the first of its chunk.
 type assignment uint32
 
@@ -57,9 +54,7 @@ func (a assignment) unit() int  { return int(a >> 2) }
 func (a assignment) side() int  { return int(a & 1) }
 func (a assignment) null() bool { return a&2 != 0 }
 
-// newReferenceUnits assigns the units of a group to references and random inputs. estimators has
-// one element for each chunk. A track is a set of samples whose trajectories have images in common;
-// references of one track are replaced by random inputs that lie on one track too.
+// estimators has one element for each chunk.
 func newReferenceUnits(g group, estimators []*ThresholdEstimator, where placeIndex, tracks trackIndex, nulls nullInputs) *referenceUnits {
 	f := &referenceUnits{}
 	used := make([]bool, len(where.sampleOf)) // by place: whether it is a reference or random input
@@ -102,9 +97,9 @@ func newReferenceUnits(g group, estimators []*ThresholdEstimator, where placeInd
 	return f
 }
 
-// assignUnits lists the units of a chunk by reference, by a counting sort. references is the number
-// of references and random inputs. The function reference returns the number of the reference with
-// a sample index, and null the numbers of the random inputs that replace a unit's references.
+// assignUnits is a counting sort of a chunk's units by reference. reference returns the number of
+// the reference with a sample index, null those of the random inputs that replace a unit's
+// references.
 func assignUnits(references int, c chunk, e *ThresholdEstimator, reference func(index int32) int32, null func(dst []int32, unit int, strongest []int32) []int32) unitsByReference {
 	out := unitsByReference{start: make([]int32, references+1)}
 	var random []int32
@@ -134,26 +129,22 @@ func assignUnits(references int, c chunk, e *ThresholdEstimator, reference func(
 	return out
 }
 
-// A membership states how often an image is on the trajectory of a reference: the reference with
-// its transformed versions, each of which is called an image here, even if it is audio.
+// A membership states how often an image is on the trajectory of a reference.
 type membership struct {
 	reference int32 // index in referenceUnits.places
 	times     int32 // how often the image is on its trajectory
-	// itself: the image is the reference, and no image is on two trajectories. The threshold stage,
-	// an earlier pass that found the values at which units fire, has then counted the firing at it.
-	// If trajectories share images, itself is not set, and firing at the reference is counted here.
+	// itself: the image is the reference, and no image is on two trajectories, so that the
+	// threshold stage has counted the firing at it.
 	itself bool
 }
 
-// trajectoryImages are the images on the trajectories of references. memberships returns the
-// references on whose trajectories an image is.
+// memberships returns the references on whose trajectories an image is.
 type trajectoryImages struct {
 	numbers     []int // of the images (see image.number), ascending
 	memberships func(number int) []membership
 }
 
-// newTrajectoryImages returns the images on the trajectories of the samples at places, ascending.
-// nulls are those of the places that are random inputs of the null.
+// places is ascending; nulls are those that are random inputs of the null.
 func newTrajectoryImages(p trajectory, places, nulls []int) trajectoryImages {
 	if p.exclusive {
 		return exclusiveImages(p, places, nulls)
@@ -178,9 +169,9 @@ func newTrajectoryImages(p trajectory, places, nulls []int) trajectoryImages {
 	return t
 }
 
-// exclusiveImages is newTrajectoryImages for trajectories that have no image in common. A reference
-// itself is read only if it is also a random input of the null: the threshold stage has counted the
-// firing of units at their own references. p.centre is the step that is the reference.
+// exclusiveImages is newTrajectoryImages for trajectories without common images. A reference itself
+// is read only if it is an input of the null: the threshold stage has counted the firing at
+// references. p.centre is its step.
 func exclusiveImages(p trajectory, places, nulls []int) trajectoryImages {
 	isNull := map[int]bool{}
 	for _, place := range nulls {
@@ -202,10 +193,8 @@ func exclusiveImages(p trajectory, places, nulls []int) trajectoryImages {
 	return t
 }
 
-// countFiring counts the units that fire at an image, in the result of their layer. It considers
-// the units of the references on whose trajectories the image is. row holds the activations of the
-// chunk's units. kind is the index of the kind of trajectory, such as rotation. result.q holds the
-// thresholds of the units.
+// countFiring counts, in the result of their layer, the units that fire at an image on the
+// trajectories of their references. row holds the activations of the chunk's units.
 func (f unitsByReference) countFiring(row []float32, memberships []membership, c chunk, result *layerResult, kind int) {
 	q, t := result.q, &result.trajectories[kind]
 	for _, v := range memberships {

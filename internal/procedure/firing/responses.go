@@ -13,14 +13,13 @@ import (
 type Responses struct {
 	Inputs tensor.Tensor // n x units: responses to the inputs from P(x)
 	Images tensor.Tensor // m x units: responses to the images on trajectories
-	// Steps returns the trajectory of input i, which includes the input itself, as indices into
-	// Images, or nil if an image is missing. All trajectories have the same length.
+	// Steps returns the trajectory of input i, itself included, as indices into Images, or nil if
+	// one is missing. All have the same length.
 	Steps func(i int) []int
 }
 
-// A Unit is the score of one unit. h(x) is its activation. G and L are the global and the local
-// firing rate: the fractions of the inputs, and of the images on the trajectories of Z, at which
-// the unit fires. The inputs in Z are called references.
+// A Unit is the score of one unit. G and L are the global and the local firing rate: the fractions
+// of the inputs, and of the images on the trajectories of Z (the references), at which it fires.
 type Unit struct {
 	Sign      int     // s: 1 or -1
 	Threshold float64 // q: the unit fires where Sign h(x) >= q
@@ -31,11 +30,9 @@ type Unit struct {
 	Constant  bool    // the unit is constant on the inputs, so that it fires at all of them
 }
 
-// ScoreUnits returns the scores of units from their responses. Of the settings it uses Rate (the
-// smallest global firing rate), References (the size of Z, default 10) and whether Sparse is empty;
-// if not, the sign is 1. The measure computes the same without storing the responses. Other shapes,
-// NaN, infinity, too few inputs for the rate, and the lack of a complete trajectory are errors, the
-// last two measure.ErrTooFew.
+// ScoreUnits returns the scores of units, using Rate, References (default 10) and whether Sparse is
+// empty; if not, the sign is 1. Other shapes, NaN, infinity, too few inputs for the rate and the
+// lack of a complete trajectory are errors, the last two measure.ErrTooFew.
 func ScoreUnits(r Responses, s Settings) ([]Unit, error) {
 	if r.Inputs.Rank() != 2 || r.Images.Rank() != 2 || r.Inputs.Shape[1] != r.Images.Shape[1] {
 		return nil, fmt.Errorf("firing: responses have shapes %v (inputs) and %v (images): they must be inputs x units and images x units", r.Inputs.Shape, r.Images.Shape)
@@ -70,7 +67,7 @@ func ScoreUnits(r Responses, s Settings) ([]Unit, error) {
 	return out, nil
 }
 
-// score returns the score of unit u for the sign with the better score.
+// score takes the sign with the better score.
 func (r Responses) score(g *ThresholdEstimator, u int) Unit {
 	var best Unit
 	constant := true
@@ -88,8 +85,7 @@ func (r Responses) score(g *ThresholdEstimator, u int) Unit {
 	return best
 }
 
-// local returns L, the fraction of the images on the trajectories of the references at which unit u
-// fires.
+// local returns L, the fraction of images on the references' trajectories at which unit u fires.
 func (r Responses) local(u int, sign, q float32, references []int) float64 {
 	fires, all := 0, 0
 	for _, z := range references {

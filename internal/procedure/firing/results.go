@@ -28,7 +28,7 @@ type trajectoryCounts struct {
 	null  [2][]int32 // the same for trajectories of random inputs
 }
 
-// newLayerResult returns empty results for a number of signs (sides) and of kinds of trajectory.
+// sides and kinds are numbers of signs and of kinds of trajectory.
 func newLayerResult(u *unitSet, sides, kinds int) *layerResult {
 	f := &layerResult{units: u, additional: map[string][]float64{}}
 	n := u.count()
@@ -72,20 +72,18 @@ func (f *layerResult) statistic(name string) []float64 {
 
 func nans(n int) []float64 { return slices.Repeat([]float64{math.NaN()}, n) }
 
-// A unitScore is the score of a unit on one kind of trajectory, for the better sign.
+// A unitScore is for the better sign.
 type unitScore struct {
 	side                 int     // index in signs
 	global, local, score float64 // firing rates on all inputs (G) and on trajectories (L), and S = L / G
 	null                 float64 // S with random inputs in place of the references, the larger one of both signs
 	always               bool    // it fires at every input, for both signs
-	// rare reports whether a unit fires at every input without being constant: it exceeds its
-	// smallest value at a fraction of the inputs below Settings.Rate, so that value is its
-	// threshold.
+	// rare: a unit that is not constant fires at every input, since it exceeds its smallest value
+	// at less than Settings.Rate.
 	rare bool
 }
 
-// score scores unit u on a kind of trajectory. inputs is the number of inputs, and images that of
-// images on the trajectories of the unit's references.
+// inputs counts inputs, and images those on the trajectories of the unit's references.
 func (f *layerResult) score(u, kind, inputs, images int) unitScore {
 	best := unitScore{score: math.Inf(-1), null: math.Inf(-1), always: true}
 	for side := range f.sides() {

@@ -29,7 +29,7 @@ type run struct {
 	tracks   trackIndex // which samples have trajectories with images in common
 	nulls    nullInputs // inputs drawn at random for the null
 
-	// current group and stage, and the number of images of the stage that are done
+	// current group and stage, and the number of images that are done
 	group, stage, seen int
 	done               int64         // images of all stages and groups that are done
 	lastSave           time.Time     // when the last checkpoint was saved
@@ -63,7 +63,6 @@ func (m *firing) start(j *procedure.Job) (*run, error) {
 	return r, r.restore()
 }
 
-// findSparse finds the layers that are declared sparse.
 func (r *run) findSparse() error {
 	r.sparse = make([]bool, len(r.job.A.Layers))
 	if len(r.settings.Sparse) == 0 {
@@ -94,8 +93,7 @@ func (r *run) run(ctx context.Context) error {
 
 // A stage is one pass over images. Its functions are called in this order, read and each on every
 // batch: prepare (may be nil) allocates accumulators unless a checkpoint has restored them, numbers
-// returns the numbers of the images (see image), read reads the images of a batch, each processes
-// their activations, and finish ends the stage.
+// returns image numbers, read reads images, each processes activations, finish ends the stage.
 type stage struct {
 	name    string
 	prepare func()
@@ -115,7 +113,6 @@ func (r *run) stages(g group) []stage {
 		out = append(out, r.localStage(g, kind))
 	}
 	for _, p := range r.trajectories {
-		// p.tmeasures: the variances of the library tmeasures are defined for this kind.
 		if r.needsFullTrajectories() && p.tmeasures {
 			out = append(out, r.fullStage(g, p))
 		}
@@ -126,7 +123,6 @@ func (r *run) stages(g group) []stage {
 	return out
 }
 
-// runGroup runs the stages of a group.
 func (r *run) runGroup(ctx context.Context, g group) error {
 	e, err := newReader(r.job, g, r.units, r.batch)
 	if err != nil {
@@ -174,8 +170,7 @@ func (r *run) runStage(ctx context.Context, e *reader, s stage) error {
 	return s.finish()
 }
 
-// thresholdStage finds the thresholds at which units fire, over P(x), the distribution of the
-// inputs.
+// thresholdStage finds thresholds over P(x), the distribution of the inputs.
 func (r *run) thresholdStage(g group) stage {
 	return stage{
 		name: "thresholds",
@@ -200,18 +195,15 @@ func (r *run) thresholdStage(g group) stage {
 	}
 }
 
-// newEstimator returns an empty estimator for the units of a chunk.
 func (r *run) newEstimator(c chunk) *ThresholdEstimator {
 	return NewThresholdEstimator(r.estimatorOptions(c))
 }
 
-// estimatorOptions returns the options of the estimator for the units of a chunk.
 func (r *run) estimatorOptions(c chunk) ThresholdOptions {
 	return ThresholdOptions{Units: c.count(), Rank: r.rank, References: r.references, sparse: r.sparse[c.layer], Error: r.settings.tolerance(), first: c.lo}
 }
 
-// rateStage counts the inputs at which units fire if their thresholds are from a quantile sketch,
-// for which these counts are unknown until then.
+// rateStage counts the inputs at which units fire if thresholds are from a sketch.
 func (r *run) rateStage(g group) stage {
 	return stage{
 		name:    "global rates",
@@ -229,7 +221,7 @@ func (r *run) rateStage(g group) stage {
 	}
 }
 
-// readAvailable reads the samples at some places. It leaves out those that cannot be read.
+// readAvailable leaves out samples that cannot be read.
 func (r *run) readAvailable(ctx context.Context, places []int) ([]image, error) {
 	frame := r.job.A.Model.Frame()
 	samples, err := r.job.Read(ctx, places, frame)
@@ -259,9 +251,8 @@ func images(places []int, samples []dataset.Sample) []image {
 	return out
 }
 
-// updateThresholds adds the activations of a batch to the estimators of thresholds and, if they are
-// wanted, to the moments of the units of a group. The number of an image is the place of its sample
-// here.
+// updateThresholds adds activations to the estimators and, if wanted, to the moments. The number of
+// an image is the place of its sample here.
 func (r *run) updateThresholds(g group, s *activations) error {
 	in := make([]Input, len(s.images))
 	for i, p := range s.images {
@@ -287,7 +278,6 @@ func (r *run) updateThresholds(g group, s *activations) error {
 	return nil
 }
 
-// storeThresholds copies thresholds and reference stimuli of a group to the results.
 func (r *run) storeThresholds(g group) error {
 	r.indexSamples()
 	if len(r.readable) < r.settings.minInputs() || len(r.readable) < r.rank {

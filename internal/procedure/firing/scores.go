@@ -28,8 +28,7 @@ const (
 	statInformation = "mutual-information" // of firing and the class
 )
 
-// scores returns the scores of every layer, on each kind of trajectory (what varies along it, such
-// as the phase of gratings).
+// scores returns the scores of every layer on each kind of trajectory.
 func (r *run) scores() []measure.PairScore {
 	var out []measure.PairScore
 	for layer, f := range r.results {
@@ -58,8 +57,8 @@ func (r *run) unitScores(f *layerResult, kind int) []unitScore {
 	return out
 }
 
-// referenceCount returns the number of references of each unit: as many as the settings ask for, or
-// all inputs with complete trajectories if they are fewer.
+// referenceCount returns what the settings ask for, or all inputs with complete trajectories if
+// fewer.
 func (r *run) referenceCount() int {
 	n := 0
 	for _, place := range r.readable { // a place is a position in the random order of the samples
@@ -70,10 +69,8 @@ func (r *run) referenceCount() int {
 	return n
 }
 
-// firingScores returns the scores of a layer on one kind of trajectory: invariance, local rate,
-// global rate and the fraction of selective units. measure.Plain makes a score without an interval
-// and a null. The first three are means over the top units: the fraction Settings.Top of the units,
-// those with the highest invariance.
+// firingScores returns invariance, local rate, global rate and the fraction of selective units. The
+// first three are means over the fraction Settings.Top with the highest invariance.
 func (r *run) firingScores(f *layerResult, kind int) []measure.Score {
 	units := r.unitScores(f, kind)
 	n := len(units)
@@ -100,8 +97,8 @@ func (r *run) firingScores(f *layerResult, kind int) []measure.Score {
 		s.Max = high
 		return s
 	}
-	// A score L / G is at most 1 / G, since L is at most 1. If no values tie with the threshold,
-	// that is N / k: N inputs, of which a unit fires at the k = r.rank that activate it most.
+	// L / G is at most 1 / G. If no values tie with the threshold, that is N / k: N inputs, of
+	// which a unit fires at the k = r.rank that activate it most.
 	s := meanOfTop(statInvariance, func(v unitScore) float64 { return v.score }, max(float64(len(r.readable))/float64(r.rank), 1/slices.Min(column(func(v unitScore) float64 { return v.global }))))
 	s.Low, s.High = r.interval(f, column(func(v unitScore) float64 { return v.score }), best, s.Value)
 	s.High = min(s.High, s.Max)
@@ -120,9 +117,8 @@ func (r *run) firingScores(f *layerResult, kind int) []measure.Score {
 	return append(warnConstant(out, constant, rare, n, r.settings.Rate), selective)
 }
 
-// warnConstant adds warnings about units that fire at every input: constant is the number of those
-// that are constant, rare that of those that exceed their smallest value at a fraction of the
-// inputs below rate. If all n units fire at every input, the scores become NaN.
+// warnConstant warns of units that fire at every input: constant ones, and rare ones, which exceed
+// their smallest value at less than rate. If all n fire at every input, scores become NaN.
 func warnConstant(scores []measure.Score, constant, rare, n int, rate float64) []measure.Score {
 	var warnings []string
 	if constant == n {
@@ -142,7 +138,7 @@ func warnConstant(scores []measure.Score, constant, rare, n int, rate float64) [
 	return scores
 }
 
-// ranking returns the indices of values in descending order of the values. The sort is stable.
+// ranking returns indices by descending value; it is stable.
 func ranking(v []float64) []int {
 	order := dataset.Indices(len(v))
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(v[b], v[a]) })
@@ -158,9 +154,9 @@ func meanOver(v []float64, at []int) float64 {
 	return sum / float64(len(at))
 }
 
-// interval returns the interval of full, the mean of v over the top units. best are the units in
-// descending order of v. The interval is from a jackknife, which leaves out each group of channels
-// once, since units of one channel at different positions are not independent.
+// interval returns the interval of full, the mean of v over the top units. best is in descending
+// order of v. The jackknife leaves out groups of channels, since units of one channel are not
+// independent.
 func (r *run) interval(f *layerResult, v []float64, best []int, full float64) (low, high float64) {
 	groups := min(measure.MaxGroups, f.units.channels)
 	if groups < 2 {
@@ -201,7 +197,7 @@ func (r *run) additionalScores(layer int, f *layerResult) []measure.Score {
 			out = append(out, meanOfUnits(name, v))
 		}
 	}
-	// tmeasures: the statistics of the library tmeasures apply to the trajectories (see variances).
+	// tmeasures: see variances.
 	if r.settings.also(SameEquivariance) && f.additional[statSame] == nil && r.trajectories[0].tmeasures {
 		s := measure.Plain(statSame, math.NaN(), 0)
 		s.Warnings = []string{"the transformation has no inverse for feature maps"}
@@ -216,7 +212,6 @@ func (r *run) additionalScores(layer int, f *layerResult) []measure.Score {
 	return out
 }
 
-// meanOfUnits returns the mean over the units for which a statistic is finite.
 func meanOfUnits(statistic string, v []float64) measure.Score {
 	var sum float64
 	n := 0
@@ -238,8 +233,7 @@ func meanOfUnits(statistic string, v []float64) measure.Score {
 	return s
 }
 
-// informationScore returns the mean mutual information with the class over the best units. It is
-// NaN if the inputs have fewer than two classes.
+// informationScore is a mean over the best units, NaN for fewer than two classes.
 func (r *run) informationScore(f *layerResult) measure.Score {
 	if math.IsNaN(f.information[0][0]) {
 		s := measure.Plain(statInformation, math.NaN(), 0)
@@ -258,7 +252,7 @@ func (r *run) informationScore(f *layerResult) measure.Score {
 	return s
 }
 
-// table returns the scores of the units lo to hi (exclusive) of a layer on one kind of trajectory.
+// table returns the scores of units lo to hi (exclusive) on one kind of trajectory.
 func (r *run) table(layer, kind, lo, hi int) []measure.UnitScore {
 	f := r.results[layer]
 	out := make([]measure.UnitScore, hi-lo)
@@ -288,8 +282,8 @@ func (r *run) table(layer, kind, lo, hi int) []measure.UnitScore {
 	return out
 }
 
-// bestUnits returns the units of a layer whose tuning curves (their values along the trajectory of
-// the strongest input) are recorded: the best ones that do not fire at every input.
+// bestUnits returns the units whose tuning curves are recorded: the best that do not fire at every
+// input.
 func (r *run) bestUnits(layer, kind int) []int {
 	units := r.unitScores(r.results[layer], kind)
 	values := make([]float64, len(units))

@@ -7,10 +7,8 @@ import (
 	"strconv"
 )
 
-// Settings are the settings of the measure: do units (single values of a layer) that fire at an
-// input also fire at its transformed versions? The input and these versions are a trajectory. A
-// unit fires if s h reaches a threshold, where h is its value and the sign s is 1 or -1. Gratings
-// are images of stripes.
+// Settings are the settings of the measure. A unit fires if s h reaches a threshold, where h is its
+// value and the sign s is 1 or -1.
 type Settings struct {
 	Rate       float64  `key:"rate" json:"rate" default:"0.01" min:"0" max:"1" doc:"global firing rate, which determines thresholds: the fraction of the data at which units fire (more if values tie)"`
 	Top        float64  `key:"top" json:"top" default:"0.2" min:"0" max:"1" doc:"p: a layer's score is the mean over this fraction of its units, those with the best scores"`
@@ -28,8 +26,7 @@ type Settings struct {
 const (
 	// Variance adds transformational variance, sample variance, and their ratio (see variances).
 	Variance = "variance"
-	// SameEquivariance adds the ratio of these variances after the inverse transformation has been
-	// applied to the feature maps.
+	// SameEquivariance adds their ratio after the inverse transformation of feature maps.
 	SameEquivariance  = "same-equivariance"
 	NormalThreshold   = "normal-threshold"   // firing-rate invariance at thresholds from mean and standard deviation
 	MutualInformation = "mutual-information" // between firing and class
@@ -100,8 +97,7 @@ func (s Settings) checkThresholds() error {
 	return nil
 }
 
-// tolerance returns the allowed relative error of the rank of thresholds among a unit's values, or
-// 0 if they are exact.
+// tolerance returns the allowed relative error of the rank of thresholds, or 0 for exact ones.
 func (s Settings) tolerance() float64 {
 	switch {
 	case s.Thresholds != Sketched:
@@ -119,8 +115,7 @@ const (
 	maxSteps      = 1000
 )
 
-// positions returns the number of random positions, or 0 if units are all values or maxima of
-// channels.
+// positions returns the number of random positions, 0 if units are all values or maxima.
 func (s Settings) positions() (int, error) {
 	if s.Positions == AllPositions || s.Positions == Channels {
 		return 0, nil
@@ -132,5 +127,4 @@ func (s Settings) positions() (int, error) {
 	return n, nil
 }
 
-// also reports whether an additional statistic is wanted.
 func (s Settings) also(what string) bool { return slices.Contains(s.Also, what) }

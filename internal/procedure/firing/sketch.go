@@ -51,11 +51,10 @@ const (
 )
 
 // levels returns the capacities of a sketch's levels, in order of weight, and its step. k is the
-// rank of the threshold, and relative the allowed relative error of that rank. Each level has about
-// two thirds of the capacity of the next one. The last level has the capacity perError / relative,
-// and the number of levels is the smallest with which the last level, when full, has twice the
-// target weight. The lowest levels, of less than replacedBelow, are replaced by a single level 0.
-// step is the number of levels that are replaced, or 1 if there are none.
+// rank of the threshold, relative the allowed relative error of it. Each level has about two thirds
+// of the capacity of the next; the last has perError / relative, and the number of levels is the
+// smallest with which it, when full, has twice the target weight. The lowest levels, of less than
+// replacedBelow, are replaced by a single level 0. step is their number, or 1.
 func levels(k int, relative float64) (capacities []int, step int) {
 	top := float64(minCapacity)
 	if relative > 0 {
@@ -90,19 +89,17 @@ func levels(k int, relative float64) (capacities []int, step int) {
 	return capacities, 1
 }
 
-// perError is the product of the last level's capacity and the relative error of the rank that
-// results. It was determined by experiment, with values added in many orders.
+// perError is the last level's capacity times the resulting relative error of the rank, determined
+// by experiment with values added in many orders.
 const perError = 4.2
 
-// even rounds a number up to an even integer.
 func even(v float64) int { return 2 * int(math.Ceil(v/2)) }
 
-// keptWeight returns the weight that remains when values are dropped: k and a margin of three times
-// the allowed error of the rank.
+// keptWeight is k and a margin of three times the allowed error of the rank.
 func keptWeight(k int, relative float64) int { return k + int(math.Ceil(3*relative*float64(k))) }
 
-// sketched reports whether a sketch is used: an error is allowed, and a sketch needs less memory
-// than the k largest values.
+// sketched reports whether an error is allowed and a sketch needs less memory than the k largest
+// values.
 func sketched(k int, relative float64) bool {
 	return relative > 0 && sketchBytes(k, relative) < int64(4*k)
 }
@@ -132,7 +129,6 @@ func sketchBytes(k int, relative float64) int64 {
 	return int64(bytes)
 }
 
-// levels returns the number of levels.
 func (s *sketch) levels() int { return len(s.offsets) - 1 }
 
 // shift returns the binary logarithm of the weight of a value at level h.
@@ -143,7 +139,6 @@ func (s *sketch) shift(h int) int {
 	return s.step + h - 1
 }
 
-// level returns the values of unit u at level h.
 func (s *sketch) level(u, h int) []float32 {
 	size, n := s.offsets[s.levels()], s.levels()
 	return s.items[u*size+s.offsets[h] : u*size+s.offsets[h]+int(s.counts[u*n+h])]
@@ -168,9 +163,8 @@ func (s *sketch) add(u int, v float32) bool {
 	return true
 }
 
-// compactBottom makes room at level 0, which is full. If level 1 has room for the values, it moves
-// them up without regard to the total weight. This case is fast, and usual where level 0 has the
-// capacity bottomCapacity.
+// compactBottom makes room at level 0. If level 1 has room, it moves values up without regard to
+// the total weight: fast, and usual where level 0 has the capacity bottomCapacity.
 func (s *sketch) compactBottom(u int) {
 	n := s.levels()
 	if s.offsets[1] == bottomCapacity && n > 1 && int(s.counts[u*n+1])+bottomCapacity/2>>s.step <= s.capacity(1) {
@@ -183,8 +177,8 @@ func (s *sketch) compactBottom(u int) {
 // free returns how many more values fit into level h of unit u.
 func (s *sketch) free(u, h int) int { return s.capacity(h) - len(s.level(u, h)) }
 
-// compact makes room at a level. If the total weight is large enough, it drops the lowest values of
-// all levels; otherwise it moves the lower half of the level up.
+// compact makes room at a level: it drops the lowest values of all levels if the total weight is
+// large enough, else moves the lower half of the level up.
 func (s *sketch) compact(u, h int) {
 	before := s.free(u, h)
 	if last := h == s.levels()-1; last || s.weight(u) > s.target+s.target/4 {
@@ -199,12 +193,11 @@ func (s *sketch) compact(u, h int) {
 	s.moveUp(u, h)
 }
 
-// compactionShift returns the binary logarithm of the number of values at level h of which one is
-// moved to the next level.
+// compactionShift returns log2 of how many values at level h give one at the next.
 func (s *sketch) compactionShift(h int) int { return s.shift(h+1) - s.shift(h) }
 
-// moveUp moves values of the lower half of a level to the level above, which must have room, and
-// drops the others of that half.
+// moveUp moves values of the lower half to the level above, which must have room, and drops the
+// others.
 func (s *sketch) moveUp(u, h int) {
 	v := s.level(u, h)
 	slices.Sort(v)
@@ -219,8 +212,8 @@ func (s *sketch) moveUp(u, h int) {
 	s.counts[at] = uint16(copy(v, v[low:]))
 }
 
-// draw returns which of count successive values of a level is moved up, from 0. at is the index of
-// unit and level in counts. Two successive compactions choose positions that mirror each other.
+// draw returns which of count successive values is moved up, from 0. at is the index in counts. Two
+// successive compactions choose positions that mirror each other.
 func (s *sketch) draw(at, count int) int {
 	s.compactions[at]++
 	earlier := s.compactions[at] - 1 // number of earlier compactions
@@ -259,8 +252,8 @@ func (s *sketch) trim(u int) {
 	}
 }
 
-// valueAt returns the value of a rank, where the largest value has rank 1, and whether the total
-// weight reaches that rank. It sorts the levels.
+// valueAt sorts the levels and returns the value of a rank, from 1 for the largest, and whether the
+// total weight reaches it.
 func (s *sketch) valueAt(u, rank int) (v float32, reached bool) {
 	var heads [32]int // of each level, of which there are fewer than 32: index of the largest value not yet counted
 	for h := range s.levels() {
@@ -287,8 +280,8 @@ func (s *sketch) valueAt(u, rank int) (v float32, reached bool) {
 	return v, true
 }
 
-// threshold returns approximately the k-th largest value of unit u, which must have at least k
-// values. It may be the bound, if values equal to the bound were dropped.
+// threshold returns about the k-th largest of at least k values. It may be the bound, if values
+// equal to the bound were dropped.
 func (s *sketch) threshold(u int) float32 {
 	if v, ok := s.valueAt(u, s.k); ok {
 		return v
@@ -296,7 +289,6 @@ func (s *sketch) threshold(u int) float32 {
 	return s.bound[u]
 }
 
-// write writes the values into the state, the saved form of an unfinished measurement.
 func (s *sketch) write(w *state.Writer) {
 	w.Float32s(s.items)
 	w.Uint16s(s.counts)
@@ -304,8 +296,8 @@ func (s *sketch) write(w *state.Writer) {
 	w.Float32s(s.bound)
 }
 
-// read reads what write wrote. A level with more values than it may have is an error. Level 0 is
-// never full, since it is compacted at once.
+// read: a level with too many values is an error. Level 0 is never full, since it is compacted at
+// once.
 func (s *sketch) read(r *state.Reader) {
 	r.Float32sInto(s.items)
 	r.Uint16sInto(s.counts)

@@ -7,17 +7,15 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// rankOf returns k = ceil(rate n), at least 1 and at most n, for n inputs. The threshold of a unit
-// (one value of a layer) is the k-th largest of its n values, so that it fires, that is, reaches
-// its threshold, for about the fraction rate of the inputs.
+// rankOf returns k = ceil(rate n), from 1 to n. With the k-th largest of n values as threshold, a
+// unit fires for about the fraction rate of the inputs.
 func rankOf(n int, rate float64) int {
 	k := int(math.Ceil(rate*float64(n) - 1e-9)) // in float64, 0.07 x 100 is a little more than 7
 	return min(max(k, 1), n)
 }
 
-// Threshold returns the ceil(rate n)-th largest of n values, at least one, and the fraction of
-// values that are at least as large: the global firing rate, which exceeds rate if values tie. It
-// sorts a copy; a ThresholdEstimator finds thresholds of many units without storing all values.
+// Threshold returns the ceil(rate n)-th largest of n values, at least one, and the fraction that is
+// at least as large, which exceeds rate if values tie. It sorts a copy.
 func Threshold(values []float32, rate float64) (q float32, global float64) {
 	sorted := slices.Clone(values)
 	slices.Sort(sorted)
@@ -37,13 +35,12 @@ func firingRate(values []float32, q float32) float64 {
 	return float64(count) / float64(len(values))
 }
 
-// Score returns S = L / G, the local firing rate (on transformed versions of the inputs that
-// activate a unit most) divided by the global one (on all inputs). G is above 0, since a unit fires
-// at the input that defines its threshold.
+// Score returns S = L / G, the local firing rate divided by the global one. G is above 0, since a
+// unit fires at the input that defines its threshold.
 func Score(local, global float64) float64 { return local / global }
 
-// NetworkScore returns Inv_p, the mean of the highest scores of units: of a proportion p of them,
-// and at least of one. It returns NaN if there are no scores.
+// NetworkScore returns Inv_p, the mean of the highest proportion p of scores, at least of one; NaN
+// if there are none.
 func NetworkScore(scores []float64, p float64) float64 {
 	top := slices.Clone(scores)
 	slices.Sort(top)
@@ -51,7 +48,7 @@ func NetworkScore(scores []float64, p float64) float64 {
 	return stat.Mean(top[:topCount(len(top), p)], nil)
 }
 
-// topCount returns the number of units in the top proportion p of n: round(p n), at least 1.
+// topCount returns round(p n), at least 1.
 func topCount(n int, p float64) int {
 	return min(max(int(math.Round(p*float64(n))), 1), n)
 }

@@ -5,11 +5,9 @@ import (
 	"slices"
 )
 
-// topValues stores, for each unit, the k largest values (or a quantile sketch, which needs less
-// memory), the number of other values that equal the k-th largest, and the inputs with the z
-// largest values, which are its reference stimuli. The k-th largest is the threshold at which the
-// unit fires. k is the field rank, and z the field references. All values are multiplied by a sign
-// s: 1, or -1 for firing at low values.
+// topValues stores, for each unit, the k largest values (or a sketch), the number of other values
+// that equal the k-th largest, and the inputs with the z largest values, its reference stimuli. k
+// is the field rank, and z the field references. All values are multiplied by a sign s, 1 or -1.
 type topValues struct {
 	units, rank, references int
 	n                       int // number of inputs so far
@@ -19,16 +17,15 @@ type topValues struct {
 
 	heap []float32 // units x rank: min-heaps; values in order of arrival until one is full
 	tied []int32   // by unit: number of values outside a full heap that equal its smallest
-	// strongestValue holds, units x z, the largest values in descending order. Among equal values
-	// the one with the lower index comes first. Elements that have no value yet are -inf.
+	// strongestValue is units x z, descending; of equal values the lower index comes first. -inf:
+	// no value yet.
 	strongestValue []float32
 	strongestIndex []int32   // units x references: indices of their inputs
 	bound          []float32 // by unit: smaller values change nothing here
 }
 
-// newTopValues returns an empty topValues. z is the number of references. relative is the relative
-// error allowed for the rank of the threshold; 0 is exact. first is the index of the first unit in
-// its layer, for the hash of a sketch.
+// relative is the relative error allowed for the rank of the threshold; 0 is exact. first is the
+// index of the first unit in its layer, for the hash of a sketch.
 func newTopValues(units, k, z int, relative float64, first int) *topValues {
 	t := &topValues{units: units, rank: k, references: z, strongestValue: make([]float32, units*z), strongestIndex: make([]int32, units*z), bound: make([]float32, units)}
 	if sketched(k, relative) {
@@ -44,8 +41,7 @@ func newTopValues(units, k, z int, relative float64, first int) *topValues {
 	return t
 }
 
-// topValuesBytes returns the memory that one unit of newTopValues(_, k, z, relative, _) needs, in
-// bytes.
+// topValuesBytes returns the bytes of one unit of newTopValues(_, k, z, relative, _).
 func topValuesBytes(k, z int, relative float64) int64 {
 	if sketched(k, relative) {
 		return sketchBytes(k, relative) + int64(8*z+4) // strongestValue and strongestIndex, bound
@@ -53,7 +49,6 @@ func topValuesBytes(k, z int, relative float64) int64 {
 	return int64(4*k + 8*z + 8) // heap, strongestValue and strongestIndex, tied and bound
 }
 
-// bytes returns the size of the data of one unit, in bytes.
 func (t *topValues) bytes() int {
 	if t.sketch != nil {
 		// the sketch's values, its two uint16 for each level, its bound; then as in topValuesBytes
@@ -62,9 +57,8 @@ func (t *topValues) bytes() int {
 	return 4*t.rank + 8*t.references + 8
 }
 
-// update adds a row of responses to the input in, which has number n, counted from 0: those of the
-// units first, first + 1, ... eligible is the number of earlier inputs that can be references. Most
-// responses are below the bound.
+// update adds the responses of the units from first on to input number n, from 0. eligible is the
+// number of earlier inputs that can be references. Most responses are below the bound.
 func (t *topValues) update(row []float32, sign float32, first, n, eligible int, in Input) {
 	bound := t.bound[first:][:len(row)]
 	for i, v := range row {
@@ -74,8 +68,7 @@ func (t *topValues) update(row []float32, sign float32, first, n, eligible int, 
 	}
 }
 
-// add adds the value of unit u for the input with number n, counted from 0. eligible is the number
-// of earlier inputs that can be references.
+// add adds the value of unit u for input number n, from 0. See update for eligible.
 func (t *topValues) add(u int, v float32, n, eligible int, index int32, reference bool) {
 	if t.sketch != nil {
 		t.addSketched(u, v, eligible, index, reference)
@@ -91,7 +84,7 @@ func (t *topValues) add(u int, v float32, n, eligible int, index int32, referenc
 	}
 }
 
-// addSketched implements add with a sketch. Most values change the sketch but not the bound.
+// Most values change the sketch but not the bound.
 func (t *topValues) addSketched(u int, v float32, eligible int, index int32, reference bool) {
 	changed := t.sketch.add(u, v)
 	if reference && v >= t.strongestValue[(u+1)*t.references-1] {
@@ -103,8 +96,7 @@ func (t *topValues) addSketched(u int, v float32, eligible int, index int32, ref
 	}
 }
 
-// sketchedBound returns the smallest value that can change the sketch of a unit or its strongest
-// inputs.
+// sketchedBound returns the smallest value that can change the sketch or the strongest inputs.
 func (t *topValues) sketchedBound(u int) float32 {
 	bound, last := t.sketch.bound[u], t.strongestValue[(u+1)*t.references-1]
 	if bound < last {
@@ -113,8 +105,7 @@ func (t *topValues) sketchedBound(u int) float32 {
 	return last
 }
 
-// addToHeap adds the value of unit u for the input with number n. Once there are k values, floor is
-// the k-th largest; before that it has no meaning.
+// addToHeap returns as floor the k-th largest value once there are k; before, it has no meaning.
 func (t *topValues) addToHeap(u int, v float32, n int) (floor float32) {
 	heap := t.heap[u*t.rank : (u+1)*t.rank]
 	switch {
@@ -131,7 +122,6 @@ func (t *topValues) addToHeap(u int, v float32, n int) (floor float32) {
 	return heap[0]
 }
 
-// replaceLeast replaces the smallest value of a full heap.
 func (t *topValues) replaceLeast(u int, heap []float32, v float32) {
 	old := heap[0]
 	heap[0] = v
@@ -143,8 +133,7 @@ func (t *topValues) replaceLeast(u int, heap []float32, v float32) {
 	}
 }
 
-// insertStrongest inserts a value into the strongest values of unit u, of which there are
-// min(eligible, z).
+// insertStrongest inserts into the min(eligible, z) strongest values of unit u.
 func (t *topValues) insertStrongest(u int, v float32, eligible int, index int32) {
 	values, indices := t.strongestValue[u*t.references:(u+1)*t.references], t.strongestIndex[u*t.references:(u+1)*t.references]
 	end := min(eligible, t.references)
@@ -185,9 +174,8 @@ func siftDown(h []float32, i int) {
 	}
 }
 
-// threshold returns q, the k-th largest value of unit u, and the number of values that are at least
-// as large. With a sketch the count is 0, which means unknown. At least k inputs must have been
-// added.
+// threshold returns the k-th largest value and the number of values at least as large; 0 with a
+// sketch. At least k inputs must have been added.
 func (t *topValues) threshold(u int) (q float32, count int) {
 	if t.sketch != nil {
 		return t.sketch.threshold(u), 0
@@ -195,8 +183,7 @@ func (t *topValues) threshold(u int) (q float32, count int) {
 	return t.heap[u*t.rank], t.rank + int(t.tied[u])
 }
 
-// largest returns the largest value of unit u. With a sketch it is that of the inputs that can be
-// references.
+// With a sketch, largest is that of the inputs that can be references.
 func (t *topValues) largest(u int) float32 {
 	if t.sketch != nil {
 		return t.strongestValue[u*t.references]
@@ -204,14 +191,12 @@ func (t *topValues) largest(u int) float32 {
 	return slices.Max(t.heap[u*t.rank : (u+1)*t.rank])
 }
 
-// strongest returns the indices of the inputs with the largest values of unit u, in descending
-// order.
+// strongest returns the inputs with the largest values of unit u, descending.
 func (t *topValues) strongest(u int) []int32 {
 	return t.strongestIndex[u*t.references : u*t.references+min(t.eligible, t.references)]
 }
 
-// firesAtStrongest returns the number of its strongest inputs at which unit u fires, that is,
-// reaches the threshold q.
+// firesAtStrongest counts the strongest inputs at which unit u reaches the threshold q.
 func (t *topValues) firesAtStrongest(u int, q float32) (fires int32) {
 	for _, v := range t.strongestValue[u*t.references : u*t.references+min(t.eligible, t.references)] {
 		if v >= q {

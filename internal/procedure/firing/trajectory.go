@@ -22,25 +22,22 @@ type trajectory struct {
 	amounts []float64 // parameter of each step (gamma in Goodfellow et al. 2009); 0 for the reference itself
 	centre  int       // index of the step that is the reference itself
 
-	// images returns the numbers of the images on the trajectory of the sample at a place, one for
-	// each amount. It returns nil if one is missing.
+	// images returns the image numbers of a place, one for each amount; nil if one is missing.
 	images func(place int) []int
 	// read reads images by number, ascending.
 	read func(ctx context.Context, images []int) ([]image, error)
 	// total is the number of images on all trajectories.
 	total int
-	// inverse returns the inverse of an image's transformation, or nil for the reference itself. It
-	// is a nil function if a step has no inverse.
+	// inverse returns nil for the reference itself. It is a nil function if a step has no inverse.
 	inverse func(p image) transform.Op
-	// tmeasures reports whether the variances of the library tmeasures apply (see variances). They
-	// do not for gratings, whose trajectories share images.
+	// tmeasures: the variances of that library apply. They do not for gratings, whose trajectories
+	// share images.
 	tmeasures bool
 	// exclusive reports whether each image is on one trajectory only.
 	exclusive bool
 }
 
-// An image is one input of the model, which may also be audio. Its number identifies it among the
-// images of a kind of trajectory.
+// An image is one input, which may be audio. Its number identifies it within a kind of trajectory.
 type image struct {
 	number   int
 	index    int // of the sample
@@ -59,8 +56,7 @@ func (p image) transformed(op transform.Op) (tensor.Tensor, error) {
 	return dataset.Sample{Index: p.index, Name: p.name, Input: p.input, Waveform: p.waveform}.Apply(op)
 }
 
-// trajectoriesOf returns the kinds of trajectory of a job: those of its transformation or, without
-// one, those of the data.
+// trajectoriesOf returns those of the job's transformation or, without one, of the data.
 func (m *firing) trajectoriesOf(j *procedure.Job) []trajectory {
 	if j.Transform != nil {
 		return []trajectory{m.transformTrajectory(j)}
@@ -74,8 +70,7 @@ func (m *firing) trajectoriesOf(j *procedure.Job) []trajectory {
 	return nil
 }
 
-// gratingTrajectory returns the trajectories of gratings along one parameter, the factor. Images
-// are numbered as in trajectories, not by the places of the job's data.
+// Images of gratings are numbered as in trajectories, not by the places of the job's data.
 func gratingTrajectory(j *procedure.Job, factor string, trajectories *dataset.GratingTrajectories) trajectory {
 	index := sampleIndex(j.Data)
 	return trajectory{
@@ -94,8 +89,7 @@ func gratingTrajectory(j *procedure.Job, factor string, trajectories *dataset.Gr
 	}
 }
 
-// sampleIndex returns a function from the place of a sample to its index. The samples of the data
-// must have descriptions that need no reading; the index is -1 for a sample without one.
+// sampleIndex maps places to sample indices, -1 without one. Descriptions must need no reading.
 func sampleIndex(data dataset.Source) func(place int) int {
 	return func(place int) int {
 		s, err := dataset.Describe(context.Background(), data, place)
@@ -115,7 +109,7 @@ func videoTrajectory(j *procedure.Job, amounts []float64) trajectory {
 	}
 }
 
-// readSamples reads samples of the job's data. It returns an error if one cannot be read.
+// readSamples returns an error if a sample cannot be read.
 func readSamples(ctx context.Context, j *procedure.Job, places []int) ([]image, error) {
 	samples, err := j.Read(ctx, places, j.A.Model.Frame())
 	if err != nil {
@@ -131,9 +125,8 @@ func readSamples(ctx context.Context, j *procedure.Job, places []int) ([]image, 
 	return out, nil
 }
 
-// transformTrajectory returns the trajectory of the job's transformation: the reference itself and
-// its transformed versions. Version v of place p has number p*n + v, where n is the number of
-// versions with the reference.
+// transformTrajectory numbers version v of place p as p*n + v, where n counts versions with the
+// reference.
 func (m *firing) transformTrajectory(j *procedure.Job) trajectory {
 	list := m.stepsOf(j)
 	n := len(list) + 1
@@ -179,8 +172,7 @@ func (m *firing) transformTrajectory(j *procedure.Job) trajectory {
 	return p
 }
 
-// inverses returns a function from images to the inverses of their transformations. It returns nil
-// if a step has no inverse.
+// inverses returns nil if a step has no inverse.
 func inverses(list []step) func(image) transform.Op {
 	for _, m := range list {
 		if _, ok := transform.Inverse(m.op(0)); !ok {
@@ -197,15 +189,13 @@ func inverses(list []step) func(image) transform.Op {
 	}
 }
 
-// A step is one step of a trajectory by a transformation: op returns the transformation of the
-// sample with an index.
+// op returns the transformation of the sample with an index.
 type step struct {
 	amount float64                      // parameter of the transformation, such as an angle, or the number of the step
 	op     func(index int) transform.Op // of the sample with an index
 }
 
-// stepsOf returns the steps of the job's transformation: its values without the identity, and
-// Settings.Steps draws of each value that is random.
+// stepsOf returns the values without the identity, and Settings.Steps draws of each random one.
 func (m *firing) stepsOf(j *procedure.Job) []step {
 	var out []step
 	const fixed = true
@@ -225,18 +215,16 @@ func (m *firing) stepsOf(j *procedure.Job) []step {
 	return out
 }
 
-// draw returns the random transformation of a sample at a step, where value is an index into the
-// values of the job's transformation. With per: trial in the study file all samples of a trial, a
-// repetition of all random draws, have the same parameters, but each has its own noise. The job's
-// Key seeds its draws: the study's seed, the names of data and transformation, and the trial.
+// draw returns the random transformation of a sample at a step; value is an index into the
+// transformation's values. With per: trial all samples of a trial have the same parameters, but
+// each its own noise. The job's Key seeds its draws.
 func (m *firing) draw(j *procedure.Job, value, step, index int) transform.Op {
 	k := j.Key
 	k.Trial = k.Trial*maxSteps + step // so that draws of different steps and trials are independent
 	return j.Transform.Draw(k, value, index)
 }
 
-// stepAmount returns the parameter of an Op that is fixed, that is, not a random draw. For other
-// Ops, or without a numeric parameter, it returns the number of the step.
+// stepAmount returns the parameter of an Op that is no random draw, else the number of the step.
 func stepAmount(op transform.Op, number int, fixed bool) float64 {
 	if v, ok := transform.Parameter(op); ok && fixed {
 		return v
@@ -264,14 +252,11 @@ const noiseRate = 8000
 
 var errNoTrajectory = errors.New("the study names no transformation, and the data have no trajectories, as gratings and video have")
 
-// eligible reports whether the sample at a place can be a reference of a unit: its trajectories are
-// complete.
+// eligible reports whether the sample's trajectories are complete, so that it can be a reference.
 func eligible(kinds []trajectory, place int) bool {
 	return !slices.ContainsFunc(kinds, func(p trajectory) bool { return p.images(place) == nil })
 }
 
-// referencesOf returns the number of reference stimuli of each unit (one value of a layer): the
-// inputs that activate it most.
 func (m *firing) referencesOf(j *procedure.Job) int {
 	switch {
 	case m.settings.References > 0:

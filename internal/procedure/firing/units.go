@@ -8,8 +8,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A unitSet describes which values of a layer are its units: the values whose firing is measured. A
-// unit fires where its value reaches a threshold.
+// A unitSet describes which values of a layer are its units.
 type unitSet struct {
 	shape         []int       // of one sample
 	axes          tensor.Axes // of shape: C channels, H rows, W columns, T tokens or time
@@ -20,8 +19,8 @@ type unitSet struct {
 	maxima        bool        // whether a unit is the maximum of a channel
 }
 
-// newUnitSet returns the units of a layer according to Settings.Positions: all values; those at a
-// number of random positions, which are the same for all channels; or the maxima of the channels.
+// newUnitSet selects units by Settings.Positions: all values; a number of random positions, the
+// same for all channels; or the maxima of the channels.
 func newUnitSet(l tensor.Layer, s Settings, studySeed uint64) *unitSet {
 	u := &unitSet{shape: l.Shape, channels: tensor.Size(l.Shape), positions: 1, channelsFirst: true}
 	if len(l.Axes) > 0 {
@@ -44,7 +43,6 @@ func newUnitSet(l tensor.Layer, s Settings, studySeed uint64) *unitSet {
 	return u
 }
 
-// count returns the number of units.
 func (u *unitSet) count() int {
 	switch {
 	case u.maxima:
@@ -55,8 +53,8 @@ func (u *unitSet) count() int {
 	return u.channels * u.positions
 }
 
-// read returns the values of the units on a batch z of b samples: b x count. It returns z.Data if
-// every value is a unit, else dst, reallocated if it is too small.
+// read returns the units of b samples, b x count. It returns z.Data if every value is a unit, else
+// dst, reallocated if too small.
 func (u *unitSet) read(dst []float32, z tensor.Tensor) []float32 {
 	if !u.maxima && u.picked == nil {
 		return z.Data
@@ -106,8 +104,8 @@ func (u *unitSet) flat(i int) int {
 	return u.picked[i/u.channels]*u.channels + i%u.channels
 }
 
-// coordinates returns the channel, row and column of unit i. Row and column are -1 if the layer has
-// none. A position in time, or of a token, is a row.
+// coordinates returns -1 for row and column if the layer has none. A position in time, or of a
+// token, is a row.
 func (u *unitSet) coordinates(i int) (channel, row, column int) {
 	if u.maxima {
 		return i, -1, -1

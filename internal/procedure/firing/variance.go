@@ -18,8 +18,7 @@ import (
 //
 // Standard deviations have n - 1 in the denominator. The library calls them variances.
 
-// variances accumulates the standard deviations of some units, trajectory by trajectory and step by
-// step.
+// variances accumulates standard deviations, trajectory by trajectory and step by step.
 type variances struct {
 	units, steps int
 	mean, m2     []float64 // steps x units: mean over samples, and sum of squared deviations from it
@@ -27,7 +26,6 @@ type variances struct {
 	sum          []float64 // by unit: sum over trajectories of the standard deviation over steps
 }
 
-// newVariances returns empty variances of a number of units on trajectories of a number of steps.
 func newVariances(units, steps int) *variances {
 	return &variances{units: units, steps: steps,
 		mean: make([]float64, steps*units), m2: make([]float64, steps*units),
@@ -37,8 +35,7 @@ func newVariances(units, steps int) *variances {
 // variancesBytes returns the memory of variances for one unit, in bytes.
 func variancesBytes(steps int) int64 { return int64(8 * (2*steps + 3)) }
 
-// add adds the values of the units from lo on at a step of a sample's trajectory. It updates means
-// and squared deviations by Welford's method.
+// add adds the units from lo on at a step of a sample's trajectory, by Welford's method.
 func (v *variances) add(row []float32, lo, sample, step int) {
 	mean := v.mean[step*v.units+lo:][:len(row)]
 	m2 := v.m2[step*v.units+lo:][:len(row)]
@@ -92,15 +89,13 @@ func (v *variances) all() [][]float64 {
 	return [][]float64{v.mean, v.m2, v.within, v.w2, v.sum}
 }
 
-// moments accumulates the mean and the sum of squared deviations (m2) of units over n inputs, for a
-// threshold from a normal distribution.
+// moments accumulates mean and sum of squared deviations (m2) of units over n inputs.
 type moments struct {
 	n        int
 	mean, m2 []float64
 }
 
-// add adds the values of the units from lo on for an input that follows n others. It leaves m.n to
-// the caller.
+// add adds the units from lo on for an input after n others. It leaves m.n to the caller.
 func (m *moments) add(row []float32, lo, n int) {
 	mean, m2 := m.mean[lo:][:len(row)], m.m2[lo:][:len(row)]
 	over := 1 / float64(n+1)
@@ -111,22 +106,19 @@ func (m *moments) add(row []float32, lo, n int) {
 	}
 }
 
-// threshold returns the value that a normal variable with the unit's mean and standard deviation
-// exceeds at the given rate. A unit fires above it.
+// threshold returns what a normal variable with the unit's mean and deviation exceeds at the rate.
 func (m *moments) threshold(u int, rate float64) float64 {
 	sigma := max(math.Sqrt(m.m2[u]/float64(m.n-1)), 1e-16) // above 0 for a constant unit too
 	return distuv.Normal{Mu: m.mean[u], Sigma: sigma}.Quantile(1 - rate)
 }
 
 // needsFullTrajectories reports whether the model runs on the trajectories of all samples, not only
-// of the references, the inputs that activate a unit most. also reports whether the settings ask
-// for a statistic.
+// of the references.
 func (m *firing) needsFullTrajectories() bool {
 	return m.settings.also(Variance) || m.settings.also(SameEquivariance) || m.settings.also(NormalThreshold)
 }
 
-// fullStatsBytes returns the memory for one unit, in bytes, while the model runs on the
-// trajectories of all samples: of the fields of a fullStats. p.amounts has one value for each step.
+// fullStatsBytes returns the bytes of the fields of a fullStats for one unit.
 func (m *firing) fullStatsBytes(p trajectory) int64 {
 	var bytes int64
 	if m.settings.also(Variance) {

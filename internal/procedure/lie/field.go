@@ -6,17 +6,14 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// A field says how the values of a layer lie on an image: as maps of h x w positions, or, for a
-// vector, not at all. Its axes have a letter for each dimension: N batch, C channels, H rows, W
-// columns, T tokens.
+// A field says how a layer's values lie on an image: as maps of h x w positions, or not at all.
 type field struct {
 	maps tensor.Maps // channels and positions; without meaning for a vector
 	axes tensor.Axes
 	h, w int // 0: a vector, which no transformation moves
 }
 
-// fieldOf returns the field of a layer, and whether the layer can be measured. Maps of a single
-// position are treated as a vector.
+// fieldOf returns false if the layer cannot be measured. Maps of a single position are a vector.
 func fieldOf(l tensor.Layer) (field, bool) {
 	f := field{axes: l.Axes}
 	if string(l.Axes) == "NC" {
@@ -33,16 +30,13 @@ func fieldOf(l tensor.Layer) (field, bool) {
 	return f, plane
 }
 
-// imageField is the field of images of c x h x w.
 func imageField(shape []int) field {
 	return field{maps: tensor.Maps{Channels: shape[0], Grid: shape[1:]}, axes: "NCHW", h: shape[1], w: shape[2]}
 }
 
-// generate adds X z, the generator applied to the values z of a layer on n samples, to the graph.
-// The generator X is the derivative of a family of transformations, such as rotations by t, with
-// respect to t at t = 0. Its Velocity says how the family moves positions; nil: not at all. slopes
-// is the value of Settings.Slopes: the differences of neighbouring values that stand for
-// derivatives of a map. generate returns "" if X z is zero.
+// generate adds X z, the generator applied to the values z of a layer on n samples, to the graph. X
+// is the derivative of a family of transformations with respect to its parameter t at t = 0. A nil
+// Velocity moves no positions. generate returns "" if X z is zero.
 func (f field) generate(b *onnx.Builder, g transform.Generator, slopes string, n int, z onnx.Value) onnx.Value {
 	if g.Velocity == nil || f.h == 0 {
 		return ""
@@ -68,9 +62,9 @@ func (f field) generate(b *onnx.Builder, g transform.Generator, slopes string, n
 }
 
 // along adds the derivative of planes z, n x c x h x w, along the velocity v: v_x dz/dx + v_y
-// dz/dy, where v_x = v[0] x + v[1] y + v[2] w, and v_y likewise from v[3:] with h in place of w (x
-// and y are counted from the centre: see transform.Generator.Velocity). An axis is differentiated
-// by a product with a matrix.
+// dz/dy, where v_x = v[0] x + v[1] y + v[2] w, and v_y likewise from v[3:] with h in place of w
+// (from the centre: see transform.Generator.Velocity). An axis is differentiated by a product with
+// a matrix.
 func (f field) along(b *onnx.Builder, v [6]float64, slopes string, z onnx.Value) onnx.Value {
 	var sum onnx.Value
 	const transposed = true
@@ -89,10 +83,9 @@ func (f field) along(b *onnx.Builder, v [6]float64, slopes string, z onnx.Value)
 	return sum
 }
 
-// speed returns a component of the velocity, a x + b y + c side, in positions, as h x w. side is
-// the number of positions along the component's axis. With Forward slopes, coordinates run from -1
-// to 1 between the centres of the outermost positions, as with align_corners in PyTorch, so a
-// translation by t = 1 moves by half the distance of these centres.
+// speed returns a component of the velocity, a x + b y + c side, in positions, as h x w. With
+// Forward slopes, coordinates run from -1 to 1 between the centres of the outermost positions, as
+// with align_corners in PyTorch, so a translation by t = 1 moves by half their distance.
 func (f field) speed(a, b, c float64, slopes string, side int) tensor.Tensor {
 	t := tensor.New(f.h, f.w)
 	cx, cy := float64(f.w-1)/2, float64(f.h-1)/2
@@ -109,7 +102,6 @@ func (f field) speed(a, b, c float64, slopes string, side int) tensor.Tensor {
 	return t
 }
 
-// ratio returns a / b, or 0 if b is 0.
 func ratio(a, b float64) float64 {
 	if b == 0 {
 		return 0
@@ -117,10 +109,10 @@ func ratio(a, b float64) float64 {
 	return a / b
 }
 
-// slopeMatrix returns the n x n matrix D that differentiates an axis of n positions: D z, or z D if
-// transposed. At a position, it takes half the difference of both neighbours (Central; at the
-// border the difference to the only neighbour), the same with the last position as a neighbour of
-// the first (Circular), or the difference to the next position (Forward).
+// slopeMatrix returns the n x n matrix D that differentiates an axis: D z, or z D if transposed. It
+// takes half the difference of both neighbours (Central; at the border the difference to the only
+// one), the same with the last and first as neighbours (Circular), or the difference to the next
+// (Forward).
 func slopeMatrix(slopes string, n int, transposed bool) tensor.Tensor {
 	t := tensor.New(n, n)
 	set := func(at, from int, weight float32) {
@@ -154,8 +146,8 @@ func slopeMatrix(slopes string, n int, transposed bool) tensor.Tensor {
 	return t
 }
 
-// generateImage adds X x of a batch of images with values in [0, 1], before their normalisation.
-// For a change of colour, X x is x minus what the change leaves as it is (transform.Invariant).
+// generateImage adds X x for values in [0, 1], before normalisation. For a change of colour, X x is
+// x minus transform.Invariant.
 func generateImage(b *onnx.Builder, g transform.Generator, slopes string, n int, shape []int, x onnx.Value) onnx.Value {
 	if g.Velocity != nil {
 		return imageField(shape).generate(b, g, slopes, n, x)

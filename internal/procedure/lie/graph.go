@@ -10,18 +10,16 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// A layer is a measured layer. Its field says how its values lie on the image.
+// The field of a layer says how its values lie on the image.
 type layer struct {
 	name  string
 	field field
 }
 
-// A program is a graph that computes the Lie derivatives of layers for n images x under one
-// generator X, the derivative of a family of transformations with respect to its parameter t at t =
-// 0, where nothing changes. z is the activation of a layer l, J its Jacobian with respect to x, and
-// L z = J X x - X z its Lie derivative: 0 where z moves as the image does. L_l is that of the part
-// of the network that computes l from the image and the measured layers before l. J_l is the
-// Jacobian of the output with respect to l.
+// A program computes the Lie derivatives of layers for n images x under one generator X. z is the
+// activation of a layer l, J its Jacobian with respect to x, and L z = J X x - X z its Lie
+// derivative. L_l is that of the part of the network that computes l from the image and the
+// measured layers before l. J_l is the Jacobian of the output with respect to l.
 type program struct {
 	b      *onnx.Builder // of the graph
 	n      int
@@ -34,14 +32,13 @@ type program struct {
 	parts  []onnx.Value // J_l L_l of each layer l, and last L of the part after all layers
 }
 
-// Names of the input and the output. Names with spaces are unlikely to be those of tensors of the
-// model.
+// Names with spaces are unlikely to be those of tensors of the model.
 const (
 	imageName = "lie images"
 	sumsName  = "lie sums"
 )
 
-// The columns of a layer in the output of a program, each a sum over the values of a sample.
+// The columns of a layer, each a sum over the values of a sample.
 const (
 	lieSquares  = iota // |L z|^2
 	nullSquares        // |J X x - X z'|^2 with z' of another sample, for the value by chance (null)
@@ -50,8 +47,7 @@ const (
 	columns
 )
 
-// tensors returns the number of measured tensors: the layers, and the output if it has class
-// scores.
+// tensors counts the layers, and the output if it has class scores.
 func tensors(m *model.Model, layers int) int {
 	if m.Classes() > 0 {
 		return layers + 1
@@ -59,10 +55,8 @@ func tensors(m *model.Model, layers int) int {
 	return layers
 }
 
-// newProgram writes the nodes that compute the Lie derivatives of layers of a model for batches of
-// n images. slopes is the value of Settings.Slopes: the differences of neighbouring values that
-// stand for derivatives of a map. If parts is set, it writes those for the parts of the network
-// too; the model must then have class scores.
+// newProgram writes the nodes for batches of n images. If parts is set, it writes those for the
+// parts of the network too; the model must then have class scores.
 func newProgram(m *model.Model, layers []layer, g transform.Generator, slopes string, n int, parts bool) (*program, error) {
 	p := &program{b: onnx.NewBuilder(m.Opset()), n: n, layers: layers}
 	shape := m.ImageShape()
@@ -127,11 +121,9 @@ func (p *program) subtract(a, b onnx.Value) onnx.Value {
 	return p.b.Sub(a, b)
 }
 
-// differentiateParts writes the nodes of J_l L_l, where L_l is the Lie derivative of the part of
-// the network that ends in layer l. A tangent is the derivative of a tensor along a direction.
-// grad.Pushforward replaces the tangent that arrives at each layer by X z, as if the part before it
-// were equivariant. The arriving tangent minus X z is L_l. grad.Pushforwards then multiplies each
-// L_l by J_l, the Jacobian of the output.
+// differentiateParts writes the nodes of J_l L_l. grad.Pushforward replaces the tangent that
+// arrives at each layer by X z, as if the part before it were equivariant; the arriving tangent
+// minus X z is L_l. grad.Pushforwards then multiplies each L_l by J_l.
 func (p *program) differentiateParts() error {
 	last := len(p.layers)
 	own := make([]onnx.Value, last)
@@ -168,8 +160,8 @@ func (p *program) differentiateParts() error {
 	return nil
 }
 
-// model returns the graph. Its output has a row for each of the n images: the sums lieSquares to
-// partSquares of each layer, then those of the output.
+// The output of model has a row for each image: the sums lieSquares to partSquares of each layer,
+// then of the output.
 func (p *program) model() (*onnx.Model, error) {
 	b := p.b
 	sum := func(v onnx.Value) onnx.Value {

@@ -66,8 +66,7 @@ func Defaults() Settings {
 	return Settings{Generators: []string{"translate-x", "translate-y", "rotate", "scale", "shear-x"}, Images: 100, Contributions: true, Slopes: Central, Batch: 8}
 }
 
-// New returns the measure lie-derivative with the statistics lee, relative and contribution. The
-// field Factor of a score is the name of the generator.
+// New returns the measure lie-derivative. The field Factor of a score is the name of the generator.
 func New(s Settings) (procedure.Procedure, error) {
 	m := &method{settings: s}
 	var names []string
@@ -112,8 +111,7 @@ func (m *method) Needs() procedure.Needs {
 	return procedure.Needs{Layers: measure.PairSame, Samples: m.settings.Images}
 }
 
-// Skip implements procedure.Procedure: it returns why a job is skipped, or "". j.A is the model
-// with its layers.
+// Skip implements procedure.Procedure.
 func (m *method) Skip(j *procedure.Job) string {
 	switch net := j.A.Model; {
 	case net.TakesAudio():
@@ -135,9 +133,8 @@ func (m *method) Skip(j *procedure.Job) string {
 // minOpset is the first operator set with Where, which package grad writes for some derivatives.
 const minOpset = 9
 
-// Work implements procedure.Procedure: it estimates the work in forward passes. A tangent, the
-// result of a Jacobian-vector product, costs about as much as a forward pass, and that of a layer's
-// contribution half as much.
+// Work implements procedure.Procedure. A tangent costs about as much as a forward pass, and that of
+// a layer's contribution half as much.
 func (m *method) Work(j *procedure.Job) int64 {
 	passes := int64(2)
 	if m.settings.Contributions {
@@ -160,8 +157,7 @@ func (m *method) Run(ctx context.Context, j *procedure.Job) ([]measure.PairScore
 	return r.scores(), nil
 }
 
-// measured returns the indices of the layers that are measured: feature maps, tokens on a grid,
-// and vectors.
+// measured returns feature maps, tokens on a grid, and vectors, by index.
 func measured(layers []tensor.Layer) []int {
 	var out []int
 	for i, l := range layers {

@@ -24,7 +24,7 @@ type run struct {
 	layers  []layer
 	samples []dataset.Sample
 	done    int // number of generators that are finished
-	// sums, of each generator, are samples x tensors (layers and output) x columns (kinds of sums).
+	// by generator: samples x tensors (layers and output) x columns (kinds of sums)
 	sums [][]float64
 }
 
@@ -48,8 +48,7 @@ func (m *method) newRun(ctx context.Context, j *procedure.Job) (*run, error) {
 // width is the number of sums of a sample for one generator.
 func (r *run) width() int { return tensors(r.job.A.Model, len(r.layers)) * columns }
 
-// contributes reports whether the contribution of each layer to the error of the output is
-// computed. It needs an output of class scores.
+// contributes reports whether contributions are computed, which needs class scores.
 func (r *run) contributes() bool { return r.settings.Contributions && r.job.A.Model.Classes() > 0 }
 
 // batch is the number of images in one run of the graph.
@@ -60,7 +59,6 @@ func (r *run) batch() int {
 	return r.settings.Batch
 }
 
-// measure computes the sums of the next generator.
 func (r *run) measure(ctx context.Context) error {
 	net, g := r.job.A.Model, r.generators[r.done]
 	p, err := newProgram(net, r.layers, g, r.settings.Slopes, r.batch(), r.contributes())
@@ -106,7 +104,6 @@ func (r *run) measure(ctx context.Context) error {
 	return nil
 }
 
-// scores returns the scores of all layers and of the output.
 func (r *run) scores() []measure.PairScore {
 	var out []measure.PairScore
 	for l := range r.width() / columns {
@@ -123,13 +120,10 @@ func (r *run) scores() []measure.PairScore {
 	return out
 }
 
-// layerScores returns the scores of layer l under generator i: lee, the local equivariance error,
-// is |L z|^2 divided by the number of values, and relative is |L z| / |z|, where z are the layer's
-// values. Their Lie derivative L z is the change of z when the input moves, minus the motion of z
-// itself. The nulls subtract the motion of another sample's z. contribution is the squared norm,
-// divided by the number of classes, of the part of the output's Lie derivative that arises at the
-// layer. In the sums c of a sample, lieSquares is the column of |L z|^2, squares that of |z|^2,
-// nullSquares that of the null's |L z|^2, and partSquares that of the contribution.
+// layerScores returns the scores of layer l under generator i: lee is |L z|^2 divided by the number
+// of values, relative is |L z| / |z|. The nulls subtract the motion of another sample's z.
+// contribution is the squared norm, divided by the number of classes, of the part of the output's
+// Lie derivative that arises at the layer.
 func (r *run) layerScores(i, l int) []measure.Score {
 	n := len(r.samples)
 	outputs := float64(r.job.A.Model.Classes())
@@ -137,7 +131,6 @@ func (r *run) layerScores(i, l int) []measure.Score {
 	if l < len(r.layers) {
 		size = float64(tensor.Size(r.job.A.Layers[r.indices[l]].Shape))
 	}
-	// terms returns f of the sums of each sample.
 	terms := func(f func(c []float64) float64) []float64 {
 		list := make([]float64, n)
 		for k := range list {
@@ -165,7 +158,7 @@ func (r *run) layerScores(i, l int) []measure.Score {
 	return list
 }
 
-// normRatio returns the ratio of two norms, given their squares a and b; 0 if a is 0.
+// normRatio returns the ratio of norms, given their squares; 0 if a is 0.
 func normRatio(a, b float64) float64 {
 	if a == 0 {
 		return 0
@@ -173,8 +166,7 @@ func normRatio(a, b float64) float64 {
 	return math.Sqrt(a / b)
 }
 
-// mean returns the mean of the terms of all samples with its jackknife interval, for which each of
-// up to MaxGroups groups of samples is left out once.
+// mean has a jackknife interval over up to MaxGroups groups of samples.
 func (r *run) mean(statistic string, terms []float64) measure.Score {
 	n, sum := len(terms), 0.0
 	for k, v := range terms {
@@ -206,7 +198,6 @@ const (
 	stateVersion = 1
 )
 
-// save saves the sums, if enough time has passed since the checkpoint was saved.
 func (r *run) save() error {
 	if !state.Due(r.job.Checkpoint) {
 		return nil
@@ -221,7 +212,6 @@ func (r *run) save() error {
 	})
 }
 
-// restore loads the sums that an earlier run has saved.
 func (r *run) restore() error {
 	if r.job.Checkpoint == nil {
 		return nil
@@ -234,7 +224,6 @@ func (r *run) restore() error {
 		}
 		for i := range sums {
 			if sums[i] = f.Floats(); len(sums[i]) > all || len(sums[i])%r.width() != 0 {
-				// Fail sets the error that Load returns.
 				f.Fail(fmt.Errorf("%d sums of %d", len(sums[i]), all))
 			}
 		}

@@ -12,14 +12,11 @@ import (
 	"github.com/noether-ml/noether/internal/state"
 )
 
-// A jobCheckpoint is the checkpoint of a job: the training and testing of all probes (small
-// networks on the vectors of a layer) of one measure. It holds the outcomes (test results) of
-// finished probes, and the training states of the others.
+// A jobCheckpoint holds the outcomes of finished probes and the training states of the others.
 type jobCheckpoint struct {
 	mutex sync.Mutex
 	store state.Checkpoint // where the checkpoint is saved; may be nil
-	// job states the numbers of samples and layers. A stored checkpoint with other numbers is
-	// ignored.
+	// job states the numbers of samples and layers. A checkpoint with other numbers is ignored.
 	job      string
 	done     map[string]outcome // of finished probes, by name
 	training map[string][]byte  // training states of the others, by name
@@ -62,14 +59,12 @@ func loadCheckpoint(from state.Checkpoint, job string) (*jobCheckpoint, error) {
 	})
 }
 
-// outcome returns the outcome of a finished probe, or nil.
 func (k *jobCheckpoint) outcome(name string) outcome {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	return k.done[name]
 }
 
-// finish stores the outcome of a probe.
 func (k *jobCheckpoint) finish(name string, found outcome) error {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
@@ -127,7 +122,6 @@ func (k *jobCheckpoint) write(to io.Writer) error {
 	return w.Close()
 }
 
-// probe returns the checkpoint of one probe's training.
 func (k *jobCheckpoint) probe(ctx context.Context, name string) *probeCheckpoint {
 	return &probeCheckpoint{k, ctx, name, time.Now()}
 }

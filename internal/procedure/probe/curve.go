@@ -17,8 +17,7 @@ import (
 type curve struct {
 	parts      int        // number of parts into which a range is divided
 	statistics []estimate // names and ranges of the statistics, from which scores are computed
-	// compare computes one column for each statistic, then one for each statistic's null. A column
-	// holds one value for each sample, and the score is its mean.
+	// compare computes a column for each statistic, then for each null: one value for each sample.
 	compare func(r *run, ctx context.Context, clean, transformed *features.Table) (sampleColumns, error)
 }
 
@@ -37,8 +36,7 @@ func scoreCurves(ctx context.Context, j *procedure.Job, rep *Representation, c c
 	})
 }
 
-// curveTransforms returns a transformation for each value of a list, or one that draws from the
-// range.
+// curveTransforms returns one for each value of a list, or one that draws from the range.
 func (r *run) curveTransforms() []sampleTransform {
 	if !listed(r.job.Transform) {
 		return []sampleTransform{r.randomTransform()}
@@ -50,8 +48,7 @@ func (r *run) curveTransforms() []sampleTransform {
 	return out
 }
 
-// curveScores returns the scores of a layer: those of each value of a list or part of a range, and
-// those over all samples.
+// curveScores scores each value or part of a range, then all samples.
 func (r *run) curveScores(ctx context.Context, layer tensor.Layer, transforms []sampleTransform, c curve) ([]measure.Score, error) {
 	clean, err := r.open(ctx, layer, sampleTransform{}, nil) // nil: all samples
 	if err != nil {
@@ -84,14 +81,14 @@ func (r *run) curveScores(ctx context.Context, layer tensor.Layer, transforms []
 	return append(out, sums.scores(c.statistics, "", nil)...), nil // over all samples and values
 }
 
-// sampleColumns holds one value for each of some samples, in a column for each statistic and then
-// for each statistic's null.
+// sampleColumns holds a column for each statistic, then for each null, with a value for each
+// sample.
 type sampleColumns struct {
 	samples []int       // indices of samples in the run
 	columns [][]float64 // each has a value for each of samples
 }
 
-// newSampleColumns returns empty columns for the samples that have vectors in both a and b.
+// newSampleColumns returns empty columns for the samples with vectors in both a and b.
 func (r *run) newSampleColumns(a, b *probeInput, columns int) sampleColumns {
 	out := sampleColumns{columns: make([][]float64, columns)}
 	for i := range r.samples.Len() {
@@ -102,7 +99,6 @@ func (r *run) newSampleColumns(a, b *probeInput, columns int) sampleColumns {
 	return out
 }
 
-// add adds the values for another transformation of the same samples.
 func (p *sampleColumns) add(q sampleColumns) {
 	if p.samples == nil {
 		p.samples = q.samples
@@ -117,7 +113,6 @@ func (p *sampleColumns) add(q sampleColumns) {
 	}
 }
 
-// average divides the sums by the number of transformations.
 func (p *sampleColumns) average(transforms int) {
 	for _, column := range p.columns {
 		for i := range column {
@@ -126,8 +121,7 @@ func (p *sampleColumns) average(transforms int) {
 	}
 }
 
-// scores returns the means over the samples for which in returns true, or over all samples if in is
-// nil.
+// scores returns means over the samples for which in returns true, or over all if in is nil.
 func (p *sampleColumns) scores(statistics []estimate, parameter string, in func(i int) bool) []measure.Score {
 	var rows []int
 	for n, i := range p.samples {
@@ -141,7 +135,7 @@ func (p *sampleColumns) scores(statistics []estimate, parameter string, in func(
 	var out []measure.Score
 	for c, e := range statistics {
 		e.n, e.seeds = len(rows), 1
-		// No network is trained: network 0 stands for the statistic, -1 for its null.
+		// Network 0 stands for the statistic, -1 for its null.
 		e.compute = func(network int, samples []int) float64 {
 			column := take(p.columns[c], rows)
 			if network < 0 {

@@ -3,8 +3,7 @@ package probe
 import "github.com/noether-ml/noether/measure"
 
 const (
-	samplesAndRuns = "sample and training run" // the sources of variation that intervals cover
-	// shuffledTargets describes the null, the value of a statistic that chance alone gives.
+	samplesAndRuns  = "sample and training run" // the sources of variation that intervals cover
 	shuffledTargets = "a probe trained on shuffled targets"
 )
 

@@ -11,8 +11,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// quarters is the number of parts of the range that disentanglement scores separately, as Figure 8
-// of Plachouras et al. 2025 does.
+// quarters is the number of parts of the range, as in Figure 8 of Plachouras et al. 2025.
 const quarters = 4
 
 // Disentanglement returns the measure disentanglement. A probe, a small network or a linear map,
@@ -61,7 +60,6 @@ func (m *disentanglement) Run(ctx context.Context, j *procedure.Job) ([]measure.
 	})
 }
 
-// testPositions returns the positions of the test samples in the data.
 func (r *run) testPositions() []int {
 	var out []int
 	for _, i := range r.split.test {
@@ -70,8 +68,8 @@ func (r *run) testPositions() []int {
 	return out
 }
 
-// disentanglementScores trains probes for every factor on a layer's clean representation and tests
-// them on the clean and the transformed one.
+// disentanglementScores trains on a layer's clean representation and tests on the clean and the
+// transformed one.
 func (r *run) disentanglementScores(ctx context.Context, layer tensor.Layer, targets []factorTarget) ([]measure.Score, error) {
 	table, err := r.open(ctx, layer, sampleTransform{}, nil) // clean; nil: all samples
 	if err != nil {
@@ -122,9 +120,8 @@ func (r *run) disentanglementScores(ctx context.Context, layer tensor.Layer, tar
 	return out, nil
 }
 
-// changeScores returns rmse-change or accuracy-change for the test samples of a bin: those with one
-// value of the transformation's parameter, or with parameters in one part of its range. The probes
-// of a set are of one kind and have one target, and differ in their seed.
+// changeScores returns rmse-change or accuracy-change for the test samples of a bin. The probes of
+// a set differ in their seed.
 func (d *probeSet) changeScores(outcomes map[string]outcome, part parameterBin) []measure.Score {
 	var rows, samples []int
 	for k, i := range d.test {

@@ -17,9 +17,8 @@ func factorNames(j *procedure.Job) []string {
 	return names
 }
 
-// checkFactors returns an error for the first of the selected names that is not a factor of a job's
-// data. key is the path of the setting that has the names. allData tells that the setting applies
-// to all data of the study, so that a name may be a factor of other data than the job's.
+// checkFactors returns an error for the first selected name that is no factor. key is the path of
+// the setting. allData: a name may be a factor of other data of the study.
 func checkFactors(j *procedure.Job, selected []string, allData bool, key ...string) error {
 	names := factorNames(j)
 	for _, name := range selected {
@@ -42,7 +41,6 @@ func (t *Targets) checkNames(j *procedure.Job) error {
 	return checkFactors(j, slices.Sorted(maps.Keys(t.Scale)), allData, "scale")
 }
 
-// checkNames checks the factors that select test and validation samples.
 func (t *Training) checkNames(j *procedure.Job) error {
 	if err := t.Test.checkNames(j, "test"); err != nil {
 		return err
@@ -50,7 +48,6 @@ func (t *Training) checkNames(j *procedure.Job) error {
 	return t.Validation.checkNames(j, "validation")
 }
 
-// checkNames checks the factor by which a Part selects samples, and the names of its values.
 func (p *Part) checkNames(j *procedure.Job, key string) error {
 	if p.Factor == "" {
 		return nil

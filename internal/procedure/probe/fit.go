@@ -26,19 +26,15 @@ func (r *run) workers() int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// stepsPerRun is the number of training steps that one call of ONNX Runtime computes.
 const stepsPerRun = 8
 
 // probeThreads is the number of threads of a probe's session, since probes run in parallel.
 const probeThreads = 1
 
-// An outcome is the result of testing a probe: lists of numbers from which scores are computed.
 type outcome [][]float64
 
-// trainProbes trains the probes of all sets in parallel and tests each trained network net. A set
-// has the probes of one kind for one target (what they predict). trainProbes returns the outcomes
-// by probe name. Probes whose outcome is in the checkpoint, which an interrupted run left, are not
-// trained again.
+// trainProbes trains the probes of all sets in parallel, tests each net, and returns the outcomes
+// by probe name. Those whose outcome is in the checkpoint are not trained again.
 func (r *run) trainProbes(ctx context.Context, sets []*probeSet, test func(ctx context.Context, p *probeSpec, net *onnx.Model) (outcome, error)) (map[string]outcome, error) {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(r.workers())
@@ -83,8 +79,7 @@ func (r *run) trainProbes(ctx context.Context, sets []*probeSet, test func(ctx c
 	return out, nil
 }
 
-// trainProbe returns the trained probe. It loads the weights if the store of trained probes, on
-// disk, has them, else it stores them there.
+// trainProbe loads the weights from the store of trained probes, or stores them there.
 func (r *run) trainProbe(ctx context.Context, p *probeSpec, pool *trainerPool) (*onnx.Model, error) {
 	net, err := p.network()
 	if err != nil {
@@ -146,8 +141,7 @@ func encodeWeights(weights map[string]tensor.Tensor) []byte {
 	return w.Bytes()
 }
 
-// decodeWeights reads the weights that encodeWeights wrote. Names or shapes that differ from those
-// of net are an error.
+// decodeWeights: names or shapes that differ from those of net are an error.
 func decodeWeights(raw []byte, net *onnx.Model) (map[string]tensor.Tensor, error) {
 	r, err := state.NewReader(raw, "probe", 1)
 	if err != nil {
@@ -171,8 +165,8 @@ func decodeWeights(raw []byte, net *onnx.Model) (map[string]tensor.Tensor, error
 	return out, r.Close()
 }
 
-// predict calls each with the output y of a probe for samples[k], for k from 0. y is valid during
-// the call only. A value of y that is not finite is an error.
+// predict calls each with the output y for samples[k]. y is valid during the call only. A value
+// that is not finite is an error.
 func (r *run) predict(ctx context.Context, net *onnx.Model, in *probeInput, samples []int, each func(k int, y []float32) error) error {
 	const batch = 256
 	session, err := r.job.Graphs.Compile(net, probeThreads, false)

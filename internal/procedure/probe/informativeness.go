@@ -66,10 +66,8 @@ func (m *informativeness) Work(j *procedure.Job) int64 {
 	return int64(j.Data.Len()) + s.work(j, &s.Representation, len(s.factors(j.Data.Factors(), j.Data.Classes() != nil)), representations)
 }
 
-// work returns the work, in forward passes, of training the probes of all kinds and seeds for a
-// number of targets (factors to predict) at every layer. It includes the nulls, probes trained on
-// shuffled targets. representations is the number of representations that an input vector
-// concatenates.
+// work returns the work, in forward passes, of training all probes and nulls for a number of
+// targets at every layer. representations is the number that an input vector concatenates.
 func (t *Training) work(j *procedure.Job, r *Representation, targets, representations int) int64 {
 	var sum int64
 	for _, i := range r.layers(j) {
@@ -93,8 +91,7 @@ func (m *informativeness) Run(ctx context.Context, j *procedure.Job) ([]measure.
 	})
 }
 
-// A factorTarget is a factor to predict, with the split into training, validation and test samples
-// of those that have it.
+// A factorTarget has the split of the samples that have the factor.
 type factorTarget struct {
 	*target
 	split split
@@ -154,8 +151,7 @@ func (r *run) informativenessScores(ctx context.Context, layer tensor.Layer, tar
 	return out, nil
 }
 
-// cleanInput returns the vectors of a layer on the clean samples, standardised if the settings ask
-// for it.
+// cleanInput standardises the vectors if the settings ask for it.
 func (r *run) cleanInput(layer tensor.Layer, table *features.Table) (*probeInput, error) {
 	in := r.newInput(layer, "", table)
 	if r.training.Standardise {

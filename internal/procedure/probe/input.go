@@ -22,8 +22,7 @@ type probeInput struct {
 	scale     []float32 // multiplied with each component after mean is subtracted
 }
 
-// newProbeInput returns an input whose sample i is at positions[i] of the data set. id is the first
-// part of the field id.
+// newProbeInput puts sample i at positions[i] of the data set. id starts the field id.
 func newProbeInput(id string, positions []int, tables ...*features.Table) *probeInput {
 	f := &probeInput{id: id, tables: tables}
 	for _, t := range tables {
@@ -43,7 +42,6 @@ func newProbeInput(id string, positions []int, tables ...*features.Table) *probe
 	return f
 }
 
-// dim returns the length of the vectors without the parameter.
 func (f *probeInput) dim() int {
 	n := 0
 	for _, t := range f.tables {
@@ -52,7 +50,6 @@ func (f *probeInput) dim() int {
 	return n
 }
 
-// width returns the length of the vectors.
 func (f *probeInput) width() int {
 	if f.condition != nil {
 		return f.dim() + 1
@@ -60,13 +57,11 @@ func (f *probeInput) width() int {
 	return f.dim()
 }
 
-// has reports whether sample i has a vector.
 func (f *probeInput) has(i int) bool {
 	return !slices.ContainsFunc(f.rows, func(rows []int) bool { return rows[i] < 0 })
 }
 
-// row copies the vector of sample i to dst, which has width elements. It is an error if the sample
-// has none.
+// row copies a vector to dst, of width elements. A sample without one is an error.
 func (f *probeInput) row(dst []float32, i int) error {
 	at := 0
 	for k, t := range f.tables {
@@ -106,9 +101,8 @@ func normalise(v []float32) {
 	}
 }
 
-// standardise sets mean and scale so that each component except the parameter has mean 0 and
-// variance 1 over the given samples, and adds a mark to id. A component that does not vary is only
-// centred.
+// standardise gives each component except the parameter mean 0 and variance 1 over the samples, and
+// marks id. A component that does not vary is only centred.
 func (f *probeInput) standardise(samples []int) error {
 	d := f.dim()
 	sum, square := make([]float64, d), make([]float64, d)

@@ -38,8 +38,7 @@ func (m *invariance) Needs() procedure.Needs       { return m.settings.needsWith
 
 func (m *invariance) Skip(j *procedure.Job) string { return m.settings.skip(j) }
 
-// Work estimates the work in forward passes of one sample: of x, and of T(x) for each value of the
-// transformation. Values has one element if there is no list of values.
+// Work counts x, and T(x) for each value. Values has one element if there is no list of values.
 func (m *invariance) Work(j *procedure.Job) int64 {
 	return int64(j.Data.Len()) * int64(1+len(j.Transform.Values))
 }
@@ -59,8 +58,8 @@ func (r *run) pairDistances(_ context.Context, clean, transformed *features.Tabl
 	const columns = 4 // two statistics, and the null of each
 	out := r.newSampleColumns(a, b, columns)
 	k := r.job.Key
-	// Each trial (repetition of all random draws) has other partners. r.samples.Positions are
-	// indices in the data set, and out.samples indices in Positions.
+	// Each trial has other partners. r.samples.Positions are indices in the data set, and
+	// out.samples indices in Positions.
 	partner := cyclicPartners(seed.Rand(k.Seed, "probe: strangers", k.Data, k.Trial).Perm(len(out.samples)))
 	// z, z' and the z' of the partner
 	z, z1, other := make([]float32, a.dim()), make([]float32, a.dim()), make([]float32, a.dim())
@@ -77,8 +76,7 @@ func (r *run) pairDistances(_ context.Context, clean, transformed *features.Tabl
 	return out, nil
 }
 
-// cyclicPartners pairs each index with the next one in a permutation. With at least two indices
-// none is paired with itself.
+// cyclicPartners pairs each index with the next in a permutation; of two or more none with itself.
 func cyclicPartners(perm []int) []int {
 	out := make([]int, len(perm))
 	for k, i := range perm {

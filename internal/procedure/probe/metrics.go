@@ -21,8 +21,8 @@ func rmse(predicted, want []float64) float64 {
 	return math.Sqrt(sum / float64(len(want)))
 }
 
-// r2 returns the coefficient of determination, 1 - sum (y - p)^2 / sum (y - mean y)^2, where p are
-// the predictions and y the wanted values. It is NaN if y is constant.
+// r2 returns 1 - sum (y - p)^2 / sum (y - mean y)^2 for predictions p and values y; NaN if y is
+// constant.
 func r2(predicted, want []float64) float64 {
 	mean := stat.Mean(want, nil)
 	var errors, spread float64
@@ -36,7 +36,6 @@ func r2(predicted, want []float64) float64 {
 	return 1 - errors/spread
 }
 
-// accuracy returns the fraction of correct predictions.
 func accuracy(predicted, want []float64) float64 {
 	correct := 0
 	for i, p := range predicted {
@@ -47,8 +46,7 @@ func accuracy(predicted, want []float64) float64 {
 	return float64(correct) / float64(len(want))
 }
 
-// f1 returns the mean of F1 = 2 TP / (2 TP + FP + FN) over the classes that occur in want, with the
-// numbers of true positives, false positives and false negatives.
+// f1 returns the mean of F1 = 2 TP / (2 TP + FP + FN) over the classes that occur in want.
 func f1(predicted, want []float64) float64 {
 	type count struct{ correct, predicted, want float64 }
 	classes := map[float64]*count{}
@@ -77,23 +75,21 @@ func f1(predicted, want []float64) float64 {
 // maxGroups is the largest number of groups of samples for a jackknife.
 const maxGroups = 20
 
-// An estimate describes a score: a statistic of several networks, probes with different seeds, that
-// were tested on the same n samples. For a score that needs no probe, seeds is 1.
+// An estimate is a statistic of several networks, probes with different seeds, tested on the same n
+// samples. Without probes, seeds is 1.
 type estimate struct {
 	name  string
 	n     int // number of test samples
 	seeds int // number of networks, not counting those of the null, that is, of chance
-	// compute returns the statistic of one network on some of the n samples, given by indices from
-	// 0 to n - 1. Networks 0, 1, ... are those of the seeds; networks -1, -2, ... are their nulls,
-	// trained on shuffled targets.
+	// compute returns the statistic on some of the samples, by index. Networks 0, 1, ... are those
+	// of the seeds; -1, -2, ... are their nulls.
 	compute   func(network int, samples []int) float64
 	noNull    bool    // the statistic has no null
 	min, max  float64 // range of the statistic; both 0 if unknown
 	undefined string  // warning if the value is NaN
 }
 
-// score returns the mean over networks. Its interval combines the spread over samples (a jackknife)
-// and over networks.
+// The interval combines the spread over samples (a jackknife) and over networks.
 func (e estimate) score() measure.Score {
 	all := dataset.Indices(e.n)
 	values := make([]float64, e.seeds)
@@ -127,8 +123,7 @@ func (e estimate) score() measure.Score {
 	return out
 }
 
-// replicates returns the jackknife replicates: for each group of samples, the statistic without
-// them, as a mean over networks. It returns nil if one of the replicates is NaN.
+// replicates returns the statistic without each group, as a mean over networks; nil if one is NaN.
 func (e estimate) replicates() []measure.Replicate {
 	groups := min(maxGroups, e.n/2)
 	var out []measure.Replicate
@@ -151,8 +146,7 @@ func (e estimate) replicates() []measure.Replicate {
 	return out
 }
 
-// seedHalfWidth returns half the width of the 95 % t interval of the mean over networks, or 0 for
-// one network.
+// seedHalfWidth returns half the 95 % t interval of the mean over networks, 0 for one network.
 func seedHalfWidth(values []float64) float64 {
 	if len(values) < 2 {
 		return 0
@@ -161,7 +155,6 @@ func seedHalfWidth(values []float64) float64 {
 	return half
 }
 
-// take returns the values of some samples.
 func take(values []float64, samples []int) []float64 {
 	out := make([]float64, len(samples))
 	for k, i := range samples {

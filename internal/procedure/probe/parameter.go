@@ -9,8 +9,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// EquivarianceSettings are the settings of the measures parameter-equivariance and
-// representation-equivariance.
+// EquivarianceSettings are the settings of parameter- and representation-equivariance.
 type EquivarianceSettings struct {
 	Training
 	Representation
@@ -70,8 +69,7 @@ func (m *parameterEquivariance) Run(ctx context.Context, j *procedure.Job) ([]me
 	})
 }
 
-// parameterTarget returns the parameter of each sample's transformation, or the index of its value
-// in the list.
+// parameterTarget returns parameters, or indices of listed values.
 func (r *run) parameterTarget() *target {
 	out := &target{name: "parameter"}
 	if ranged(r.job.Transform) {
@@ -86,9 +84,8 @@ func (r *run) parameterTarget() *target {
 	return out
 }
 
-// parameterScores trains probes on the concatenated representations of a layer, clean (for x) and
-// transformed (for T(x)), and returns their scores and those of the baseline. want is what the
-// probes predict, and parts are the samples for training, validation and test.
+// parameterScores trains probes on z and z' and scores them and the baseline. want is what they
+// predict.
 func (r *run) parameterScores(ctx context.Context, layer tensor.Layer, want *target, parts split) ([]measure.Score, error) {
 	clean, err := r.open(ctx, layer, sampleTransform{}, nil) // nil: all samples
 	if err != nil {

@@ -9,9 +9,8 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// A trainerPool keeps the trainers of finished probes (small networks trained on the vectors of a
-// layer) for other probes of the same architecture: preparing a trainer takes as long as dozens of
-// its steps. It is safe for concurrent use.
+// A trainerPool keeps trainers for probes of the same architecture: preparing one takes as long as
+// dozens of its steps. It is safe for concurrent use.
 type trainerPool struct {
 	capacity int // largest number of idle trainers
 
@@ -25,14 +24,12 @@ type trainer struct {
 	*train.Trainer
 }
 
-// architecture returns a string that is equal for probes whose graphs differ only in their weights.
-// With a condition, the input has the parameter of the transformation besides the layer's vector.
+// architecture is equal for probes whose graphs differ only in their weights.
 func (p *probeSpec) architecture() string {
 	return fmt.Sprint(p.kind, p.hidden, p.input.width(), p.input.condition != nil, p.outputs(), p.loss().Name)
 }
 
-// get returns an idle trainer of an architecture, restarted with the weights of net. If there is
-// none, it returns the result of create.
+// get returns an idle trainer, restarted with the weights of net, or else the result of create.
 func (l *trainerPool) get(architecture string, net *onnx.Model, create func() (*train.Trainer, error)) (*train.Trainer, error) {
 	if t := l.find(architecture); t != nil {
 		if err := t.Restart(net); err != nil {
@@ -43,7 +40,7 @@ func (l *trainerPool) get(architecture string, net *onnx.Model, create func() (*
 	return create()
 }
 
-// find removes an idle trainer of an architecture from the pool and returns it, or nil.
+// find removes an idle trainer from the pool, or returns nil.
 func (l *trainerPool) find(architecture string) *train.Trainer {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -56,8 +53,7 @@ func (l *trainerPool) find(architecture string) *train.Trainer {
 	return nil
 }
 
-// put returns a trainer to the pool. If there are too many, the one that has been idle longest is
-// closed.
+// put closes the trainer that has been idle longest if there are too many.
 func (l *trainerPool) put(architecture string, t *train.Trainer) error {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -70,7 +66,6 @@ func (l *trainerPool) put(architecture string, t *train.Trainer) error {
 	return oldest.Close()
 }
 
-// close closes all idle trainers.
 func (l *trainerPool) close() error {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

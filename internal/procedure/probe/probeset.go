@@ -10,9 +10,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A probeSet holds the probes (small networks, or linear maps, on the vectors of a layer) of one
-// kind for one target, which they learn to predict: one for each seed of the initial weights, and
-// the nulls, whose scores are those of chance.
+// A probeSet holds the probes of one kind for one target: one for each seed, and the nulls.
 type probeSet struct {
 	kind   string       // SLP (one linear layer), MLP or Ridge (ridge regression)
 	target *target      // nil if the probes predict vectors
@@ -21,9 +19,8 @@ type probeSet struct {
 	nulls  []*probeSpec // likewise, trained on shuffled targets
 }
 
-// newProbeSets returns the probes of every kind for a target: none if the split s into training,
-// validation and test samples has too few. hidden holds the sizes of the hidden layers of an MLP.
-// targetName is part of the names of the probes, and seeds their random numbers.
+// newProbeSets returns none if the split s has too few samples. hidden holds the sizes of an MLP's
+// layers. targetName is part of the probes' names, and seeds their random numbers.
 func (r *run) newProbeSets(layer tensor.Layer, in *probeInput, t *target, s split, hidden []int, targetName string) []*probeSet {
 	var out []*probeSet
 	if len(s.train) < 2 || len(s.validation) < 1 || len(s.test) < 2 {
@@ -40,8 +37,7 @@ func (r *run) newProbeSets(layer tensor.Layer, in *probeInput, t *target, s spli
 
 func (d *probeSet) specs() []*probeSpec { return slices.Concat(d.probes, d.nulls) }
 
-// probeName returns the name of probe s for s >= 0, and of the null with index -1 - s for s < 0, as
-// in estimate.compute.
+// probeName names probe s, or for s < 0 the null -1 - s, as in estimate.compute.
 func (d *probeSet) probeName(s int) string {
 	if s < 0 {
 		return d.nulls[-1-s].name
@@ -62,8 +58,7 @@ func (r *run) predictions(ctx context.Context, p *probeSpec, net *onnx.Model, in
 	return out, err
 }
 
-// values returns the targets of samples in the form that predictions have: numbers, or indices of
-// classes.
+// values returns targets in the form of predictions: numbers, or indices of classes.
 func (t *target) values(samples []int) []float64 {
 	out := make([]float64, len(samples))
 	for k, i := range samples {
@@ -76,13 +71,11 @@ func (t *target) values(samples []int) []float64 {
 	return out
 }
 
-// scores returns the scores of the probes on the test samples. outcomes holds the outcome (the
-// lists of numbers that the test gave) of each probe by its name; the first list is the probe's
-// predictions. factor is the known property of the samples, such as hue, that is predicted.
+// scores returns the scores on the test samples. The first list of an outcome is the probe's
+// predictions.
 func (d *probeSet) scores(outcomes map[string]outcome, factor string) []measure.Score {
 	want := d.target.values(d.test)
-	// statistic returns f for network s (see probeName) on some of the test samples, by their
-	// index.
+	// statistic returns f for network s (see probeName).
 	statistic := func(f func(predicted, want []float64) float64) func(int, []int) float64 {
 		return func(s int, samples []int) float64 {
 			return f(take(outcomes[d.probeName(s)][0], samples), take(want, samples))
@@ -106,8 +99,7 @@ func (d *probeSet) scores(outcomes map[string]outcome, factor string) []measure.
 	return out
 }
 
-// baseline returns the score of a constant prediction: the mean of the training samples, or their
-// most frequent class.
+// baseline predicts the mean of the training samples, or their most frequent class.
 func baseline(t *target, s split, factor string) measure.Score {
 	want := t.values(s.test)
 	e := estimate{name: "baseline-rmse", n: len(want), seeds: 1, noNull: true, max: math.Inf(1)}

@@ -59,11 +59,8 @@ func (m *representationEquivariance) Run(ctx context.Context, j *procedure.Job) 
 	})
 }
 
-// equivarianceScores trains probes to predict a layer's transformed representation z' from the
-// clean one, z, that is, of the untransformed input, and returns their scores. For each kind of
-// probe, such as ridge regression, there is one probe for each seed, and one for its null: the
-// score by chance, of a probe that is trained on shuffled targets. The split divides the samples
-// into training, validation and test samples.
+// equivarianceScores trains probes to predict z' from z: for each kind one for each seed, and one
+// for its null.
 func (r *run) equivarianceScores(ctx context.Context, layer tensor.Layer) ([]measure.Score, error) {
 	clean, err := r.open(ctx, layer, sampleTransform{}, nil) // not transformed; nil: all samples
 	if err != nil {
@@ -78,7 +75,7 @@ func (r *run) equivarianceScores(ctx context.Context, layer tensor.Layer) ([]mea
 	in, to := r.newInput(layer, "unit", clean), r.newInput(layer, "unit "+r.randomTransform().id, transformed)
 	in.unit, to.unit = true, true // vectors are scaled to length 1
 	if ranged(r.job.Transform) {
-		// The parameter is a number: the probe gets its value in addition to z.
+		// The probe gets the parameter in addition to z.
 		for _, p := range r.parameters() {
 			in.condition = append(in.condition, float32(p))
 		}
@@ -111,14 +108,12 @@ func (r *run) equivarianceScores(ctx context.Context, layer tensor.Layer) ([]mea
 	return vectorScores(sets, outcomes, unchanged), nil
 }
 
-// vectorErrors holds two lists, indexed by test sample: the mean squared errors of the predicted
-// vectors, and their cosines with the true vectors.
+// vectorErrors holds mean squared errors and cosines, by test sample.
 type vectorErrors [][]float64
 
 func newVectorErrors(n int) vectorErrors { return vectorErrors{make([]float64, n), make([]float64, n)} }
 
-// add sets the squared error and the cosine of the prediction y for sample i, which is the k-th
-// test sample. to holds the target vectors.
+// y is the prediction for sample i, the k-th test sample; to holds the target vectors.
 func (c vectorErrors) add(to *probeInput, i, k int, y []float32) error {
 	want := make([]float32, to.width())
 	if err := to.row(want, i); err != nil {
@@ -133,7 +128,7 @@ func (c vectorErrors) add(to *probeInput, i, k int, y []float32) error {
 	return nil
 }
 
-// cosine returns the cosine of the angle between two vectors: 1 if both are zero, 0 if only one is.
+// cosine is 1 if both vectors are zero, 0 if only one is.
 func cosine(a, b []float32) float64 {
 	var ab, aa, bb float64
 	for i, v := range a {
@@ -151,9 +146,8 @@ func cosine(a, b []float32) float64 {
 
 func mean(values []float64) float64 { return stat.Mean(values, nil) }
 
-// vectorScores returns the scores of every kind of probe, and those of predicting z itself, whose
-// errors are in unchanged. The functions compute a statistic of network s on some test samples: of
-// the s-th seed, from 0, or, if s is negative, of a null.
+// vectorScores scores every kind of probe, and z itself, whose errors are unchanged. s is the index
+// of a seed, or negative for a null.
 func vectorScores(sets []*probeSet, outcomes map[string]outcome, unchanged vectorErrors) []measure.Score {
 	var out []measure.Score
 	for _, d := range sets {

@@ -18,11 +18,9 @@ type RetrievalSettings struct {
 	Representation
 }
 
-// Retrieval returns the measure retrieval. The clean vectors of all samples (of a layer on the
-// untransformed samples) are ordered by their cosine with the transformed vector of one sample, and
-// the rank of this sample's own clean vector is scored by recall-1, recall-10 and
-// mean-reciprocal-rank: for each value of the transformation or part of its range, and over all.
-// Parts below 1 is an error.
+// Retrieval returns the measure retrieval: recall-1, recall-10 and mean-reciprocal-rank of a
+// sample's own clean vector, with all ordered by their cosine with the transformed one, for each
+// value or part of the range, and over all. Parts below 1 is an error.
 func Retrieval(s RetrievalSettings) (procedure.Procedure, error) {
 	if s.Parts < 1 {
 		return nil, fmt.Errorf("parts is %d: it must be at least 1", s.Parts)
@@ -41,8 +39,7 @@ func (m *retrieval) Needs() procedure.Needs       { return m.settings.needsWithP
 
 func (m *retrieval) Skip(j *procedure.Job) string { return m.settings.skip(j) }
 
-// Work returns an estimate of the cost of a job, in forward passes of one sample: one for the clean
-// sample, and one for each value of the transformation.
+// Work counts, per sample, one forward pass clean, and one for each value.
 func (m *retrieval) Work(j *procedure.Job) int64 {
 	return int64(j.Data.Len()) * int64(1+len(j.Transform.Values))
 }
@@ -54,9 +51,7 @@ func (m *retrieval) Run(ctx context.Context, j *procedure.Job) ([]measure.PairSc
 	})
 }
 
-// retrieve ranks the clean vectors for every transformed one. The columns, each with one value for
-// each sample, are the three statistics, then the null of each: its expected value if the order is
-// random.
+// retrieve returns columns of the three statistics, then of their expected values in random order.
 func (r *run) retrieve(ctx context.Context, clean, transformed *features.Table) (sampleColumns, error) {
 	a, b := newProbeInput("", r.samples.Positions, clean), newProbeInput("", r.samples.Positions, transformed)
 	a.unit, b.unit = true, true
@@ -80,9 +75,8 @@ func (r *run) retrieve(ctx context.Context, clean, transformed *features.Table) 
 	return out, nil
 }
 
-// A rank is the place of a sample's own clean vector in descending order of cosines. better is the
-// number of vectors with a larger cosine, and tied the number of vectors with the same cosine, the
-// sample's own among them. Tied vectors are in random order.
+// A rank is the place of a sample's own clean vector by descending cosine. better counts vectors
+// with a larger cosine, tied those with the same, its own among them, in random order.
 type rank struct{ better, tied int }
 
 // recall returns the probability that the sample's own vector is among the first k.
@@ -90,13 +84,11 @@ func (r rank) recall(k int) float64 {
 	return float64(min(max(k-r.better, 0), r.tied)) / float64(r.tied)
 }
 
-// reciprocal returns the expected value of 1 / place, where the first place is 1. harmonic is the
-// result of newHarmonic.
+// reciprocal returns the expected 1 / place, counted from 1, with the result of newHarmonic.
 func (r rank) reciprocal(harmonic []float64) float64 {
 	return (harmonic[r.better+r.tied] - harmonic[r.better]) / float64(r.tied)
 }
 
-// newHarmonic returns the sums of 1/1 to 1/k, for k from 0 to n.
 func newHarmonic(n int) []float64 {
 	out := make([]float64, n+1)
 	for k := 1; k <= n; k++ {
@@ -106,19 +98,15 @@ func newHarmonic(n int) []float64 {
 }
 
 const (
-	// tieTolerance is the difference up to which two cosines, which are computed in float32, count
-	// as equal.
+	// Cosines are computed in float32.
 	tieTolerance = 1e-6
-	// rankColumns is the number of candidates, and rankRows the number of queries, whose cosines
-	// are computed at once.
+	// rankColumns candidates and rankRows queries are compared at once.
 	rankColumns, rankRows = 1024, 256
 )
 
-// rankSamples returns, for each sample, the rank of its own candidate (its clean vector) among
-// those of all samples, ordered by their cosine with the sample's query (its transformed vector).
-// The vectors of both inputs have length 1 or 0. Queries are read in blocks, which take at most a
-// quarter of memory (in bytes; 0: no bound) unless that holds fewer than rankRows queries. The
-// candidates are read once for each block.
+// rankSamples returns the rank of each sample's own candidate by cosine with its query. Vectors
+// have length 1 or 0. Queries are read in blocks of at most a quarter of memory (in bytes; 0: no
+// bound) and at least rankRows; the candidates are read once for each block.
 func rankSamples(ctx context.Context, candidates, queries *probeInput, samples []int, memory int64) ([]rank, error) {
 	d := candidates.dim()
 	blockSize := len(samples)
@@ -159,9 +147,8 @@ func rankSamples(ctx context.Context, candidates, queries *probeInput, samples [
 	return ranks, nil
 }
 
-// count counts the candidates that are better than the sample's own candidate, and those that tie
-// with it. cosines holds the cosines of some candidates; own is the cosine of the sample's own
-// candidate, and self its index in cosines, which is out of range if it is not among them.
+// count counts better and tied candidates. own is the cosine of the sample's own candidate, self
+// its index in cosines, which may be out of range.
 func (r *rank) count(cosines []float32, own float32, self int) {
 	above, below := own+tieTolerance, own-tieTolerance
 	for j, v := range cosines {
@@ -180,12 +167,10 @@ func newMatrix(rows, columns int) blas32.General {
 	return blas32.General{Rows: rows, Cols: columns, Stride: columns, Data: make([]float32, rows*columns)}
 }
 
-// part returns the rows of a matrix in the range from (inclusive) to (exclusive).
 func part(m blas32.General, from, to int) blas32.General {
 	return blas32.General{Rows: to - from, Cols: m.Cols, Stride: m.Stride, Data: m.Data[from*m.Stride : to*m.Stride]}
 }
 
-// readRows reads the vectors of samples into the rows of a matrix.
 func readRows(m blas32.General, in *probeInput, samples []int) error {
 	for k, i := range samples {
 		if err := in.row(m.Data[k*m.Stride:(k+1)*m.Stride], i); err != nil {
@@ -195,7 +180,7 @@ func readRows(m blas32.General, in *probeInput, samples []int) error {
 	return nil
 }
 
-// ownCosines sets own[k] to the cosine of query k with the candidate of the same sample.
+// own[k] becomes the cosine of query k with its own candidate.
 func ownCosines(own []float32, queries blas32.General, candidates *probeInput, samples []int) error {
 	row := make([]float32, queries.Cols)
 	for k, i := range samples {

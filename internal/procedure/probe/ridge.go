@@ -13,12 +13,11 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// maxRidgeDim is the length d of the longest vector that ridge accepts: it decomposes a d x d
-// matrix.
+// maxRidgeDim bounds the length d of vectors: ridge decomposes a d x d matrix.
 const maxRidgeDim = 8192
 
-// penalties are the values of lambda that ridge tries, relative to the mean eigenvalue of XᵀX. It
-// chooses the one with the smallest error on the validation samples.
+// penalties are the values of lambda, relative to the mean eigenvalue of XᵀX. The validation
+// samples choose.
 var penalties = []float64{0, 1e-8, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1, 10}
 
 // ridge fits a probe that is a linear layer with weights w and bias c. It minimises |X w + c - y|^2
@@ -61,13 +60,13 @@ func (p *probeSpec) ridge() (map[string]tensor.Tensor, error) {
 	return best, nil
 }
 
-// secondMoments holds the means and the centred sums of products of a probe's training samples.
+// secondMoments are those of the training samples.
 type secondMoments struct {
 	x, y   []float64 // means
 	xx, xy []float64 // XᵀX (d x d, upper triangle) and Xᵀy (d x outputs)
 }
 
-// moments computes the second moments in two passes: the means, then the centred products.
+// The means first, then the centred products.
 func (p *probeSpec) moments() (*secondMoments, error) {
 	d, k := p.input.width(), p.outputs()
 	m := &secondMoments{make([]float64, d), make([]float64, k), make([]float64, d*d), make([]float64, d*k)}
@@ -104,9 +103,7 @@ func (p *probeSpec) moments() (*secondMoments, error) {
 	return m, err
 }
 
-// blocks calls use for blocks of b samples: x, their vectors, is b x d, and y, their targets, is b
-// x outputs. use may overwrite both. A source holds some samples of a probe, such as those of
-// training.
+// blocks calls use with x, b x d, and y, b x outputs, which it may overwrite.
 func (s *source) blocks(use func(x, y []float64)) error {
 	const block = 256
 	k := s.outputs()
@@ -132,8 +129,7 @@ func (s *source) blocks(use func(x, y []float64)) error {
 	return nil
 }
 
-// solution returns the linear layer for one penalty lambda, with the names of weights that
-// train.MLP gives. Directions in which the training samples do not vary get weight 0.
+// solution returns weights by the names of train.MLP. Directions without variance get weight 0.
 func (m *secondMoments) solution(q, qxy *mat.Dense, values []float64, lambda float64) map[string]tensor.Tensor {
 	d, k := qxy.Dims()
 	scaled := mat.NewDense(d, k, nil)
@@ -159,8 +155,7 @@ func (m *secondMoments) solution(q, qxy *mat.Dense, values []float64, lambda flo
 	return map[string]tensor.Tensor{"layer1.weight": weight, "layer1.bias": bias}
 }
 
-// validationError returns the squared error of a linear layer, summed over outputs and averaged
-// over the validation samples.
+// validationError is summed over outputs and averaged over samples.
 func (p *probeSpec) validationError(weights map[string]tensor.Tensor) (float64, error) {
 	w, c := weights["layer1.weight"], weights["layer1.bias"]
 	d, k := w.Shape[0], w.Shape[1]

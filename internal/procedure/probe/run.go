@@ -16,8 +16,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A run is one job in progress: a measure of one model on one data set. Most of these measures
-// train probes, small networks or linear maps on the vectors of a layer.
+// A run is one job in progress.
 type run struct {
 	representation *Representation // settings: the samples, and how activations are pooled to vectors
 	training       *Training       // settings of the probes; nil where nothing is trained
@@ -60,8 +59,7 @@ func newRun(ctx context.Context, j *procedure.Job, rep *Representation, t *Train
 	return r, end, nil
 }
 
-// request returns the request for the representations of the samples transformed by v, of all
-// layers that can be pooled. Its View identifies the transformation; j.A is the model.
+// request requests all layers that can be pooled. Its View identifies the transformation.
 func (r *run) request(v sampleTransform) features.Request {
 	j := r.job
 	out := features.Request{Model: j.A.Model, Identity: j.A.Identity, Engine: j.Engine,
@@ -73,8 +71,8 @@ func (r *run) request(v sampleTransform) features.Request {
 	return out
 }
 
-// extract adds the representations of the transformed samples, of all layers, to the store: for the
-// samples at positions of the data (nil: all). Those that the store has are not computed.
+// extract adds the transformed samples at positions of the data (nil: all) to the store, unless it
+// has them.
 func (r *run) extract(ctx context.Context, v sampleTransform, positions []int) error {
 	request := r.request(v)
 	request.Positions = positions
@@ -85,8 +83,7 @@ func (r *run) extract(ctx context.Context, v sampleTransform, positions []int) e
 	return err
 }
 
-// open opens the representations by one layer of the transformed samples at positions of the data
-// (nil: all). They may take a quarter of the job's memory.
+// open opens one layer's vectors at positions (nil: all), in at most a quarter of the job's memory.
 func (r *run) open(ctx context.Context, layer tensor.Layer, v sampleTransform, positions []int) (*features.Table, error) {
 	request := r.request(v)
 	request.Layers, request.Positions, request.Memory = []tensor.Layer{layer}, positions, r.job.Memory/4
@@ -97,8 +94,7 @@ func (r *run) open(ctx context.Context, layer tensor.Layer, v sampleTransform, p
 	return tables[0], nil
 }
 
-// newInput returns the input vectors of a probe, which the tables hold for a layer. id tells the
-// tables from others of the layer; it is empty for the clean vectors.
+// id tells the tables from others of the layer; it is empty for the clean vectors.
 func (r *run) newInput(layer tensor.Layer, id string, tables ...*features.Table) *probeInput {
 	q := r.request(sampleTransform{})
 	full := fmt.Sprintf("%q %q %q %q %q %q %q %s", q.Identity, r.job.A.Model.SHA256(), q.Engine, q.Data, layer.Name, layer.Axes, q.Pool, id)
@@ -112,9 +108,8 @@ func (r *run) seed(target, kind string, s int) uint64 {
 	return seed.Rand(k.Seed, "probe: start", k.Data, k.Trial, target, kind, s).Uint64()
 }
 
-// shuffle returns, for each sample, the index of the sample whose target it gets in the null of the
-// s-th network, a probe that shows what chance alone gives. It is drawn at random within the
-// sample's part, such as the training samples.
+// shuffle returns the index of the sample whose target each sample gets in the null of the s-th
+// network, drawn within its part, such as the training samples.
 func (r *run) shuffle(target string, s int, parts ...[]int) []int {
 	k := r.job.Key
 	partner := dataset.Indices(r.samples.Len())
@@ -126,7 +121,6 @@ func (r *run) shuffle(target string, s int, parts ...[]int) []int {
 	return partner
 }
 
-// addWork adds finished work to the progress.
 func (r *run) addWork(n int64) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -134,7 +128,6 @@ func (r *run) addWork(n int64) {
 	r.job.Progress(r.work, r.text)
 }
 
-// setStatus sets the text that is shown with the progress.
 func (r *run) setStatus(text string) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -145,9 +138,8 @@ func (r *run) setStatus(text string) {
 // A layerScorer computes the scores of a measure for one layer.
 type layerScorer func(tensor.Layer) ([]measure.Score, error)
 
-// scoreLayers scores every layer of a job. It starts a run, calls prepare once, and calls the
-// function that prepare returns for each layer in order. If the context ends, it returns the
-// context's error: the run can be resumed.
+// scoreLayers calls prepare once, and the function that it returns for each layer in order. If the
+// context ends, it returns the context's error, and the run can be resumed.
 func scoreLayers(ctx context.Context, j *procedure.Job, rep *Representation, t *Training, prepare func(*run) (layerScorer, error)) (out []measure.PairScore, err error) {
 	defer func() {
 		if err != nil && ctx.Err() != nil {
@@ -182,8 +174,8 @@ func pairScores(layer int, scores []measure.Score) []measure.PairScore {
 	return out
 }
 
-// seedsAndNulls returns two probes for each of the Training.Seeds: one to score, and one with
-// shuffled targets for the null. Ridge has one of each. targetName seeds their random numbers.
+// seedsAndNulls returns a probe and a null for each of the Training.Seeds, or one of each for
+// ridge.
 func (r *run) seedsAndNulls(p probeSpec, targetName string) (seeds, nulls []*probeSpec) {
 	n := r.training.Seeds
 	if p.kind == Ridge {
@@ -203,16 +195,14 @@ func (r *run) seedsAndNulls(p probeSpec, targetName string) (seeds, nulls []*pro
 	return seeds, nulls
 }
 
-// trainingWork estimates the work of training a probe, in forward passes of the model on one
-// sample. It assumes at most 30 epochs, and three forward passes of the probe for each sample. A
-// forward pass of the model is taken for as many multiplications as it has parameters, plus 25 for
-// each byte of activations. Ridge regression counts as one forward pass.
+// trainingWork estimates forward passes of the model on one sample: at most 30 epochs, and three
+// forward passes of the probe per sample. A forward pass of the model is taken for as many
+// multiplications as it has parameters, plus 25 for each byte of activations. Ridge counts as one.
 func (r *run) trainingWork(p *probeSpec) int64 {
 	return trainingWork(r.job, r.training, p.kind, p.hidden, p.input.width(), p.outputs(), len(p.train))
 }
 
-// trainingWork is the method trainingWork for a probe with in inputs, out outputs and n training
-// samples.
+// trainingWork takes the probe's in inputs, out outputs and n training samples.
 func trainingWork(j *procedure.Job, t *Training, kind string, hidden []int, in, out, n int) int64 {
 	if kind == Ridge {
 		return 1

@@ -11,18 +11,15 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// A sampleTransform transforms every sample, for probes (small networks or linear maps trained on a
-// layer). The zero value leaves samples unchanged.
+// The zero sampleTransform leaves samples unchanged.
 type sampleTransform struct {
 	id    string                            // identifies the transformed representations among those that are stored
 	op    func(dataset.Sample) transform.Op // the transformation of a sample; nil: none
 	pairs bool                              // the data hold each sample clean (not transformed) and transformed: take the transformed one
 }
 
-// randomTransform transforms each sample by one draw of the transformation. With a list of values,
-// such as angles, each sample gets one of them at random. With ReadyPairs the data hold x and T(x).
-// r.job is what the run measures: layers of a model under one transformation. Its Key seeds the
-// random draws.
+// randomTransform draws once per sample, from a list one of its values. With ReadyPairs the data
+// hold x and T(x). The job's Key seeds the draws.
 func (r *run) randomTransform() sampleTransform {
 	j := r.job
 	if j.Transform == procedure.ReadyPairs {
@@ -44,8 +41,7 @@ func (r *run) transformID(choice string) string {
 	return fmt.Sprintf("%s %v %d %q %q %d %s", t.Identity, t.PerTrial, k.Seed, k.Data, k.Transform, k.Trial, choice)
 }
 
-// value returns the index, in the transformation's list of values, of the one that is drawn for the
-// sample with the given index.
+// value returns the index of the listed value that is drawn for the sample.
 func (r *run) value(index int) int {
 	n := len(r.job.Transform.Values)
 	if n == 1 {
@@ -55,8 +51,7 @@ func (r *run) value(index int) int {
 	return seed.Rand(k.Seed, "probe: value", k.Data, k.Transform, k.Trial, index).IntN(n)
 }
 
-// parameters returns the parameter of each sample's transformation, scaled from its range to
-// [0, 1]; NaN if the transformation has no numeric parameter. There must be a range (see ranged).
+// parameters scales parameters to [0, 1]; NaN without one. There must be a range (see ranged).
 func (r *run) parameters() []float64 {
 	j := r.job
 	width := j.Transform.Range.High - j.Transform.Range.Low
@@ -76,11 +71,9 @@ func ranged(t *procedure.Transform) bool { return t.Range != nil && t.Range.Low 
 // listed reports whether the transformation has a list of values.
 func listed(t *procedure.Transform) bool { return len(t.Values) > 1 }
 
-// A parameterBin contains the samples with one value of the transformation, or with parameters in
-// one part of its range.
+// A parameterBin has one value of the transformation, or one part of its range.
 type parameterBin struct {
-	// parameter is the column parameter of the scores: the value, the midpoint of the part of the
-	// range, or "" if there is neither.
+	// parameter is a column of the scores: the value, the midpoint of the part, or "".
 	parameter string
 	contains  func(i int) bool // whether sample i is in the bin
 }

@@ -42,8 +42,8 @@ type Training struct {
 	Standardise bool      `key:"standardise" json:"standardise" doc:"scale each component of a representation to mean 0 and standard deviation 1 over the training samples"`
 }
 
-// A Part selects samples by the values of a factor, a known property of the samples such as hue.
-// Data may be joined from several sources; the factor part then says which one a sample is from.
+// A Part selects samples by the values of a factor. In joined data the factor part says which
+// source a sample is from.
 type Part struct {
 	Factor string    `key:"factor" json:"factor" doc:"name of the factor, or label"`
 	Values []float64 `key:"values" json:"values" doc:"values of the factor that select samples"`
@@ -116,20 +116,18 @@ func (t *Targets) check() error {
 // minSamples is the smallest number of samples that can be split.
 const minSamples = 10
 
-// needs returns the needs of a measure of the package, with or without a transformation.
 func (r *Representation) needs(transform bool) procedure.Needs {
 	return procedure.Needs{Transform: transform, Layers: measure.PairSame, Samples: r.Samples}
 }
 
-// needsWithPairs returns the needs of a measure that compares x and T(x). Instead of a
-// transformation, the data may have ready-made pairs of both.
+// Instead of a transformation, the data may have ready-made pairs.
 func (r *Representation) needsWithPairs() procedure.Needs {
 	n := r.needs(true) // true: with a transformation
 	n.ReadyPairs = true
 	return n
 }
 
-// skip returns why a job, one run of a measure on a model and its data, cannot be run, or "".
+// skip returns why a job cannot be run, or "".
 func (r *Representation) skip(j *procedure.Job) string {
 	if n := j.Data.Len(); n < minSamples {
 		return fmt.Sprintf("%d samples are too few: at least %d are needed", n, minSamples)
@@ -151,5 +149,5 @@ func (r *Representation) layers(j *procedure.Job) []int {
 	return out
 }
 
-// dim returns the length of a layer's pooled vectors.
+// dim is the length of pooled vectors.
 func (r *Representation) dim(l tensor.Layer) int { return pooling.Kind(r.Pool).Dim(l) }

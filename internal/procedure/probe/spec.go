@@ -29,12 +29,10 @@ type probeSpec struct {
 	train, validation []int // indices of samples
 }
 
-// embeddingDim is the number of dimensions to which a linear layer maps the parameter of the
-// transformation, such as an angle, where the probe predicts from it too (probeInput.condition).
+// embeddingDim is the number of dimensions to which a linear layer maps probeInput.condition.
 const embeddingDim = 32
 
-// outputs returns the number of outputs of the probe. target.classes is 0 if the target is a
-// number.
+// target.classes is 0 if the target is a number.
 func (p *probeSpec) outputs() int {
 	switch {
 	case p.targetVectors != nil:
@@ -45,9 +43,8 @@ func (p *probeSpec) outputs() int {
 	return 1
 }
 
-// network returns the untrained probe. Its input x is batch x width, its output y batch x outputs.
-// With a condition, the last component of x is the parameter of the transformation; dim is the
-// width without it.
+// network returns the untrained probe: x, batch x width, to y, batch x outputs. With a condition,
+// the last component of x is the parameter; dim is the width without it.
 func (p *probeSpec) network() (*onnx.Model, error) {
 	var hidden []int
 	if p.kind == MLP {
@@ -90,8 +87,7 @@ func (p *probeSpec) targetOf(i int) int {
 	return p.targetSample[i]
 }
 
-// identity returns a hash of everything that the trained probe depends on. t has the settings of
-// the training.
+// identity returns a hash of everything that the trained probe depends on.
 func (p *probeSpec) identity(t *Training) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "probe 1\n%s\n%s %v %d %d\n%g %g %d %d %d\n", p.input.id, p.kind, p.hidden, p.seed, p.outputs(), t.Rate, t.Decay, t.Batch, t.Epochs, t.Patience)
@@ -110,8 +106,7 @@ func (p *probeSpec) identity(t *Training) string {
 	return "probe " + hex.EncodeToString(h.Sum(nil))
 }
 
-// hashTarget adds the target of sample i to a hash. Target vectors are identified by the sample's
-// index.
+// Target vectors are identified by the sample's index.
 func (p *probeSpec) hashTarget(h hash.Hash, i int) {
 	switch {
 	case p.targetVectors != nil:
@@ -172,7 +167,6 @@ func (s *source) Batch(_ context.Context, places []int) (train.Batch, error) {
 	return s.batch, nil
 }
 
-// first returns the first tensor of a list, or an empty one.
 func first(list []tensor.Tensor) tensor.Tensor {
 	if len(list) == 0 {
 		return tensor.Tensor{}
@@ -180,7 +174,7 @@ func first(list []tensor.Tensor) tensor.Tensor {
 	return list[0]
 }
 
-// resized returns a tensor of n x width. It uses the memory of t if that is large enough.
+// resized returns n x width in the memory of t, if that is large enough.
 func resized(t tensor.Tensor, n, width int) tensor.Tensor {
 	if cap(t.Data) < n*width {
 		return tensor.New(n, width)

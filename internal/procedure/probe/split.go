@@ -12,8 +12,7 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// A split holds the indices of the samples on which probes (small networks, or linear maps, on the
-// vectors of a layer) are trained, validated and tested.
+// A split holds the indices of the samples of each part.
 type split struct{ train, validation, test []int }
 
 // split divides the samples in a random order that depends on the key. The settings Validation and
@@ -48,8 +47,7 @@ func (t *Training) split(s *features.Samples, src dataset.Source, k measure.Key)
 	return out, nil
 }
 
-// divide divides samples, in the given order, by the fractions of training, validation and test. A
-// fraction of 0 means that the part has its samples already.
+// divide divides samples in order. A fraction of 0 means that the part has its samples already.
 func (p *split) divide(order []int, fractions []float64) {
 	n, sum := float64(len(order)), 1.0 // the settings' fractions add up to 1, except for rounding
 	if fractions[1] == 0 || fractions[2] == 0 {
@@ -100,8 +98,7 @@ func (p *Part) wanted(src dataset.Source) ([]float64, error) {
 	return out, nil
 }
 
-// categories returns the names of the values of the part's factor, or nil if they are numbers. The
-// factor Label is the class label.
+// categories returns the names of the factor's values, or nil for numbers.
 func (p *Part) categories(src dataset.Source) []string {
 	if p.Factor == Label {
 		return src.Classes()

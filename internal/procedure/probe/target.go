@@ -11,12 +11,10 @@ import (
 	"github.com/noether-ml/noether/internal/features"
 )
 
-// Label is the name of the factor that is the samples' label. Factors are known properties of the
-// samples, such as hue.
+// Label is the name of the factor that is the samples' label.
 const Label = "label"
 
-// A target is what a probe, a small network on the vectors of a layer, learns to predict for each
-// sample: a number or a class.
+// A target is a number or a class for each sample.
 type target struct {
 	name     string
 	classes  int       // 0: a number
@@ -25,7 +23,6 @@ type target struct {
 	warnings []string  // of its scores
 }
 
-// known reports whether sample i has a target.
 func (t *target) known(i int) bool {
 	if t.classes > 0 {
 		return t.class[i] >= 0
@@ -33,7 +30,6 @@ func (t *target) known(i int) bool {
 	return !math.IsNaN(t.value[i])
 }
 
-// samplesWithTarget returns the samples whose target is known.
 func (t *target) samplesWithTarget(rows []int) []int {
 	var out []int
 	for _, i := range rows {
@@ -63,8 +59,7 @@ func factor(s *features.Samples, name string) ([]float64, error) {
 	return values, nil
 }
 
-// factors returns the names of the factors to predict: those of the settings, else all available
-// ones, else the label if the data are labelled.
+// factors returns those of the settings, else all available ones, else the label if labelled.
 func (t *Targets) factors(available []string, labelled bool) []string {
 	switch {
 	case len(t.Factors) > 0:
@@ -80,9 +75,8 @@ func (t *Targets) factors(available []string, labelled bool) []string {
 // scales are the default divisors of factors: OpenCV's ranges of 8-bit hue, saturation and value.
 var scales = map[string]float64{"hue": 180, "saturation": 255, "value": 255}
 
-// target returns the target of a factor. It is a class for the label, for the factors that the
-// setting classes lists, and for factors whose values are names, such as a speaker. Otherwise it is
-// the value divided by the scale; an infinite value is unknown.
+// target returns a class for the label, for the factors in the setting classes, and for values that
+// are names. Otherwise it is the value divided by the scale; an infinite value is unknown.
 func (t *Targets) target(src dataset.Source, s *features.Samples, name string) (*target, error) {
 	values, err := factor(s, name)
 	if err != nil {
@@ -108,8 +102,7 @@ func (t *Targets) target(src dataset.Source, s *features.Samples, name string) (
 	return out, nil
 }
 
-// setClasses makes the target a class. Class k is the k-th smallest of the distinct values; the
-// class of NaN is unknown.
+// Class k is the k-th smallest distinct value; that of NaN is unknown.
 func (t *target) setClasses(values []float64) {
 	number := map[float64]int{}
 	for _, v := range values {
@@ -132,8 +125,7 @@ func (t *target) setClasses(values []float64) {
 // maxSpread is the standard deviation of a scaled target above which a warning is given.
 const maxSpread = 20
 
-// checkSplit returns the split without the samples whose target is unknown. It adds warnings about
-// the target, for instance if it is constant over the training samples.
+// checkSplit leaves out samples without a target, and warns, for instance if it is constant.
 func (t *target) checkSplit(s split) split {
 	out := split{t.samplesWithTarget(s.train), t.samplesWithTarget(s.validation), t.samplesWithTarget(s.test)}
 	if omitted := len(s.train) + len(s.validation) + len(s.test) - len(out.train) - len(out.validation) - len(out.test); omitted > 0 {
@@ -170,7 +162,6 @@ func (t *target) checkClasses(s split) {
 	}
 }
 
-// mean returns the mean over some samples.
 func (t *target) mean(rows []int) float64 {
 	var sum float64
 	for _, i := range rows {
@@ -179,7 +170,6 @@ func (t *target) mean(rows []int) float64 {
 	return sum / float64(len(rows))
 }
 
-// spread returns the standard deviation over some samples.
 func (t *target) spread(rows []int) float64 {
 	mean, sum := t.mean(rows), 0.0
 	for _, i := range rows {
@@ -188,7 +178,6 @@ func (t *target) spread(rows []int) float64 {
 	return math.Sqrt(sum / float64(len(rows)))
 }
 
-// mostFrequent returns the most frequent class of some samples.
 func (t *target) mostFrequent(rows []int) int {
 	count := make([]int, t.classes)
 	for _, i := range rows {

@@ -12,9 +12,8 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// Job returns a job of a procedure for one model and data set. Its checkpoint is in memory, and
-// samples that cannot be read are left out. The caller sets the other fields that the procedure
-// needs.
+// Job returns a job with a checkpoint in memory. Unreadable samples are left out. The caller sets
+// the other fields that the procedure needs.
 func Job(a procedure.Subject, data dataset.Source) *procedure.Job {
 	return &procedure.Job{A: a, Data: data, Key: measure.Key{Seed: 1}, Checkpoint: &checkpoint.Memory{},
 		Memory: 1 << 30, Progress: func(int64, string) {},
@@ -34,9 +33,8 @@ func Job(a procedure.Subject, data dataset.Source) *procedure.Job {
 		}}
 }
 
-// RunJob runs a job and returns its scores. It ends the test if err, the error of creating the
-// procedure, is not nil, or if the procedure skips the job, as one that it does not apply to, or
-// returns an error.
+// RunJob runs a job and returns its scores. It ends the test if err is not nil, or if the procedure
+// skips the job or returns an error.
 func RunJob(t testing.TB, p procedure.Procedure, err error, j *procedure.Job) []measure.PairScore {
 	t.Helper()
 	if err != nil {

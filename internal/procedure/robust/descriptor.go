@@ -2,9 +2,7 @@ package robust
 
 import "github.com/noether-ml/noether/measure"
 
-// Descriptor describes the measure. Its scores describe a model as a whole (ModelLevel). Their
-// intervals account for the choice of samples (Resampled). "clean" does not depend on the attack
-// (Untransformed).
+// Descriptor describes the measure.
 func Descriptor() measure.Descriptor {
 	return measure.Descriptor{
 		Name: "robust-accuracy", Title: "Robust accuracy", Level: measure.ModelLevel, Resampled: "sample",

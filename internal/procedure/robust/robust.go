@@ -58,8 +58,8 @@ func Defaults() Settings {
 	return Settings{Images: 1000, Norm: "l2", Radius: 1, Steps: 20, Random: true, Restarts: 1}
 }
 
-// New returns the measure robust-accuracy. Its statistics are robust, the accuracy under attack,
-// and clean, the accuracy on the images x. Settings outside their ranges are an error.
+// New returns the measure robust-accuracy: robust, the accuracy under attack, and clean. Settings
+// outside their ranges are an error.
 func New(s Settings) (procedure.Procedure, error) {
 	switch {
 	case s.Images < 1:
@@ -121,8 +121,7 @@ func (m *robust) Work(j *procedure.Job) int64 {
 	return n * (1 + int64(m.settings.Restarts)*m.settings.attackWork())
 }
 
-// attackWork returns the cost of an attack on one sample, in forward passes: that of each step, and
-// of the evaluation of the image after the last step.
+// attackWork is the cost per sample: each step, and the evaluation after the last.
 func (s Settings) attackWork() int64 { return gradientWork * int64(s.Steps+1) }
 
 func (m *robust) Run(ctx context.Context, j *procedure.Job) ([]measure.PairScore, error) {
@@ -143,7 +142,6 @@ func (m *robust) Run(ctx context.Context, j *procedure.Job) ([]measure.PairScore
 	return out, nil
 }
 
-// A run is one job in progress.
 type run struct {
 	*robust
 	job         *procedure.Job
@@ -177,8 +175,7 @@ func (m *robust) newRun(ctx context.Context, j *procedure.Job) (*run, error) {
 	return r, r.restore()
 }
 
-// attack runs the attacks, Settings.Restarts in all, on the samples that have withstood the
-// previous ones.
+// attack runs Settings.Restarts attacks on the samples that have withstood the previous ones.
 func (r *run) attack(ctx context.Context) error {
 	s, err := invert.New(invert.Misclassify(r.job.A.Model, r.job.A.Outputs), r.settings.options())
 	if err != nil {
@@ -273,8 +270,7 @@ const (
 	stateVersion = 2
 )
 
-// An attackCheckpoint saves which samples have withstood the attacks, with the state of the current
-// attack.
+// An attackCheckpoint saves which samples have withstood, and the state of the current attack.
 type attackCheckpoint struct{ r *run }
 
 func (c attackCheckpoint) Load() (io.ReadCloser, error) {

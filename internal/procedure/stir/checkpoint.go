@@ -82,8 +82,7 @@ func (k *jobCheckpoint) Save(write func(io.Writer) error) error {
 // noState writes an empty state, for the time between two searches.
 func noState(io.Writer) error { return nil }
 
-// readResult reads the result of an inversion of images of a shape. r.Fail makes the loading of the
-// state return an error.
+// r.Fail makes the loading of the state return an error.
 func readResult(r *state.Reader, shape []int) *invert.Result {
 	f := &invert.Result{Images: tensor.New(shape...), Loss: make([]float64, shape[0])}
 	r.Float32sInto(f.Images.Data)

@@ -11,11 +11,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Compare computes STIR(b | a), the similarity of b's representations of images x and of images
-// that a maps to the same representations as x (inverted images): the scores of each layer of a
-// with each layer of b, on images x in memory. x is n x c x h x w with values in [0, 1], of the
-// size of a's input. The seed determines the noise from which the searches for inverted images
-// start. For STIR(a | b) swap a and b.
+// Compare computes STIR(b | a) of each layer of a with each layer of b on images x in memory, n x c
+// x h x w, values in [0, 1], of the size of a's input. The seed determines the noise from which the
+// searches start. For STIR(a | b) swap a and b.
 func Compare(ctx context.Context, a, b procedure.Subject, x tensor.Tensor, s Settings, seed uint64) ([]measure.PairScore, error) {
 	m, err := New(s)
 	if err != nil {

@@ -4,10 +4,7 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// Descriptor describes the measure. Each Null names what gives the value by chance: shuffled pairs
-// have one model's representation of one sample and the other's of another sample. Directional says
-// that the statistic changes if the two models are exchanged, and Resampled that intervals account
-// for the choice of samples.
+// Descriptor describes the measure.
 func Descriptor() measure.Descriptor {
 	return measure.Descriptor{
 		Name: "stir", Title: "STIR: shared invariances", Level: measure.PairLevel, Resampled: "sample",

@@ -12,15 +12,14 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// responses holds the activations and predictions of one of the two compared models, A and B, on
-// some images.
+// responses holds the activations and predictions of one of the compared models.
 type responses struct {
 	layers    []tensor.Tensor // for each layer: n images x d values of the layer
 	class     []int           // predicted classes; nil if the model has no class scores
 	nonFinite []map[int]error // for each layer, by image: the error for NaN or infinity
 }
 
-// selectRows returns the responses to some of the images, without nonFinite.
+// selectRows leaves out nonFinite.
 func (v *responses) selectRows(rows []int) *responses {
 	some := &responses{}
 	for _, l := range v.layers {
@@ -34,9 +33,8 @@ func (v *responses) selectRows(rows []int) *responses {
 	return some
 }
 
-// finiteRows returns the rows (images), out of n, for which all layers that are not omitted are
-// finite. If there are fewer than two, the error names the layer. r.omitted has, for each model and
-// by layer, why a layer is omitted.
+// finiteRows returns the rows, out of n, for which all layers but the omitted are finite. If there
+// are fewer than two, the error names the layer.
 func (r *run) finiteRows(n int, a, b *responses) (rows []int, err error) {
 	for i := range n {
 		finite := true
@@ -60,8 +58,8 @@ func (r *run) finiteRows(n int, a, b *responses) (rows []int, err error) {
 	return rows, err
 }
 
-// omitLayers omits the layers that have NaN or infinity for more than half of the images, and the
-// pairs (of a layer of A and one of B) with such a layer. If no pair were left, it omits none.
+// omitLayers omits layers with NaN or infinity for more than half of the images, and their pairs;
+// none if no pair were left.
 func (r *run) omitLayers(a, b *responses) {
 	n := len(r.samples)
 	for side, v := range []*responses{a, b} {
@@ -89,8 +87,7 @@ func (r *run) whyOmitted(pair [2]int) error {
 	return r.omitted[measure.SideB][pair[1]]
 }
 
-// withOmitted adds scores without a value for the omitted pairs, one for each statistic of the
-// first pair that is not omitted.
+// withOmitted adds scores without a value for the omitted pairs, one for each statistic.
 func (r *run) withOmitted(scores []measure.PairScore) []measure.PairScore {
 	out := scores
 	for _, pair := range r.allPairs {
@@ -107,7 +104,7 @@ func (r *run) withOmitted(scores []measure.PairScore) []measure.PairScore {
 	return out
 }
 
-// runModels runs both models on images of the size of A's input, which are resized for B.
+// Images have the size of A's input, and are resized for B.
 func (r *run) runModels(ctx context.Context, images tensor.Tensor) (a, b *responses, err error) {
 	if a, err = runModel(ctx, r.job.A, images, measure.SideA); err != nil {
 		return nil, nil, err
@@ -124,8 +121,7 @@ func (r *run) runModels(ctx context.Context, images tensor.Tensor) (a, b *respon
 // batch is the number of images in one run of a model by ONNX Runtime.
 const batch = 32
 
-// runModel runs a model on n images with values in [0, 1]. s.Outputs are the class outputs among
-// which the predicted class is; nil: all.
+// runModel runs n images with values in [0, 1]. s.Outputs nil: all class outputs.
 func runModel(ctx context.Context, s procedure.Subject, images tensor.Tensor, side measure.Side) (*responses, error) {
 	n := images.Shape[0]
 	v := &responses{}
@@ -174,5 +170,4 @@ func runModel(ctx context.Context, s procedure.Subject, images tensor.Tensor, si
 	return v, nil
 }
 
-// argmax returns the first index of the largest value.
 func argmax(v []float32) int { return slices.Index(v, slices.Max(v)) }

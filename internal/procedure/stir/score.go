@@ -15,9 +15,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// modelSimilarity returns the similarity of m1(X) and m2(X), the representations of the images X in
-// the two models (r.a and r.b), for each pair of layers. It ignores invariances: whether other
-// images have the same representations too.
+// modelSimilarity returns the similarity of m1(X) and m2(X) for each pair of layers.
 func (r *run) modelSimilarity(ctx context.Context) ([]measure.PairScore, error) {
 	var out []measure.PairScore
 	for _, p := range r.job.Pairs {
@@ -52,10 +50,8 @@ func (r *run) similarity(ctx context.Context, x, y tensor.Tensor) ([]measure.Sco
 	return similarity.Compare(ctx, a, b, o)
 }
 
-// score returns the scores of an inversion: a search by gradient descent for images x' that have
-// the representation of the images x in the reference model, the first of the two. It runs both
-// models on the images x' that the inversion has found. No similarity of x and x' is computed for a
-// Controversial inversion, which starts near x and moves x' away from x in the other model.
+// score scores an inversion, running both models on x'. For a Controversial one x and x' are not
+// compared: it starts near x and moves away in the other model.
 func (r *run) score(ctx context.Context, v inversion, found *invert.Result) ([]measure.PairScore, error) {
 	rows, warnings := r.rows(found)
 	if len(rows) < 2 {
@@ -110,8 +106,8 @@ func statistic(kind string) string {
 	return "stir"
 }
 
-// rows returns the indices of the samples that the search did not drop because their loss became
-// NaN or infinite, and a warning about those that it did.
+// rows returns the samples that the search did not drop because their loss was not finite, and a
+// warning about the others.
 func (r *run) rows(found *invert.Result) (rows []int, warnings []string) {
 	dropped := map[int]bool{}
 	for _, i := range found.Dropped {
@@ -128,7 +124,6 @@ func (r *run) rows(found *invert.Result) (rows []int, warnings []string) {
 	return rows, warnings
 }
 
-// selectInts returns the values at some indices.
 func selectInts(values, indices []int) []int {
 	out := make([]int, len(indices))
 	for i, k := range indices {
@@ -137,7 +132,6 @@ func selectInts(values, indices []int) []int {
 	return out
 }
 
-// selectRows returns some rows of a tensor.
 func selectRows(t tensor.Tensor, rows []int) tensor.Tensor {
 	if len(rows) == t.Shape[0] {
 		return t
@@ -149,11 +143,9 @@ func selectRows(t tensor.Tensor, rows []int) tensor.Tensor {
 	return out
 }
 
-// inversionScores returns the scores that describe the success of an inversion: distances, the
-// fraction missed (that of images farther than the setting delta from the representation, relative
-// to its norm) and the agreement of predictions. v.a is the index of the layer of the reference
-// model whose representation is matched. rows are the indices of the samples, images their inverted
-// images x', and a and b the responses of the models to x'.
+// inversionScores returns distances, the fraction missed (beyond delta, relative to the norm) and
+// the agreement of predictions. v.a is the index of the matched layer. images are x' of the samples
+// rows, a and b the responses to them.
 func (r *run) inversionScores(v inversion, rows []int, images tensor.Tensor, a, b *responses) []measure.Score {
 	variant := "" // of the default kind, which starts from noise and uses the reference model only
 	if v.kind != Arbitrary {
@@ -183,8 +175,7 @@ func (r *run) inversionScores(v inversion, rows []int, images tensor.Tensor, a, 
 	return scores
 }
 
-// sameClasses reports whether the two models have the same number of classes. Outputs are the class
-// outputs of a model that are used; nil: all.
+// sameClasses compares numbers of classes; nil Outputs are all.
 func (r *run) sameClasses() bool {
 	count := func(all int, selected []int) int {
 		if selected != nil {
@@ -196,8 +187,7 @@ func (r *run) sameClasses() bool {
 	return a == b && r.a.class != nil && r.b.class != nil
 }
 
-// missedWarnings returns a warning if some images did not get within the setting delta. common is
-// the result of inversionScores, in which the second score is the fraction missed.
+// common is the result of inversionScores, in which the second score is the fraction missed.
 func (r *run) missedWarnings(common []measure.Score) []string {
 	fraction := common[1].Value
 	if fraction == 0 {
@@ -210,7 +200,6 @@ func (r *run) missedWarnings(common []measure.Score) []string {
 	return []string{fmt.Sprintf("%.3g %% of the images did not get within %v of the reference model's representation (relative distance): %s", 100*fraction, r.settings.Delta, remedy)}
 }
 
-// indicator returns 1 for true and 0 for false.
 func indicator(yes bool) float64 {
 	if yes {
 		return 1
@@ -226,7 +215,6 @@ func ratio(d, norm float64) float64 {
 	return d / norm
 }
 
-// mean returns the mean over samples as a score between 0 and high, with a jackknife interval.
 func mean(statistic string, v []float64, high float64) measure.Score {
 	s := measure.Plain(statistic, stat.Mean(v, nil), len(v))
 	s.Min, s.Max = 0, high
@@ -242,7 +230,6 @@ func mean(statistic string, v []float64, high float64) measure.Score {
 	return s
 }
 
-// proportion returns the mean of zeros and ones as a score.
 func proportion(statistic string, v []float64) measure.Score {
 	s := mean(statistic, v, 1)
 	s.Low, s.High = resample.Wilson(s.Value, len(v))

@@ -10,12 +10,9 @@ import (
 	"github.com/noether-ml/noether/measure/similarity"
 )
 
-// Kinds of inversions: how the image x' is found for an image x. m1, the reference model, is the
-// one whose representation x' matches; m2 is the other one. STIR is the similarity of the
-// representations of images and their x' by m2.
+// Kinds of inversions. m1 is the reference model; m2 is the other one.
 const (
-	// Arbitrary inversion starts from noise, or as Settings.Start says, and finds an x' that has the
-	// same representation by m1 as x.
+	// Arbitrary inversion starts from noise, or as Settings.Start says, and matches x in m1.
 	Arbitrary = "arbitrary"
 	// Adversarial inversion also maximises the distance between m2's representations of x' and x.
 	Adversarial = "adversarial"
@@ -39,8 +36,7 @@ type Settings struct {
 	Batch      int      `key:"batch" json:"batch" min:"1" doc:"images that are inverted together, divided among concurrent runs of the engine; default: by the size of the model"`
 }
 
-// defaultBeta is the default of Beta, the weight in the code of Nanda et al. 2022 (see the
-// package).
+// defaultBeta is the weight in the code of Nanda et al. 2022 (see the package).
 const defaultBeta = 0.1
 
 // Defaults returns the settings of Nanda et al. 2022.

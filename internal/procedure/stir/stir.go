@@ -15,11 +15,7 @@ import (
 
 // New returns the measure stir (Similarity Through Inverted Representations): how similar are the
 // second model's representations of images and of inverted images, which the first one, the
-// reference, maps to the same representations as the images? Its statistics are stir,
-// stir-adversarial, cka (of the two models' representations of the images), similarity (the same by
-// similarities other than linear CKA), agreement (the fraction of the inverted images for which
-// both models predict the same class), representation-distance, missed (the fraction of the
-// inverted images whose representation distance is above the setting delta) and input-distance.
+// reference, maps to the same representations? The package comment lists its statistics.
 func New(s Settings) (procedure.Procedure, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -97,21 +93,20 @@ func (m *stir) Work(j *procedure.Job) int64 {
 	return work + 2*n // both models run on the samples
 }
 
-// An inversion is one search, which inverts all images together. An Adversarial one also makes the
-// second model represent the result differently from the images. A Controversial one does the same,
-// but starts from the images with a little noise.
+// An inversion is one search for all images. An Adversarial one also makes the second model
+// represent the result differently; a Controversial one does so from the images with a little
+// noise.
 type inversion struct {
 	kind  string   // Arbitrary, Adversarial or Controversial
 	a, b  int      // index of the layer of each model; b is -1 if only the reference model is used
 	pairs [][2]int // of layers that are scored with the result
 }
 
-// name returns a name that is unique among the inversions of a job, which is one run of the measure
-// on two models A (the reference) and B.
+// name is unique among the inversions of a job.
 func (v inversion) name() string { return fmt.Sprintf("%s %d %d", v.kind, v.a, v.b) }
 
-// inversions returns the inversions of a job: one for each layer of the reference model, or for
-// each pair of layers if the other model is used as well.
+// inversions returns one for each layer of the reference, or for each pair if the other model is
+// used too.
 func (m *stir) inversions(j *procedure.Job) []inversion {
 	var list []inversion
 	for _, kind := range m.settings.Inversions {
@@ -165,7 +160,6 @@ func (m *stir) run(ctx context.Context, j *procedure.Job) ([]measure.PairScore, 
 	return r.withOmitted(scores), nil
 }
 
-// A run is one job in progress.
 type run struct {
 	*stir
 	job        *procedure.Job
@@ -204,8 +198,7 @@ func (m *stir) newRun(ctx context.Context, j *procedure.Job) (*run, error) {
 	return r, err
 }
 
-// dropNonFinite runs both models on x. It omits layers with NaN or infinity for most images, and
-// drops the images for which another layer has NaN or infinity.
+// dropNonFinite omits layers with NaN or infinity for most images, then drops images with them.
 func (r *run) dropNonFinite(ctx context.Context) error {
 	a, b, err := r.runModels(ctx, r.x)
 	if err != nil {
@@ -234,14 +227,12 @@ func (r *run) dropNonFinite(ctx context.Context) error {
 	return nil
 }
 
-// droppedWarning returns the warning that n of total images are left out. first is the name of the
-// first of them.
+// first is the name of the first of the n images.
 func droppedWarning(why string, total, n int, first string) string {
 	return fmt.Sprintf("%d of %d images are left out: %s (the first is %s)", n, total, why, first)
 }
 
-// invert runs an inversion. If an earlier run, or another job with the same reference model, has
-// run it, its result is loaded.
+// invert loads the result if an earlier run, or a job with the same reference model, has it.
 func (r *run) invert(ctx context.Context, v inversion) (*invert.Result, error) {
 	o, err := r.settings.options().WithDefaults()
 	if err != nil {
@@ -302,7 +293,6 @@ func (r *run) search(ctx context.Context, v inversion, o invert.Options, progres
 	return s.Run(ctx, invert.Problem{Images: r.x, Start: start, Names: r.names(), Checkpoint: r.checkpoint, Progress: progress})
 }
 
-// names returns the names of the samples, for errors.
 func (r *run) names() []string {
 	names := make([]string, len(r.samples))
 	for i, s := range r.samples {
@@ -311,9 +301,8 @@ func (r *run) names() []string {
 	return names
 }
 
-// objective returns the loss that the search of an inversion minimises. If two models are used and
-// the setting Normalised is true, each distance is divided by the norm of the image's
-// representation, and Beta weights that of the second model.
+// objective returns the loss of an inversion. With two models and the setting Normalised, distances
+// are divided by the norm of the representation, and Beta weights that of the second.
 func (r *run) objective(v inversion) invert.Objective {
 	a, layerA := r.job.A.Model, r.job.A.Layers[v.a]
 	if v.kind == Arbitrary {

@@ -2,8 +2,7 @@ package stitching
 
 import "github.com/noether-ml/noether/measure"
 
-// Descriptor describes the measure. A score is of two layers (PairLevel), and its interval covers
-// the random choice of samples (Resampled).
+// Descriptor describes the measure.
 func Descriptor() measure.Descriptor {
 	return measure.Descriptor{
 		Name: "stitching", Title: "Model stitching", Level: measure.PairLevel, Resampled: "sample",

@@ -37,7 +37,7 @@ type maps struct {
 	last     bool  // the channels are the last axis
 }
 
-// mapsOf returns the feature maps of a layer, and false if its axes are not those of maps.
+// mapsOf returns false if the axes are not those of maps.
 func mapsOf(l tensor.Layer) (maps, bool) {
 	axes := string(l.Axes)
 	c := strings.IndexByte(axes, 'C')
@@ -49,9 +49,8 @@ func mapsOf(l tensor.Layer) (maps, bool) {
 	return m, len(m.grid) <= 2
 }
 
-// A stitchedNetwork is two models that are joined by a stitch, a linear map from a layer of the
-// first to a layer of the second. The stitch maps p channels to q channels at each position of the
-// feature maps.
+// A stitchedNetwork is two models joined by a stitch, a linear map of p channels to q channels at
+// each position.
 type stitchedNetwork struct {
 	*onnx.Model
 	p, q      int
@@ -59,11 +58,10 @@ type stitchedNetwork struct {
 	last      bool // the channels of the second layer are its last axis
 }
 
-// network returns the stitched network with the untrained weights of the stitch: x -> a up to the
-// layer from -> stitch -> b after the layer to -> scores of classes as logits. Layers that do not
-// fit are an incompatible error. b.Outputs are the class outputs that the data use; nil: all.
-//
-//	images: n x c x h x w, values in [0, 1]    scores: n x classes    stitch input: n x p x grid
+// network returns the stitched network with untrained weights: x -> a up to the layer from ->
+// stitch -> b after the layer to -> logits. Layers that do not fit are an incompatible error.
+// b.Outputs nil: all. images: n x c x h x w in [0, 1]; scores: n x classes; stitch input: n x p x
+// grid.
 func (s Settings) network(a, b procedure.Subject, from, to tensor.Layer, r *rand.Rand) (*stitchedNetwork, error) {
 	opset := max(a.Model.Opset(), b.Model.Opset())
 	for _, m := range []procedure.Subject{a, b} {
@@ -99,8 +97,8 @@ func (s Settings) network(a, b procedure.Subject, from, to tensor.Layer, r *rand
 	return net, err
 }
 
-// stitch adds the linear map from a layer to another one: of the channels at each position if both
-// are feature maps, or else of all values.
+// stitch adds a map of the channels at each position if both are feature maps, or else of all
+// values.
 func (s Settings) stitch(g *onnx.Builder, net *stitchedNetwork, z onnx.Value, from, to tensor.Layer, r *rand.Rand) (onnx.Value, error) {
 	a, isMapA := mapsOf(from)
 	b, isMapB := mapsOf(to)
@@ -157,9 +155,8 @@ func toLast(rank int) []int {
 // maxFitted is the largest number of channels of both layers together for a fit by least squares.
 const maxFitted = 4096
 
-// weights adds the weights of a stitch, q x p x kernel, and its bias, q zeros, before any fit or
-// training: random ones if Start is random, otherwise 1 from each channel to that of the same index
-// and else 0.
+// weights adds q x p x kernel weights, random if Start is random, otherwise 1 from each channel to
+// that of the same index and else 0; and a bias of q zeros.
 func (s Settings) weights(g *onnx.Builder, net *stitchedNetwork, kernel []int, r *rand.Rand) (w, bias onnx.Value, err error) {
 	switch {
 	case net.p*net.q > maxWeights:
@@ -186,8 +183,7 @@ func (s Settings) weights(g *onnx.Builder, net *stitchedNetwork, kernel []int, r
 	return g.Const(weightName, t), g.Const(biasName, tensor.New(net.q)), nil
 }
 
-// resized resizes feature maps, n x c x grid, by linear interpolation between neighbouring
-// positions. A smaller grid gets weighted means of the positions around each of its own, so that no
+// resized interpolates n x c x grid linearly. A smaller grid gets weighted means, so that no
 // position is skipped.
 func resized(g *onnx.Builder, z onnx.Value, from, to []int) onnx.Value {
 	last := len(from) - 1
@@ -200,9 +196,8 @@ func resized(g *onnx.Builder, z onnx.Value, from, to []int) onnx.Value {
 	return z
 }
 
-// interpolation returns the matrix, to x from, of linear interpolation from one number of positions
-// to another. Positions are the centres of equal parts of a line. The weights form a triangle
-// around each new position, as in antialiased bilinear resizing.
+// interpolation returns the matrix, to x from, of linear interpolation between centres of equal
+// parts of a line. Weights form a triangle, as in antialiased bilinear resizing.
 func interpolation(from, to int) tensor.Tensor {
 	m := tensor.New(to, from)
 	scale := float64(from) / float64(to)

@@ -59,9 +59,8 @@ func (r *run) fit(ctx context.Context, net *stitchedNetwork, to tensor.Layer) er
 	return err
 }
 
-// rows returns the activations of both layers for n images side by side: a row for each image and
-// position, with the p channels of the first layer and the q of the second one. They are float64,
-// since the fit depends on directions of small variance.
+// rows returns a row for each image and position: p channels of the first layer, q of the second.
+// They are float64, since the fit depends on directions of small variance.
 func (net *stitchedNetwork) rows(a, b tensor.Tensor) []float64 {
 	n, width := a.Shape[0], net.p+net.q
 	out := make([]float64, n*net.positions*width)
@@ -84,8 +83,7 @@ func (net *stitchedNetwork) rows(a, b tensor.Tensor) []float64 {
 	return out
 }
 
-// solve returns the weights and the bias, given the scatter (means and moments) of the activations
-// of both layers.
+// solve takes the scatter of the activations of both layers.
 func (net *stitchedNetwork) solve(both *linalg.Scatter[float64]) (map[string]tensor.Tensor, error) {
 	p, q := net.p, net.q
 	s := mat.NewSymDense(p+q, both.Square(0, p+q))

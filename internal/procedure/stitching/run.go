@@ -29,8 +29,8 @@ type run struct {
 	work        int64           // finished work, in forward passes of one sample, as Work estimates it
 }
 
-// newRun reads the labelled samples in the frames of both models, and tests the second model.
-// Samples that cannot be read are missing in what j.Read returns.
+// newRun reads labelled samples in both frames, and tests the second model. Unreadable samples are
+// missing in what j.Read returns.
 func (m *stitching) newRun(ctx context.Context, j *procedure.Job) (*run, error) {
 	first := dataset.Indices(min(j.Data.Len(), m.settings.Images))
 	samples, err := j.Read(ctx, first, j.A.Model.Frame())
@@ -82,15 +82,14 @@ func indicator(yes bool) float64 {
 	return 0
 }
 
-// progress reports that some work has been finished, in forward passes of one sample. note is shown
-// with it.
+// progress counts forward passes of one sample.
 func (r *run) progress(work int64, note string) {
 	r.work += work
 	r.job.Progress(r.work, note)
 }
 
-// stitch returns the scores of a pair of layers: from is of the first model, to of the second. They
-// are undefined, with the reason, if the layers cannot be stitched.
+// stitch: from is of the first model, to of the second. Scores are undefined, with the reason, if
+// they cannot be stitched.
 func (r *run) stitch(ctx context.Context, from, to tensor.Layer) ([]measure.Score, error) {
 	// The work that is finished after this pair, as estimated.
 	afterwards := r.work + r.workOf(len(r.labels))
@@ -99,7 +98,7 @@ func (r *run) stitch(ctx context.Context, from, to tensor.Layer) ([]measure.Scor
 	net, err := r.settings.network(r.job.A, r.job.B, from, to, generator)
 	var bypassed *model.Bypassed
 	var other incompatible
-	// bypassed: a path of a model goes around the layer; other: the layers do not fit together.
+	// bypassed: a path goes around the layer; other: the layers do not fit.
 	if errors.As(err, &bypassed) || errors.As(err, &other) {
 		r.progress(afterwards-r.work, "")
 		return undefined(err.Error()), nil
@@ -116,8 +115,7 @@ func (r *run) stitch(ctx context.Context, from, to tensor.Layer) ([]measure.Scor
 	if err != nil {
 		return nil, err
 	}
-	// The untrained stitch is the one before gradient descent: with the weights that the setting
-	// start sets, such as those of fit.
+	// Before gradient descent, with the weights that start sets.
 	untrained, err := r.test(ctx, whole)
 	if err != nil {
 		return nil, err

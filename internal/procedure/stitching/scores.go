@@ -20,8 +20,7 @@ func (r *run) scores(untrained, trained []float64) []measure.Score {
 	return []measure.Score{accuracy, gain, meanOf("penalty", r.correctB, trained, -1)}
 }
 
-// trainingWarning is the warning of gain, whose interval was measured to be too narrow: see
-// docs/explanation/intervals-and-nulls.md.
+// The interval of gain was measured to be too narrow: docs/explanation/intervals-and-nulls.md.
 const trainingWarning = "the interval is too narrow: it leaves out that other training images give other stitches"
 
 // meanOf returns the mean of a or, if b is not nil, of a - b, with an interval between low and 1.

@@ -12,8 +12,7 @@ const (
 	identity     = "identity"
 )
 
-// Settings are the settings of the measure, which trains a stitch, a linear map from a layer of one
-// model to a layer of another, whose remaining layers then classify.
+// Settings are the settings of the measure.
 type Settings struct {
 	Images int     `key:"images" json:"images" default:"2000" min:"4" doc:"largest number of images, taken in random order"`
 	Train  float64 `key:"train" json:"train" default:"0.5" min:"0" max:"1" doc:"fraction of the images that train the stitch, above 0 and below 1; the others test it"`

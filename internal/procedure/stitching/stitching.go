@@ -29,9 +29,8 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// New returns the measure stitching. Its statistics are accuracy (of the stitched network), gain
-// (that accuracy minus the one with the untrained stitch) and penalty (the accuracy of b minus that
-// of the stitched network).
+// New returns the measure stitching, with accuracy, gain (over the untrained stitch) and penalty
+// (the accuracy of b minus that of the stitched network).
 func New(s Settings) (procedure.Procedure, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -39,7 +38,6 @@ func New(s Settings) (procedure.Procedure, error) {
 	return &stitching{s}, nil
 }
 
-// stitching is a procedure: a measure that works in steps on samples in memory.
 type stitching struct{ settings Settings }
 
 func (*stitching) Name() string { return "stitching" }
@@ -50,14 +48,12 @@ func (*stitching) Version() int { return 1 }
 
 func (m *stitching) Settings() any { return m.settings }
 
-// Needs asks for labels and, by default, for pairs of layers of the same name (measure.PairSame). If
-// the layers of the two models have different names, they are paired by their order.
+// Needs asks for labels and pairs of layers (measure.PairSame: by name, else by order).
 func (m *stitching) Needs() procedure.Needs {
 	return procedure.Needs{Pair: true, Directional: true, Labels: true, Layers: measure.PairSame, Samples: m.settings.Images}
 }
 
-// Skip returns why a job cannot be run, or "". In a job, Subject.Outputs are the class outputs that
-// the data use; nil stands for all.
+// Skip returns why a job cannot be run, or "". A nil Subject.Outputs stands for all.
 func (m *stitching) Skip(j *procedure.Job) string {
 	for _, s := range []procedure.Subject{j.A, j.B} {
 		if s.Model.Batch() > 0 {
@@ -82,9 +78,8 @@ func (m *stitching) Skip(j *procedure.Job) string {
 // trainCount returns how many of n samples train the stitches.
 func (m *stitching) trainCount(n int) int { return int(math.Round(m.settings.Train * float64(n))) }
 
-// Work returns the number of forward passes of one sample. A training step counts as three per
-// sample. A start by least squares counts as two, one of each model. The tests of the second model,
-// of each untrained and of each trained stitch count as one each.
+// Work counts forward passes of one sample: three for a training step, two for least squares, one
+// for each test of the second model, an untrained or a trained stitch.
 func (m *stitching) Work(j *procedure.Job) int64 {
 	n := j.Data.Len()
 	tests := int64(n - m.trainCount(n))

@@ -94,8 +94,7 @@ func decode(raw []byte, net *onnx.Model) (map[string]tensor.Tensor, error) {
 	return out, r.Close()
 }
 
-// A stitchCheckpoint stores the state (saved progress) of the training of the current stitch. Load
-// ignores a state of another stitch.
+// Load of a stitchCheckpoint ignores the state of another stitch.
 type stitchCheckpoint struct {
 	store state.Checkpoint // may be nil
 	name  string           // of the current stitch: see run.name
