@@ -29,8 +29,8 @@ func Example() {
 		fmt.Println(sample.Name, sample.Input.Shape)
 	}
 	// Output:
-	// 411.jpg [3 224 224]
-	// 422.jpg [3 224 224]
+	// 411.jpg.rgb.png [3 224 224]
+	// 440-narrow.jpg.rgb.png [3 224 224]
 }
 
 // The example finds the outputs of a model whose classes the data have, and makes labels indices

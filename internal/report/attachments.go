@@ -41,8 +41,10 @@ func AttachmentsIn(root *os.Root) Attachments {
 		}
 	}
 	files, archiveErr := pictures.Open(root.FS())
+	if archiveErr != nil {
+		note(nil, archiveErr)
+	}
 	defer files.Close()
-	note(nil, archiveErr)
 	images, imageNotes, imagesErr := readImages(files)
 	sheets := sheetsOf(images)
 	samples, sampleOmissions, err := readSamples(root, sheets)

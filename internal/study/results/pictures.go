@@ -120,10 +120,10 @@ func (r *Writer) makePictures(ctx context.Context) error {
 // keepSheets copies the sheets of the archive of a former run.
 func (r *Writer) keepSheets() error {
 	set, err := pictures.Open(os.DirFS(r.Folder.dir))
-	defer set.Close()
 	if err != nil {
 		return nil // another run draws them
 	}
+	defer set.Close()
 	for _, folder := range pictureFolders[:3] {
 		names, err := set.Glob(folder + "/*")
 		if err != nil {
@@ -168,10 +168,10 @@ func (f Folder) picture(name string) ([]byte, error) {
 		}
 	}
 	set, err := pictures.Open(os.DirFS(f.dir))
-	defer set.Close()
 	if err != nil {
 		return nil, err
 	}
+	defer set.Close()
 	return fs.ReadFile(set, name)
 }
 
@@ -179,10 +179,10 @@ func (f Folder) picture(name string) ([]byte, error) {
 // they are now.
 func (r *Writer) sameModelImages() bool {
 	set, err := pictures.Open(os.DirFS(r.Folder.dir))
-	defer set.Close()
 	if err != nil {
 		return false
 	}
+	defer set.Close()
 	archived, err := set.Glob(modelImageFolder + "/*")
 	same := err == nil
 	n := 0
