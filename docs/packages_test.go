@@ -102,7 +102,7 @@ var order = strings.Fields(`
 	internal/seed internal/filesys internal/filelock internal/tempfolder internal/unsaved internal/atomicfile internal/powerloss internal/state internal/plainjson internal/spelling internal/machine internal/chroma internal/dynlib internal/turbojpeg internal/webp internal/gpu internal/gpu/gputest
 	internal/study/store
 	internal/quickselect internal/plural internal/webguard internal/browse internal/mlflow internal/testdata
-	internal/checksum internal/config internal/hubtest internal/fetch/uri internal/fetch internal/contactsheet internal/checkpoint
+	internal/checksum internal/pictures internal/config internal/hubtest internal/fetch/uri internal/fetch internal/contactsheet internal/checkpoint
 	internal/linalg internal/blas internal/simd internal/simd/avx
 	internal/audio internal/pooling internal/intern
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -24,7 +25,8 @@ func TestReportOfUnchangedRun(t *testing.T) {
 		{"a first run", nil, true},
 		{"a second run", nil, false},
 		{"a new image", func() error {
-			return os.WriteFile(filepath.Join(run, "pictures", "mine.png"), []byte("not a PNG"), 0o666)
+			mine := filepath.Join(run, "pictures", "mine.png")
+			return errors.Join(os.MkdirAll(filepath.Dir(mine), 0o777), os.WriteFile(mine, []byte("not a PNG"), 0o666))
 		}, true},
 		{"the same image", nil, false},
 		{"an altered report", func() error { return os.WriteFile(report, []byte("<html></html>"), 0o666) }, true},

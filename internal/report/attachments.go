@@ -1,6 +1,10 @@
 package report
 
-import "os"
+import (
+	"os"
+
+	"github.com/noether-ml/noether/internal/pictures"
+)
 
 // Attachments are what a report shows of a run folder besides scores. All are optional.
 type Attachments struct {
@@ -36,7 +40,10 @@ func AttachmentsIn(root *os.Root) Attachments {
 			a.Notes = append(a.Notes, err.Error())
 		}
 	}
-	images, imageNotes, imagesErr := readImages(root)
+	files, archiveErr := pictures.Open(root.FS())
+	defer files.Close()
+	note(nil, archiveErr)
+	images, imageNotes, imagesErr := readImages(files)
 	sheets := sheetsOf(images)
 	samples, sampleOmissions, err := readSamples(root, sheets)
 	note(nil, err)
@@ -48,9 +55,9 @@ func AttachmentsIn(root *os.Root) Attachments {
 	note(notes, err)
 	a.Images, a.SheetValues = images, sheets.values
 	note(imageNotes, imagesErr)
-	a.SampleSheets, notes, err = readSampleSheets(root)
+	a.SampleSheets, notes, err = readSampleSheets(files)
 	note(notes, err)
-	a.MapSheets, notes, err = readMapSheets(root)
+	a.MapSheets, notes, err = readMapSheets(files)
 	note(notes, err)
 	return a
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"image/png"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -47,10 +46,10 @@ const (
 // readImages reads the images of a run folder: pictures/*.png, then pictures/*/*.png, each in the
 // order of their names, without those that readSampleSheets and readMapSheets read. Files that are
 // not images, or exceed the limits above, are left out with a note.
-func readImages(root *os.Root) (images []Image, notes []string, err error) {
+func readImages(files fs.FS) (images []Image, notes []string, err error) {
 	var names []string
 	for _, pattern := range []string{"*.png", "*/*.png"} {
-		found, err := fs.Glob(root.FS(), "pictures/"+pattern)
+		found, err := fs.Glob(files, "pictures/"+pattern)
 		if err != nil {
 			return nil, nil, fmt.Errorf("listing the pictures: %w", err)
 		}
@@ -59,7 +58,7 @@ func readImages(root *os.Root) (images []Image, notes []string, err error) {
 	names = slices.DeleteFunc(names, func(name string) bool { return path.Dir(name) == sampleSheets || path.Dir(name) == mapSheets })
 	bytesLeft := maxTotalImageBytes
 	for _, name := range names {
-		p, err := readImage(root, name)
+		p, err := readImage(files, name)
 		switch {
 		case err != nil:
 			notes = append(notes, err.Error())
@@ -74,8 +73,8 @@ func readImages(root *os.Root) (images []Image, notes []string, err error) {
 }
 
 // readImage reads an image and its description, if there is one.
-func readImage(root *os.Root, name string) (Image, error) {
-	info, err := root.Stat(name)
+func readImage(files fs.FS, name string) (Image, error) {
+	info, err := fs.Stat(files, name)
 	if err != nil {
 		return Image{}, fmt.Errorf("reading %s: %w", name, err)
 	}
@@ -83,7 +82,7 @@ func readImage(root *os.Root, name string) (Image, error) {
 		return Image{}, fmt.Errorf("%s is left out of the report: it has %s, more than %s", name, Mebibytes(info.Size()), Mebibytes(maxImageBytes))
 	}
 	p := Image{}
-	if p.PNG, err = root.ReadFile(name); err != nil {
+	if p.PNG, err = fs.ReadFile(files, name); err != nil {
 		return Image{}, fmt.Errorf("reading %s: %w", name, err)
 	}
 	header, err := png.DecodeConfig(bytes.NewReader(p.PNG))
@@ -93,7 +92,7 @@ func readImage(root *os.Root, name string) (Image, error) {
 	if p.Width, p.Height = header.Width, header.Height; p.Width*p.Height > maxPixels {
 		return Image{}, fmt.Errorf("%s is left out of the report: %d x %d pixels are too many", name, p.Width, p.Height)
 	}
-	text, err := root.ReadFile(strings.TrimSuffix(name, ".png") + ".json")
+	text, err := fs.ReadFile(files, strings.TrimSuffix(name, ".png")+".json")
 	if err == nil {
 		err = json.Unmarshal(text, &p.ImageText)
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"image/png"
 	"io/fs"
-	"os"
 	"strings"
 
 	"github.com/noether-ml/noether/scores"
@@ -29,14 +28,14 @@ const (
 
 // readMapSheets reads the feature maps of a run folder in the order of their names. A sheet that
 // cannot be used, or for which there is no room in a report, is left out with a note.
-func readMapSheets(root *os.Root) (sheets []MapSheet, notes []string, err error) {
-	names, err := fs.Glob(root.FS(), mapSheets+"/*.json")
+func readMapSheets(files fs.FS) (sheets []MapSheet, notes []string, err error) {
+	names, err := fs.Glob(files, mapSheets+"/*.json")
 	if err != nil {
 		return nil, nil, fmt.Errorf("listing the feature maps: %w", err)
 	}
 	bytesLeft, omitted := maxTotalMapBytes, 0
 	for _, name := range names {
-		s, err := readMapSheet(root, name)
+		s, err := readMapSheet(files, name)
 		switch {
 		case err != nil:
 			notes = append(notes, fmt.Sprintf("reading %s: %v", name, err))
@@ -54,9 +53,9 @@ func readMapSheets(root *os.Root) (sheets []MapSheet, notes []string, err error)
 }
 
 // readMapSheet reads the description NAME.json and the image NAME.png.
-func readMapSheet(root *os.Root, name string) (MapSheet, error) {
+func readMapSheet(files fs.FS, name string) (MapSheet, error) {
 	var s MapSheet
-	raw, err := readSmall(root, name)
+	raw, err := readSmall(files, name)
 	if err == nil {
 		err = json.Unmarshal(raw, &s.MapSheet)
 	}
@@ -64,7 +63,7 @@ func readMapSheet(root *os.Root, name string) (MapSheet, error) {
 		return s, err
 	}
 	s.Type = "image/png"
-	if s.Image, err = readSmall(root, strings.TrimSuffix(name, ".json")+".png"); err != nil {
+	if s.Image, err = readSmall(files, strings.TrimSuffix(name, ".json")+".png"); err != nil {
 		return s, err
 	}
 	header, err := png.DecodeConfig(bytes.NewReader(s.Image))

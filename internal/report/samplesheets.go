@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 
@@ -53,14 +52,14 @@ const (
 
 // readSampleSheets reads the sample sheets of a run folder in the order of their names. A sheet
 // that cannot be used is left out with a note.
-func readSampleSheets(root *os.Root) (sheets []SampleSheet, notes []string, err error) {
-	names, err := fs.Glob(root.FS(), sampleSheets+"/*.json")
+func readSampleSheets(files fs.FS) (sheets []SampleSheet, notes []string, err error) {
+	names, err := fs.Glob(files, sampleSheets+"/*.json")
 	if err != nil {
 		return nil, nil, fmt.Errorf("listing the samples: %w", err)
 	}
 	bytesLeft := maxTotalSheetBytes
 	for _, name := range names {
-		s, err := readSampleSheet(root, name)
+		s, err := readSampleSheet(files, name)
 		if err != nil {
 			notes = append(notes, err.Error())
 			continue
@@ -77,9 +76,9 @@ func readSampleSheets(root *os.Root) (sheets []SampleSheet, notes []string, err 
 
 // readSampleSheet reads the description, the file name (*.json), and the image beside it with the
 // ending .png or .jpg, if there is one.
-func readSampleSheet(root *os.Root, name string) (SampleSheet, error) {
+func readSampleSheet(files fs.FS, name string) (SampleSheet, error) {
 	var s SampleSheet
-	raw, err := readSmall(root, name)
+	raw, err := readSmall(files, name)
 	if err == nil {
 		err = json.Unmarshal(raw, &s.SampleSheet)
 	}
@@ -93,7 +92,7 @@ func readSampleSheet(root *os.Root, name string) (SampleSheet, error) {
 		return s, nil
 	}
 	for ending, media := range map[string]string{".png": "image/png", ".jpg": "image/jpeg"} {
-		s.Image, err = readSmall(root, strings.TrimSuffix(name, ".json")+ending)
+		s.Image, err = readSmall(files, strings.TrimSuffix(name, ".json")+ending)
 		if err == nil {
 			s.Type = media
 			return s, nil
@@ -107,15 +106,15 @@ func readSampleSheet(root *os.Root, name string) (SampleSheet, error) {
 }
 
 // readSmall reads a file of a report. More than maxSheetBytes are an error.
-func readSmall(root *os.Root, name string) ([]byte, error) {
-	info, err := root.Stat(name)
+func readSmall(files fs.FS, name string) ([]byte, error) {
+	info, err := fs.Stat(files, name)
 	if err != nil {
 		return nil, err
 	}
 	if info.Size() > maxSheetBytes {
 		return nil, fmt.Errorf("it has %s, more than %s", Mebibytes(info.Size()), Mebibytes(maxSheetBytes))
 	}
-	return root.ReadFile(name)
+	return fs.ReadFile(files, name)
 }
 
 var errSheet = errors.New("its lists differ in length, or have indices out of range")

@@ -33,7 +33,7 @@
 //	cells/             logs of finished cells
 //	states/            logs of the states of unfinished cells
 //	failures/          what failed, and why; the rest of the study is still computed
-//	pictures/          contact sheets, of several images each, for the report
+//	pictures.zip       contact sheets for the report; files in pictures/ if the study asks for pictures
 //	aside/             damaged files, and files under names that the run needs, moved there
 //	scores.csv, scores.parquet, samples.parquet, units.parquet, curves.parquet
 //

@@ -14,6 +14,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/noether-ml/noether/internal/pictures"
 	"github.com/noether-ml/noether/internal/report"
 	"github.com/noether-ml/noether/scores"
 )
@@ -145,7 +146,7 @@ func (r *run) newStamp() string {
 			fmt.Fprintf(&b, "%s %d %d\n", name, info.Size(), info.ModTime().UnixNano())
 		}
 	}
-	for _, name := range append([]string{"run.json", "study.yaml", "scores.csv", "samples.parquet", "units.parquet", "curves.parquet"}, r.logs("cells")...) {
+	for _, name := range append([]string{"run.json", "study.yaml", "scores.csv", "samples.parquet", "units.parquet", "curves.parquet", pictures.Archive}, r.logs("cells")...) {
 		addFile(name)
 	}
 	fs.WalkDir(r.root.open.FS(), path.Join(r.path, "pictures"), func(name string, _ fs.DirEntry, err error) error {

@@ -40,9 +40,17 @@ func (c *checker) tables() error {
 	if err != nil || !c.fix || len(c.found) == before {
 		return err
 	}
-	if record.Files, err = c.folder.sumFiles(); err != nil {
+	// A file that was moved aside keeps its checksum, so that another run writes it again.
+	sums, err := c.folder.sumFiles()
+	if err != nil {
 		return err
 	}
+	for name, sum := range record.Files {
+		if _, ok := sums[name]; !ok {
+			sums[name] = sum
+		}
+	}
+	record.Files = sums
 	return scores.WriteRecord(c.folder.Path("run.json"), record)
 }
 

@@ -5,7 +5,7 @@
 //	cells/             logs of the records of finished cells; see package store
 //	states/            logs of the states of unfinished cells
 //	failures/          what failed, and why
-//	pictures/          contact sheets for the report
+//	pictures.zip       contact sheets for the report; files in pictures/ if the study asks for pictures
 //	aside/             damaged files and files in the place of the run's own, moved there
 //	scores.csv, scores.parquet, samples.parquet, units.parquet, curves.parquet
 //	                   tables: scores, values of samples, scores of units, their tuning curves

@@ -2,12 +2,9 @@ package results
 
 import (
 	"encoding/json"
-	"errors"
 	"io"
-	"io/fs"
-	"os"
+	"path"
 
-	"github.com/noether-ml/noether/internal/filesys"
 	"github.com/noether-ml/noether/internal/study/plan"
 	"github.com/noether-ml/noether/measure/equivariance"
 	"github.com/noether-ml/noether/scores"
@@ -59,68 +56,80 @@ func MapSettings(c *plan.Cell) (equivariance.Settings, bool) {
 	return s, ok
 }
 
-// mapFiles returns the names of the image, and of its description as JSON.
-func mapFiles(c *plan.Cell) (image, text string) { return c.Key + ".png", c.Key + ".json" }
+// mapFiles returns the paths of a cell's feature maps: the image, and its description as JSON.
+func mapFiles(c *plan.Cell) []string {
+	return []string{mapSheetFolder + "/" + c.Key + ".png", mapSheetFolder + "/" + c.Key + ".json"}
+}
 
 // HasMaps reports whether the folder holds the feature maps of a cell.
-func (r *Writer) HasMaps(c *plan.Cell) bool {
-	image, text := mapFiles(c)
-	for _, name := range []string{image, text} {
-		if info, err := os.Stat(r.Folder.Path(mapSheetFolder, name)); err != nil || !info.Mode().IsRegular() {
-			return false
+func (r *Writer) HasMaps(c *plan.Cell) bool { return len(r.mapsOf(c, r.Folder)) > 0 }
+
+// mapsOf returns the feature maps of a cell that a folder holds, nil if it has none, or not both
+// files.
+func (r *Writer) mapsOf(c *plan.Cell, f Folder) []picture {
+	if drawn := r.maps[c.Key]; drawn != nil {
+		return drawn
+	}
+	var out []picture
+	for _, name := range mapFiles(c) {
+		data, err := f.picture(name)
+		if err != nil {
+			return nil
+		}
+		out = append(out, picture{name, data})
+	}
+	return out
+}
+
+// WriteMaps writes the feature maps of a cell, in a shard and for a study that asks for pictures. Of
+// another run they are kept until the archive of pictures is written. The image is a PNG.
+func (r *Writer) WriteMaps(c *plan.Cell, sheet *scores.MapSheet, png []byte) error {
+	text, err := json.Marshal(sheet)
+	if err != nil {
+		return err
+	}
+	var drawn []picture
+	for i, data := range [][]byte{png, append(text, '\n')} {
+		drawn = append(drawn, picture{mapFiles(c)[i], data})
+	}
+	if !r.Plan.Study.AsksForImages() && r.Options.Shard.Whole() && r.Options.Only == nil {
+		if r.maps == nil {
+			r.maps = map[string][]picture{}
+		}
+		r.maps[c.Key] = drawn
+		return nil
+	}
+	return r.writeAll(drawn)
+}
+
+func (r *Writer) writeAll(files []picture) error {
+	for _, p := range files {
+		if err := r.writePicture(p.name, func(w io.Writer) error { _, err := w.Write(p.data); return err }); err != nil {
+			return err
 		}
 	}
-	return true
+	return nil
 }
 
-// WriteMaps writes the feature maps of a cell. The image is a PNG.
-func (r *Writer) WriteMaps(c *plan.Cell, sheet *scores.MapSheet, png []byte) error {
-	if err := filesys.MkdirAll(r.Folder.Path(mapSheetFolder), 0o755); err != nil {
-		return err
-	}
-	image, text := mapFiles(c)
-	if err := r.Folder.write(mapSheetFolder+"/"+image, func(w io.Writer) error { _, err := w.Write(png); return err }); err != nil {
-		return err
-	}
-	return r.Folder.write(mapSheetFolder+"/"+text, func(w io.Writer) error { return json.NewEncoder(w).Encode(sheet) })
-}
-
-// collectMaps copies feature maps from the merged folders and removes those of former runs.
+// collectMaps writes the feature maps that this run has drawn, and those of former runs and of the
+// folders that a merge reads, and removes those that the study no longer has.
 func (r *Writer) collectMaps() error {
 	if r.Plan.Study.Images == 0 {
 		return nil
 	}
 	wanted := map[string]bool{}
 	for _, c := range r.MapCells() {
-		image, text := mapFiles(c)
-		wanted[image], wanted[text] = true, true
-		for _, from := range r.merged {
-			if r.HasMaps(c) {
+		for _, name := range mapFiles(c) {
+			wanted[path.Base(name)] = true
+		}
+		for _, from := range append([]Folder{r.Folder}, r.merged...) {
+			if maps := r.mapsOf(c, from); maps != nil {
+				if err := r.writeAll(maps); err != nil {
+					return err
+				}
 				break
 			}
-			if err := r.copyMaps(c, from); err != nil {
-				return err
-			}
 		}
 	}
-	return r.Folder.removeSheets(mapSheetFolder, wanted)
-}
-
-func (r *Writer) copyMaps(c *plan.Cell, from Folder) error {
-	image, text := mapFiles(c)
-	png, err := os.ReadFile(from.Path(mapSheetFolder, image))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	var sheet scores.MapSheet
-	if err == nil {
-		var raw []byte
-		if raw, err = os.ReadFile(from.Path(mapSheetFolder, text)); err == nil {
-			err = json.Unmarshal(raw, &sheet)
-		}
-	}
-	if err != nil {
-		return err
-	}
-	return r.WriteMaps(c, &sheet, png)
+	return r.removeFormer(mapSheetFolder, wanted)
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/noether-ml/noether/internal/atomicfile"
 	"github.com/noether-ml/noether/internal/filesys"
+	"github.com/noether-ml/noether/internal/pictures"
 	"github.com/noether-ml/noether/internal/study/plan"
 	"github.com/noether-ml/noether/internal/study/store"
 )
@@ -119,7 +120,7 @@ func Create(dir string, warnf func(format string, args ...any)) (Folder, error) 
 }
 
 // writtenFolders are the subfolders in which a run writes files; "" is the folder itself.
-var writtenFolders = []string{"", "cells", "states", "failures", viewSheetFolder, sampleSheetFolder, mapSheetFolder, modelImageFolder}
+var writtenFolders = append([]string{"", "cells", "states", "failures"}, pictureFolders...)
 
 type obstacle struct{ path, why string } // the path is relative to the run folder
 
@@ -163,7 +164,7 @@ func (f Folder) mode(file string) (fs.FileMode, bool) {
 // isRunFile reports for each subfolder whether a run may write a file of that name in it.
 var isRunFile = map[string]func(name string) bool{
 	"": func(name string) bool {
-		return slices.Contains(tables, name) || slices.Contains([]string{"run.json", "study.yaml", "report.html"}, name)
+		return slices.Contains(tables, name) || slices.Contains([]string{"run.json", "study.yaml", "report.html", pictures.Archive}, name)
 	},
 	"cells":           store.IsLog,
 	"states":          store.IsLog,

@@ -92,7 +92,15 @@ func (r *Writer) writeImages(ctx context.Context) error {
 			r.imageless = append(r.imageless, fmt.Sprintf("pictures: none of %s, since no transformation changes its samples", name))
 		}
 	}
-	return r.Folder.removeSheets(viewSheetFolder, written)
+	return r.removeFormer(viewSheetFolder, written)
+}
+
+// removeFormer removes the sheets of former runs once those written are files.
+func (r *Writer) removeFormer(folder string, written map[string]bool) error {
+	if r.archive != nil {
+		return nil // writePictures removes them when the archive is complete
+	}
+	return r.Folder.removeSheets(folder, written)
 }
 
 // removeSheets removes sheets of former runs. Other processes may do so at the same time.
@@ -141,14 +149,11 @@ func (r *Writer) writeSheet(ctx context.Context, name string, cells []*plan.Cell
 	if len(lines) == 0 {
 		return false, nil
 	}
-	if err := filesys.MkdirAll(r.Folder.Path(viewSheetFolder), 0o755); err != nil {
-		return false, err
-	}
 	caption := func(w io.Writer) error { return json.NewEncoder(w).Encode(captionOf(cells, samples)) }
-	if err := r.Folder.write(name+".json", caption); err != nil {
+	if err := r.writePicture(name+".json", caption); err != nil {
 		return false, err
 	}
-	err := r.Folder.write(name+".png", func(w io.Writer) error { return sheetEncoder.Encode(w, contactSheet(lines)) })
+	err := r.writePicture(name+".png", func(w io.Writer) error { return sheetEncoder.Encode(w, contactSheet(lines)) })
 	return err == nil, err
 }
 

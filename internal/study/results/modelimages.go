@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -24,9 +23,17 @@ const (
 )
 
 func (r *Writer) copyModelImages() error {
-	if err := filesys.RemoveAll(r.Folder.Path(modelImageFolder)); err != nil {
-		return err
+	if r.archive == nil {
+		if err := filesys.RemoveAll(r.Folder.Path(modelImageFolder)); err != nil {
+			return err
+		}
 	}
+	return r.modelImages(func(p picture) error { return r.writeAll([]picture{p}) })
+}
+
+// modelImages calls add for each image of each model, and before it for the image's caption with
+// the model's name.
+func (r *Writer) modelImages(add func(picture) error) error {
 	for _, m := range r.Plan.Models {
 		dir := strings.TrimSuffix(m.Net.Path(), filepath.Ext(m.Net.Path())) + ".pictures"
 		files, err := fs.Glob(os.DirFS(dir), "*.png")
@@ -34,7 +41,7 @@ func (r *Writer) copyModelImages() error {
 			return err
 		}
 		for _, file := range files[:min(len(files), maxModelImages)] {
-			if err := r.copyModelImage(m.Entry.Name, filepath.Join(dir, file)); err != nil {
+			if err := modelImage(m.Entry.Name, filepath.Join(dir, file), add); err != nil {
 				return fmt.Errorf("the images of model %s: %w", m.Entry.Name, err)
 			}
 		}
@@ -42,8 +49,9 @@ func (r *Writer) copyModelImages() error {
 	return nil
 }
 
-// Images too large for a report are skipped.
-func (r *Writer) copyModelImage(model, file string) error {
+// modelImage calls add for the caption of an image and for the image, unless it is too large for a
+// report.
+func modelImage(model, file string, add func(picture) error) error {
 	if info, err := os.Stat(file); err != nil || info.Size() > maxImageBytes {
 		return err
 	}
@@ -66,17 +74,12 @@ func (r *Writer) copyModelImage(model, file string) error {
 		maps.Copy(text, caption)
 	}
 	text["model"] = model
-	if err := filesys.MkdirAll(r.Folder.Path(modelImageFolder), 0o755); err != nil {
+	caption, err := json.Marshal(text)
+	if err != nil {
 		return err
 	}
 	to := fmt.Sprintf("%s/%s-%s", modelImageFolder, fileNameOf(model), name)
-	if err := r.Folder.write(to+".json", func(w io.Writer) error { return json.NewEncoder(w).Encode(text) }); err != nil {
-		return err
-	}
-	return r.Folder.write(to+".png", func(w io.Writer) error {
-		_, err := w.Write(png)
-		return err
-	})
+	return errors.Join(add(picture{to + ".json", append(caption, '\n')}), add(picture{to + ".png", png}))
 }
 
 // fileNameOf replaces the characters that file names cannot have on some system by hyphens.

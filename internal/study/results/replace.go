@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/noether-ml/noether/internal/filesys"
+	"github.com/noether-ml/noether/internal/pictures"
 	"github.com/noether-ml/noether/internal/study/plan"
 	"github.com/noether-ml/noether/scores"
 )
@@ -34,7 +35,7 @@ func (f Folder) CheckStudy(p *plan.Plan, replace bool) error {
 // clear removes the files of a run, and all .csv and .parquet files. Other files stay.
 func (f Folder) clear() error {
 	var errs []error
-	for _, name := range []string{"cells", "states", "failures", viewSheetFolder, sampleSheetFolder, mapSheetFolder, modelImageFolder, "study.yaml", "run.json", "report.html"} {
+	for _, name := range slices.Concat(pictureFolders, []string{"cells", "states", "failures", "study.yaml", "run.json", "report.html", pictures.Archive}) {
 		errs = append(errs, filesys.RemoveAll(f.Path(name)))
 	}
 	for _, pattern := range []string{"*.csv", "*.parquet"} {

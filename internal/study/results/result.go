@@ -21,6 +21,7 @@ import (
 	"github.com/noether-ml/noether/internal/checksum"
 	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/internal/parquetfile"
+	"github.com/noether-ml/noether/internal/pictures"
 	"github.com/noether-ml/noether/internal/study/plan"
 	"github.com/noether-ml/noether/scores"
 )
@@ -66,13 +67,7 @@ func (r *Writer) Finish(ctx context.Context) (*Result, error) {
 	if err := r.writeUnits(parts); err != nil {
 		return nil, err
 	}
-	if err := r.drawSheets(ctx); err != nil {
-		return nil, err
-	}
-	if err := r.collectMaps(); err != nil {
-		return nil, err
-	}
-	if err := r.copyModelImages(); err != nil {
+	if err := r.writePictures(ctx); err != nil {
 		return nil, err
 	}
 	if err := r.clearStates(); err != nil {
@@ -179,15 +174,15 @@ var tables = []string{"scores.csv", "scores.parquet", "samples.parquet", "units.
 // sumFiles returns the checksums of the tables and pictures that the folder has.
 func (f Folder) sumFiles() (map[string]scores.FileSum, error) {
 	sums := map[string]scores.FileSum{}
-	names := slices.Clone(tables)
-	for _, pictures := range []string{viewSheetFolder, sampleSheetFolder, mapSheetFolder, modelImageFolder} {
-		files, err := f.list(pictures, "", "")
+	names := append(slices.Clone(tables), pictures.Archive)
+	for _, folder := range pictureFolders {
+		files, err := f.list(folder, "", "")
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
 		for _, file := range files {
 			if name := filepath.Base(file); !atomicfile.IsTemporary(name) {
-				names = append(names, path.Join(pictures, name))
+				names = append(names, path.Join(folder, name))
 			}
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/noether-ml/noether/internal/filesys"
 	"github.com/noether-ml/noether/internal/study/plan"
 	"github.com/noether-ml/noether/scores"
 )
@@ -58,7 +57,7 @@ func (r *Writer) writeSampleSheets(ctx context.Context) error {
 			written[file] = true
 		}
 	}
-	return r.Folder.removeSheets(sampleSheetFolder, written)
+	return r.removeFormer(sampleSheetFolder, written)
 }
 
 // writeSampleSheet writes the sheet of the cells of one transformation and returns the names of its
@@ -73,9 +72,6 @@ func (r *Writer) writeSampleSheet(ctx context.Context, name string, cells []*pla
 	if err := r.addProjections(s, sheet, cells); err != nil {
 		return nil, err
 	}
-	if err := filesys.MkdirAll(r.Folder.Path(sampleSheetFolder), 0o755); err != nil {
-		return nil, err
-	}
 	files := []string{name + ".json"}
 	raw, ending, err := r.drawSamples(ctx, s, sheet)
 	if err != nil {
@@ -83,10 +79,10 @@ func (r *Writer) writeSampleSheet(ctx context.Context, name string, cells []*pla
 	}
 	if raw != nil {
 		files = append(files, name+ending)
-		err = r.Folder.write(sampleSheetFolder+"/"+files[1], func(w io.Writer) error { _, err := w.Write(raw); return err })
+		err = r.writePicture(sampleSheetFolder+"/"+files[1], func(w io.Writer) error { _, err := w.Write(raw); return err })
 	}
 	if err == nil {
-		err = r.Folder.write(sampleSheetFolder+"/"+files[0], func(w io.Writer) error { return json.NewEncoder(w).Encode(sheet) })
+		err = r.writePicture(sampleSheetFolder+"/"+files[0], func(w io.Writer) error { return json.NewEncoder(w).Encode(sheet) })
 	}
 	return files, err
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/noether-ml/noether/internal/checksum"
+	"github.com/noether-ml/noether/internal/pictures"
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -27,8 +28,12 @@ func (r *Writer) Unchanged() *Result {
 	if old, err := os.ReadFile(r.Folder.Path("study.yaml")); err != nil || !bytes.Equal(old, []byte(checksum.Prepend(text))) {
 		return nil
 	}
-	// Images beside the models may have changed: they are copied anew.
-	if r.copyModelImages() != nil {
+	// Images beside the models may have changed.
+	if r.Plan.Study.AsksForImages() {
+		if r.copyModelImages() != nil {
+			return nil
+		}
+	} else if !r.sameModelImages() {
 		return nil
 	}
 	if files, err := r.Folder.sumFiles(); err != nil || !maps.Equal(files, r.before.Files) {
@@ -82,6 +87,9 @@ func PageSource(dir string) (string, error) {
 		return err
 	}
 	if err := add("run.json"); err != nil {
+		return "", err
+	}
+	if err := optional(add(pictures.Archive)); err != nil {
 		return "", err
 	}
 	if _, err := os.Stat(filepath.Join(dir, "pictures")); os.IsNotExist(err) {

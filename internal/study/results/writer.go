@@ -44,6 +44,9 @@ type Writer struct {
 
 	refreshed time.Time // when the stores were last read
 
+	archive *archive             // that pictures are written to; nil: they are files
+	maps    map[string][]picture // feature maps that are kept for the archive, by key of the cell
+
 	imageless []string // why data sets have no contact sheet, if the study asks for images
 
 	described map[*plan.Data]map[int]plan.Described // samples whose values are kept, by index; see describeSamples

@@ -3,6 +3,7 @@ package run_test
 import (
 	"encoding/json"
 	"image"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/noether-ml/noether/internal/pictures"
 	"github.com/noether-ml/noether/internal/study"
 	"github.com/noether-ml/noether/internal/study/studytest"
 	"github.com/noether-ml/noether/internal/testmodel"
@@ -57,7 +59,7 @@ func TestFeatureMaps(t *testing.T) {
 		t.Errorf("an image of %v for %d lines", size, line)
 	}
 
-	file := filepath.Join(out, "pictures", "maps", quarter.file)
+	file := filepath.Join(out, pictures.Archive)
 	before := modified(t, file)
 	studytest.Run(t, studytest.Parse(t, dir, mapsText), out, studytest.Options(t))
 	if modified(t, file) != before {
@@ -160,14 +162,15 @@ func (s *mapSheet) rotated180(line, a, b, w, h int) bool {
 // readMaps returns the sheets of feature maps of a run by their transformations.
 func readMaps(t *testing.T, dir string) map[string]*mapSheet {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(dir, "pictures", "maps", "*.json"))
+	set := studytest.Pictures(t, dir)
+	files, err := fs.Glob(set, "pictures/maps/*.json")
 	if err != nil {
 		t.Fatal(err)
 	}
 	out := map[string]*mapSheet{}
 	for _, file := range files {
-		raw, err := os.ReadFile(file)
-		s := &mapSheet{file: filepath.Base(file), image: readPNG(t, strings.TrimSuffix(file, ".json")+".png")}
+		raw, err := fs.ReadFile(set, file)
+		s := &mapSheet{file: filepath.Base(file), image: readPNG(t, set, strings.TrimSuffix(file, ".json")+".png")}
 		if err == nil {
 			err = json.Unmarshal(raw, &s.MapSheet)
 		}

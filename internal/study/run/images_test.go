@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"image"
 	"image/png"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -33,7 +34,7 @@ func TestContactSheets(t *testing.T) {
 	if err != nil || len(files) != 4 {
 		t.Fatalf("files %q, error %v; want the sheets and captions of quarter and tilt", files, err)
 	}
-	sheet := readPNG(t, files[1])
+	sheet := readPNG(t, os.DirFS(out), "pictures/views/01.png")
 	const sheetGap = 4
 	const side = 64 // 16 x 16, enlarged
 	if want := image.Rect(0, 0, 3*(side+sheetGap)+sheetGap, 3*(side+sheetGap)+sheetGap); sheet.Bounds() != want {
@@ -119,14 +120,23 @@ func TestModelImages(t *testing.T) {
 		}
 	}
 	out := filepath.Join(dir, "run")
-	studytest.Run(t, studytest.Parse(t, dir, studytest.Text), out, studytest.Options(t))
-	for name, want := range map[string]string{"small-layer1.png": "one", "small-layer1.json": `{"caption":"Edges.","model":"small","title":"Filters"}`,
-		"small-layer2.png": "two", "small-layer2.json": `{"model":"small","title":"layer2 of small"}`} {
-		got, err := os.ReadFile(filepath.Join(out, "pictures", "models", name))
-		if err != nil || strings.TrimSpace(string(got)) != want {
-			t.Errorf("%s holds %q, error %v; want %q", name, got, err, want)
+	check := func(text, layer2 string) {
+		t.Helper()
+		studytest.Run(t, studytest.Parse(t, dir, text), out, studytest.Options(t))
+		for name, want := range map[string]string{"small-layer1.png": "one", "small-layer1.json": `{"caption":"Edges.","model":"small","title":"Filters"}`,
+			"small-layer2.png": layer2, "small-layer2.json": `{"model":"small","title":"layer2 of small"}`} {
+			got, err := fs.ReadFile(studytest.Pictures(t, out), "pictures/models/"+name)
+			if err != nil || strings.TrimSpace(string(got)) != want {
+				t.Errorf("%s holds %q, error %v; want %q", name, got, err, want)
+			}
 		}
 	}
+	check(studytest.Text, "two")
+	if err := os.WriteFile(filepath.Join(imagesDir, "layer2.png"), []byte("three"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	check(studytest.Text, "three")
+	check(studytest.Text+"pictures: 2\n", "three")
 	if err := os.WriteFile(filepath.Join(imagesDir, "layer1.json"), []byte("{"), 0o666); err != nil {
 		t.Fatal(err)
 	}
@@ -135,9 +145,9 @@ func TestModelImages(t *testing.T) {
 	}
 }
 
-func readPNG(t *testing.T, file string) image.Image {
+func readPNG(t *testing.T, files fs.FS, name string) image.Image {
 	t.Helper()
-	f, err := os.Open(file)
+	f, err := files.Open(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +196,7 @@ func TestSampleSheets(t *testing.T) {
 	if err != nil || len(values) != 2 {
 		t.Fatalf("values of %d parameters, %v", len(values), err)
 	}
-	sheet := readSampleSheet(t, filepath.Join(out, "pictures", "samples", "01.json"))
+	sheet := readSampleSheet(t, studytest.Pictures(t, out), "pictures/samples/01.json")
 	if sheet.Transform != "quarter" || sheet.Statistic != "ei" || sheet.Of != len(labels) || len(sheet.Models) != 1 || len(sheet.Parameters) != 2 {
 		t.Fatalf("the sheet is %+v, want one of effective invariance under quarter, of 1 model and 2 angles", sheet)
 	}
@@ -263,7 +273,7 @@ func TestSampleSheets(t *testing.T) {
 			t.Errorf("sample %d changes by %v; the list of the most changed ends at %v, that of the least begins at %v", i, change(i), last, least)
 		}
 	}
-	img := readPNG(t, filepath.Join(out, "pictures", "samples", "01.png"))
+	img := readPNG(t, studytest.Pictures(t, out), "pictures/samples/01.png")
 	tile := sheet.Tile
 	if want := image.Rect(0, 0, 3*tile.Right, len(sheet.Samples)*tile.Down); img.Bounds() != want || tile.Width != 16 {
 		t.Fatalf("the sheet is %v, want %v, with tiles of %+v", img.Bounds(), want, tile)
@@ -289,10 +299,10 @@ func gained(byStatistic map[string]map[int]float64) int {
 	return n
 }
 
-func readSampleSheet(t *testing.T, file string) scores.SampleSheet {
+func readSampleSheet(t *testing.T, files fs.FS, name string) scores.SampleSheet {
 	t.Helper()
 	var s scores.SampleSheet
-	text, err := os.ReadFile(file)
+	text, err := fs.ReadFile(files, name)
 	if err == nil {
 		err = json.Unmarshal(text, &s)
 	}

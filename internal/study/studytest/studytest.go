@@ -2,11 +2,14 @@
 package studytest
 
 import (
+	"io/fs"
 	"math"
+	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/noether-ml/noether/internal/orttest"
+	"github.com/noether-ml/noether/internal/pictures"
 	"github.com/noether-ml/noether/internal/study"
 	"github.com/noether-ml/noether/scores"
 )
@@ -49,6 +52,17 @@ func Run(t *testing.T, s *study.Study, dir string, o study.Options) *study.Resul
 		t.Fatal(err)
 	}
 	return r
+}
+
+// Pictures returns the pictures of a run folder.
+func Pictures(t *testing.T, dir string) fs.FS {
+	t.Helper()
+	set, err := pictures.Open(os.DirFS(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { set.Close() })
+	return set
 }
 
 // SameScores compares two runs: the same rows, with values within a tolerance.
