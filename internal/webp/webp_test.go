@@ -6,6 +6,8 @@ import (
 	_ "image/png"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	_ "golang.org/x/image/webp"
@@ -36,16 +38,28 @@ func read(t testing.TB, name string) (data []byte, size image.Config) {
 	return data, size
 }
 
+// stills returns the paths of the WebP images that are no animations.
+func stills(t testing.TB) []string {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(images, "*.webp"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	paths = slices.DeleteFunc(paths, func(path string) bool {
+		return strings.HasPrefix(filepath.Base(path), "animated")
+	})
+	if len(paths) < 2 {
+		t.Fatalf("%d images", len(paths))
+	}
+	return paths
+}
+
 // TestEqualsPIL checks that Decode returns exactly the pixels of PIL (Pillow). NAME.rgb.png holds
 // the pixels that PIL decodes from NAME.
 func TestEqualsPIL(t *testing.T) {
 	t.Parallel()
 	needLibrary(t)
-	paths, err := filepath.Glob(filepath.Join(images, "*.webp"))
-	if err != nil || len(paths) < 2 {
-		t.Fatalf("%d images, %v", len(paths), err)
-	}
-	for _, path := range paths {
+	for _, path := range stills(t) {
 		data, size := read(t, path)
 		pixels, ok := Decode(data, size.Width, size.Height)
 		if !ok {
@@ -72,20 +86,19 @@ func TestEqualsPIL(t *testing.T) {
 func TestNotDecoded(t *testing.T) {
 	t.Parallel()
 	needLibrary(t)
-	paths, err := filepath.Glob(filepath.Join(images, "*.webp"))
-	if err != nil || len(paths) == 0 {
-		t.Fatal(paths, err)
-	}
-	data, size := read(t, paths[0])
+	path := stills(t)[0]
+	data, size := read(t, path)
 	if !decodes(data, size.Width, size.Height) {
-		t.Errorf("%s is not decoded with its own size", paths[0])
+		t.Errorf("%s is not decoded with its own size", path)
 	}
+	animation, canvas := read(t, filepath.Join(images, "animated.webp"))
 	for name, ok := range map[string]bool{
 		"truncated":     decodes(data[:len(data)/2], size.Width, size.Height),
 		"lower width":   decodes(data, size.Width-1, size.Height),
 		"larger height": decodes(data, size.Width, size.Height+1),
 		"no data":       decodes(nil, size.Width, size.Height),
 		"size zero":     decodes(data, 0, 0),
+		"animation":     decodes(animation, canvas.Width, canvas.Height),
 	} {
 		if ok {
 			t.Errorf("%s: decoded", name)
