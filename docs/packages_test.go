@@ -128,7 +128,7 @@ var order = strings.Fields(`
 
 	transform
 	dataset dataset/video
-	engine/recorded
+	engine/recorded engine/oip
 	internal/model/logmel internal/model/output internal/model/preprocessing
 	internal/model internal/model/modeltest
 
@@ -212,6 +212,7 @@ var without = map[string][]string{
 	"scores/correlation": notOfScores,
 	"engine":             {"onnx", "onnx/", "dataset", "engine/"},
 	"engine/recorded":    {"onnx", "onnx/", "engine/ort"},
+	"engine/oip":         {"onnx", "onnx/", "dataset", "engine/ort"},
 	"internal/model":     notOfModels,
 	"internal/invert":    notOfModels, "internal/procedure": notOfModels,
 	"internal/procedure/firing": notOfModels, "internal/procedure/lie": notOfModels, "internal/procedure/robust": notOfModels, "internal/procedure/stir": notOfModels,
