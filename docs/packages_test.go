@@ -141,6 +141,7 @@ var order = strings.Fields(`
 
 	scores scores/correlation internal/parquetfile
 
+	internal/functions
 	internal/study/internal/guard internal/study/internal/telemetry
 	internal/study/spec
 	internal/study/open
