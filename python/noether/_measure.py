@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import hashlib
 import inspect
@@ -12,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from . import _cache, _data, _models
+from . import _cache, _data, _models, _server
 from ._command import Error, Progress, call, flags
 from ._run import Run
 
@@ -40,6 +41,7 @@ def measure(
     seed: int = 1,
     trials: int = 1,
     samples: bool = False,
+    engine: str | None = None,
     device: str | None = None,
     threads: int | None = None,
     quiet: bool = False,
@@ -63,6 +65,10 @@ def measure(
     folder: the run folder; by default one in the cache that is determined by the arguments.
     name: the name of the study, and of a single model.
     seed, trials, samples: as in a study file.
+    engine: what runs a module. "onnx": ONNX Runtime, after an export. "torch": the module itself, on
+        its own device and in its own type, in this process; its layers are the outputs of the
+        modules inside. By default "torch" for a module on a GPU and for one that cannot be
+        exported, else "onnx".
     device, threads: as the flags --device and --threads of noether run.
     quiet: show no progress.
     study: further keys of a study file.
@@ -74,34 +80,55 @@ def measure(
     given = dict(model) if isinstance(model, Mapping) else {name or "": model}
     if not given:
         raise Error("no model is given")
+    if engine not in (None, "onnx", "torch"):
+        raise Error(f'engine is "onnx" or "torch", not {engine!r}')
     sources = _data.prepare(data, labels, limit, preprocess)
     # What is known of the first data is taken to hold for all: the shape of a sample, whether there
     # are labels, and framed: whether samples already have the size that the model takes.
     known = sources[0]
-    models = []
-    for key, m in given.items():
-        shape = input if input is not None else known.shape if known.framed or preprocess is None else None
-        prepared = _models.prepare(m, preprocess, shape)
-        entry: dict[str, Any] = {"name": key or prepared.name, "onnx": prepared.path}
-        steps = prepared.preprocess
-        inspected = _models.inspect(prepared.path) if layers is None or known.framed and steps is None else {}
-        if known.framed:
-            steps = _framed(steps if steps is not None else inspected.get("preprocess"), known.shape)
-        if steps is not None:
-            entry["preprocess"] = steps
-        chosen = [layers] if isinstance(layers, str) else layers
-        chosen = list(chosen) if chosen is not None else _models.chosen_layers(inspected)
-        if chosen is not None:
-            entry["layers"] = chosen
-        models.append(entry)
-    default = (["accuracy"] if known.labelled else []) + MEASURES
-    spec = {
-        "name": name or ("models" if several else models[0]["name"]), "seed": seed, "trials": trials, "samples": samples,
-        "data": [s.entry for s in sources], "models": models,
-        "transforms": _named(TRANSFORMS if transforms is None else transforms),
-        "measures": list(default if measures is None else measures), **study,
-    }
-    return run(spec, folder, quiet=quiet, device=device, threads=threads)
+    with contextlib.ExitStack() as serving:  # of modules that run in this process
+        models: list[dict[str, Any]] = []
+        environment: dict[str, str] = {}
+        identity = ""
+        for key, m in given.items():
+            shape = input if input is not None else known.shape if known.framed or preprocess is None else None
+            prepared = serving.enter_context(_models.prepared(m, preprocess, shape, engine))
+            models.append(_entry(prepared, key, known, layers))
+            if prepared.served is not None:
+                # In a variable, so that the text of the study is the same each time.
+                variable = f"NOETHER_SERVED_{len(environment) + 1}"
+                models[-1]["url"] = f"${{{variable}}}"
+                environment[variable] = serving.enter_context(_server.serving(prepared.served))
+                identity += prepared.served.digest
+        default = (["accuracy"] if known.labelled else []) + MEASURES
+        spec = {
+            "name": name or ("models" if several else models[0]["name"]), "seed": seed, "trials": trials, "samples": samples,
+            "data": [s.entry for s in sources], "models": models,
+            "transforms": _named(TRANSFORMS if transforms is None else transforms),
+            "measures": list(default if measures is None else measures), **study,
+        }
+        return run(spec, folder, quiet, environment, identity, device=device, threads=threads)
+
+
+def _entry(prepared: _models.Prepared, name: str, data: _data.Prepared, layers: str | Sequence[str] | None) -> dict[str, Any]:
+    """Return the entry of a model in the study, without the address of one that is served."""
+    entry: dict[str, Any] = {"name": name or prepared.name}
+    steps, served = prepared.preprocess, prepared.served
+    inspected: dict[str, Any] = {}
+    if served is None:
+        entry["onnx"] = prepared.path
+        if layers is None or data.framed and steps is None:
+            inspected = _models.inspect(prepared.path)
+    if data.framed:
+        steps = _framed(steps if steps is not None else inspected.get("preprocess"), data.shape)
+    if steps is not None:
+        entry["preprocess"] = steps
+    chosen = [layers] if isinstance(layers, str) else list(layers) if layers is not None else None
+    if chosen is None:
+        chosen = served.default_layers() if served is not None else _models.chosen_layers(inspected)
+    if chosen is not None:
+        entry["layers"] = chosen
+    return entry
 
 
 def _check_names(study: Iterable[str]) -> None:
@@ -112,8 +139,11 @@ def _check_names(study: Iterable[str]) -> None:
             raise Error(f'measure has no parameter "{key}"; did you mean "{near}"?')
 
 
-def run(study: Mapping[str, Any], folder: str | os.PathLike[str] | None, quiet: bool, **engine: Any) -> Run:
+def run(study: Mapping[str, Any], folder: str | os.PathLike[str] | None, quiet: bool, environment: Mapping[str, str] | None = None,
+        identity: str = "", **engine: Any) -> Run:
     """Run a study, by default in a folder of the cache. engine holds flags of noether run.
+
+    environment has variables that the study names, and identity what they stand for.
 
     If some parts of the study fail, warn and return the run with the others.
     """
@@ -121,14 +151,14 @@ def run(study: Mapping[str, Any], folder: str | os.PathLike[str] | None, quiet: 
         text = json.dumps(study, indent=1, default=_plain)
     except TypeError as e:
         raise Error(f"the study cannot be written: {e}") from None
-    run_folder = Path(folder) if folder is not None else _cache.folder("runs") / hashlib.sha256(text.encode()).hexdigest()[:24]
+    run_folder = Path(folder) if folder is not None else _cache.folder("runs") / hashlib.sha256((text + identity).encode()).hexdigest()[:24]
     progress = Progress(quiet)
     failed: Error | None = None
     with _cache.temporary("runs") as temporary:
         path = temporary / "study.yaml"
         path.write_text(text, "utf-8")
         try:
-            call(["run", str(path), f"--out={run_folder}", "--log=json", *flags(**engine)], progress, silent=True)
+            call(["run", str(path), f"--out={run_folder}", "--log=json", *flags(**engine)], progress, silent=True, environment=environment)
         except Error as e:
             failed = Error(str(e).replace(str(path) + ": ", "").replace(str(path), "the study"))
         finally:

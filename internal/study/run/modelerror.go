@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"errors"
 	"slices"
 
@@ -22,6 +23,16 @@ func (r *runner) failPass(p *plan.Pass, inputs []string, cause error) error {
 		}
 		if err := r.failAndFree(t.Cell, noLayer, inputs, cause); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// checkModels returns the error of the first model that has changed since it was opened.
+func checkModels(ctx context.Context, models []*plan.Model) error {
+	for _, m := range models {
+		if err := m.Net.Check(ctx); err != nil {
+			return &modelError{m, err}
 		}
 	}
 	return nil
