@@ -35,7 +35,7 @@ def export(module: Any, input: Any = None) -> Path:
             _check_branches(module, example, branches)
         _rename(graph)
         onnx.save(graph, str(path))
-        return _cache.keep("models", folder, _cache.hash_files(folder)) / "model.onnx"
+        return _cache.keep("models", folder) / "model.onnx"
 
 
 def unwrapped(module: Any) -> Any:

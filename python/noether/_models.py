@@ -115,7 +115,7 @@ def _proto(model: Any) -> str:
         raise Error(f"the onnx.ModelProto cannot be written: {first_line(e)}; save it with external data and pass the path") from None
     with _cache.temporary("models") as folder:
         (folder / "model.onnx").write_bytes(raw)
-        return str(_cache.keep("models", folder, _cache.hash_files(folder)) / "model.onnx")
+        return str(_cache.keep("models", folder) / "model.onnx")
 
 
 def _torchvision(name: str) -> tuple[Any, Any]:
