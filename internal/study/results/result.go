@@ -58,7 +58,11 @@ func (r *Writer) Finish(ctx context.Context) (*Result, error) {
 		group.Go(t.finish)
 	} else if r.Plan.Study.Samples || len(parts[samplesPart]) > 0 {
 		group.Go(func() error {
-			return r.Folder.write("samples.parquet", func(w io.Writer) error { return r.writeSamples(ctx, w, parts[samplesPart]) })
+			read := func(c *plan.Cell) (map[string][]statisticValues, error) { return r.Folder.readPackedSamples(c.Key) }
+			return r.Folder.write("samples.parquet", func(w io.Writer) error {
+				_, err := r.writeSamples(ctx, w, slices.Values(parts[samplesPart]), read)
+				return err
+			})
 		})
 	}
 	if err := group.Wait(); err != nil {
