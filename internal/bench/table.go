@@ -67,7 +67,6 @@ type measurement struct {
 	Memory string `json:"memory,omitempty"`
 }
 
-// results is a stored table.
 type results struct {
 	Date    string                   `json:"date"`
 	Machine string                   `json:"machine"`

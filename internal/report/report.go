@@ -83,7 +83,6 @@ type numbering[T comparable] struct {
 	lastNumber int
 }
 
-// of returns the number of a value.
 func (n *numbering[T]) of(value T) int {
 	if n.known == nil {
 		n.known = map[T]int{}
@@ -112,7 +111,6 @@ func Overview(rows []scores.Row) []scores.Row {
 	return overview
 }
 
-// overviewIndices returns the indices of the rows of an overview.
 func overviewIndices(rows []scores.Row) []int {
 	type subject struct{ measure, statistic, model, other, data, transform, variant string }
 	type standing struct {

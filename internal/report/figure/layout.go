@@ -80,7 +80,6 @@ func (s size) panelHeight() vg.Length {
 	return min(s.width/vg.Length(s.across)*aspect, most)
 }
 
-// axisLength returns the length of a vertical axis.
 func (s size) axisLength() vg.Length {
 	return s.panelHeight() - 11*vg.Millimeter // less the title and the horizontal axis
 }

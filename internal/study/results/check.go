@@ -31,7 +31,6 @@ type Finding struct {
 	Mended string `json:"mended,omitempty"` // the repair that was made; "" if none was
 }
 
-// Kinds of findings.
 const (
 	Damaged   = "damaged"   // truncated or altered
 	Foreign   = "foreign"   // not a file of a run, or the record of another cell than its key says

@@ -77,7 +77,6 @@ func (f Folder) load() error {
 	return errors.Join(f.cells.Refresh(), f.states.Refresh())
 }
 
-// close ends the use of the folder's logs.
 func (f Folder) close() error { return errors.Join(f.cells.Close(), f.states.Close()) }
 
 // isOld reports whether the folder has the form that it had before there were logs.

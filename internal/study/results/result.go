@@ -215,7 +215,6 @@ func (f Folder) verifyFiles(r scores.Record) error {
 	return nil
 }
 
-// writeTables writes the tables of scores.
 func (f Folder) writeTables(rows []scores.Row) error {
 	var group errgroup.Group
 	group.Go(func() error {

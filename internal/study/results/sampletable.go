@@ -101,7 +101,6 @@ func (t *sampleTable) finish() error {
 	return <-t.done
 }
 
-// stop removes the table.
 func (t *sampleTable) stop() {
 	t.stopped = true
 	_ = t.finish()

@@ -68,7 +68,6 @@ export abstract class Part {
     this.update();
   }
 
-  /** The element of the part with a class name. */
   protected part(name: string): HTMLElement {
     return this.root.querySelector<HTMLElement>(`.${name}`)!;
   }

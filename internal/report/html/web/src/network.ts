@@ -182,7 +182,6 @@ const size = {
   padding: 9,
 };
 
-/** The drawing of one network. */
 class Drawing implements Drawable {
   private svg = node('svg', {}) as SVGSVGElement;
   private boxes: Box[] = [];

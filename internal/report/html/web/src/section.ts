@@ -297,7 +297,6 @@ export class Section extends Part {
     return [Math.min(0, ...ends), Math.max(0, ...ends)];
   }
 
-  // figure returns the figure of a panel.
   private figure(c: Context, panel: Panel, wide: boolean, domain?: [number, number]): Figure {
     const title = `${c.statistic.title}, ${panel.title}`;
     return new Figure({
@@ -347,5 +346,4 @@ const fixedTitles = {
   layer: 'Layer',
 };
 
-// layerOfRow returns the layer of a row.
 const layerOfRow = (t: Table, row: number) => ({ model: t.text('model', row), layer: t.text('layer', row) });
