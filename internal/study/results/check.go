@@ -48,7 +48,8 @@ const (
 // file without it. It is an error if dir is not a run folder, ctx ends, or a file cannot be read or
 // repaired.
 func Check(ctx context.Context, dir string, fix bool, o plan.Options) ([]Finding, error) {
-	c := &checker{folder: openVerified(dir), fix: fix}
+	verify := store.Options{Verify: true}
+	c := &checker{folder: openFor(dir, verify, verify), fix: fix}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return nil, fmt.Errorf("%s is not a run folder", dir)
 	}

@@ -30,10 +30,6 @@ type Folder struct {
 // open does not read the stores: see load.
 func open(dir string) Folder { return openFor(dir, store.Options{}, store.Options{}) }
 
-func openVerified(dir string) Folder {
-	return openFor(dir, store.Options{Verify: true}, store.Options{Verify: true})
-}
-
 func openFor(dir string, cells, states store.Options) Folder {
 	return Folder{dir, store.New(filepath.Join(dir, "cells"), cells), store.New(filepath.Join(dir, "states"), states)}
 }

@@ -84,15 +84,6 @@ func (r *Writer) Finish(ctx context.Context) (*Result, error) {
 	return result, r.Outcome()
 }
 
-// drawSheets writes contact sheets and sample sheets at once: most of the time is their
-// compression.
-func (r *Writer) drawSheets(ctx context.Context) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return r.writeImages(ctx) })
-	group.Go(func() error { return r.writeSampleSheets(ctx) })
-	return group.Wait()
-}
-
 // clearStates removes failures, states and checkpoints, and gathers the records in one log.
 func (r *Writer) clearStates() error {
 	r.Folder.readAll()
