@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/noether-ml/noether/internal/filesys"
 	"github.com/noether-ml/noether/internal/plural"
 )
 
@@ -148,7 +149,7 @@ func partOf[T any](part string, train, test T) ([]T, error) {
 
 // open opens a file, reads its labels and adds its bytes to d.
 func (c *CIFAR) open(ctx context.Context, path, kind string, label int, d digest) (cifarFile, error) {
-	file, err := os.Open(path)
+	file, err := filesys.Open(path)
 	if err != nil {
 		return cifarFile{}, err
 	}

@@ -14,6 +14,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/noether-ml/noether/internal/filesys"
 )
 
 // ShardsOptions are the options of OpenShards.
@@ -128,7 +130,7 @@ func (s *Shards) setLabels(texts []string, o ShardsOptions) error {
 // readLines returns the lines of a short text file, without empty ones at its end.
 func readLines(file string) ([]string, error) {
 	const maxBytes = 16 << 20
-	f, err := os.Open(file)
+	f, err := filesys.Open(file)
 	if err != nil {
 		return nil, err
 	}
@@ -332,7 +334,7 @@ func (s *Shards) hash(ctx context.Context, d digest) error {
 				open.Close()
 			}
 			var err error
-			if open, err = os.Open(s.paths[p.shard]); err != nil {
+			if open, err = filesys.Open(s.paths[p.shard]); err != nil {
 				return err
 			}
 		}
@@ -371,7 +373,7 @@ func readPart(file string, offset, size int64) ([]byte, error) {
 	if size > maxFile {
 		return nil, fmt.Errorf("the image has %d bytes; the limit is %d MiB", size, maxFile>>20)
 	}
-	f, err := os.Open(file)
+	f, err := filesys.Open(file)
 	if err != nil {
 		return nil, err
 	}

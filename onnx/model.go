@@ -16,6 +16,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/noether-ml/noether/internal/filesys"
 	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/onnx/internal/pbutil"
 	"github.com/noether-ml/noether/onnx/pb"
@@ -101,10 +102,10 @@ func readFile(path string) ([]byte, error) {
 		return nil, fmt.Errorf("has %d bytes, and an ONNX file cannot exceed 2 GB: save its weights as external data", info.Size())
 	}
 	if info.Size() < minHuge { // also a pipe, whose size is 0
-		data, err := os.ReadFile(path)
+		data, err := filesys.ReadFile(path)
 		return data, withoutPath(err)
 	}
-	f, err := os.Open(path)
+	f, err := filesys.Open(path)
 	if err != nil {
 		return nil, withoutPath(err)
 	}

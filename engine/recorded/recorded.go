@@ -36,6 +36,7 @@ import (
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/engine"
+	"github.com/noether-ml/noether/internal/filesys"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -202,7 +203,7 @@ func (n *Network) Hash() (string, error) {
 		if err != nil || d.IsDir() || !slices.Contains(extensions, filepath.Ext(path)) {
 			return err
 		}
-		f, err := os.Open(path)
+		f, err := filesys.Open(path)
 		if err != nil {
 			return err
 		}

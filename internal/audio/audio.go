@@ -23,9 +23,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/noether-ml/noether/internal/filesys"
 )
 
 // A Clip is a waveform of one channel.
@@ -74,7 +75,7 @@ func IsAudio(name string) bool {
 
 // Read decodes a file. Its first bytes determine the format.
 func Read(path string) (Clip, error) {
-	data, err := os.ReadFile(path)
+	data, err := filesys.ReadFile(path)
 	if err != nil {
 		return Clip{}, err
 	}
@@ -110,7 +111,7 @@ func Decode(data []byte) (Clip, error) {
 
 // Probe reads the header of a file. A FLAC file whose header lacks the length is decoded.
 func Probe(path string) (Info, error) {
-	f, err := os.Open(path)
+	f, err := filesys.Open(path)
 	if err != nil {
 		return Info{}, err
 	}

@@ -28,6 +28,8 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
+
+	"github.com/noether-ml/noether/internal/filesys"
 )
 
 // A Kind is the type of a node.
@@ -128,7 +130,7 @@ const (
 // ReadFile reads a file for Parse. Of a file that is too large for Parse it reads just enough that
 // Parse says so.
 func ReadFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := filesys.Open(path)
 	if err != nil {
 		return nil, err
 	}

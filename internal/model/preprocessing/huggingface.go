@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/filesys"
 )
 
 // ReadConfig reads the preprocessor_config.json of a model of the Transformers library. Missing
@@ -19,7 +19,7 @@ import (
 // WhisperFeatureExtractor. Settings round the start of a centre crop to even as torchvision does,
 // Transformers down, so a crop may differ by a pixel.
 func ReadConfig(path string) (Settings, error) {
-	f, err := os.Open(path)
+	f, err := filesys.Open(path)
 	if err != nil {
 		return Settings{}, fmt.Errorf("reading a preprocessor config: %w", err)
 	}
