@@ -40,11 +40,6 @@ func NewThresholdEstimator(o ThresholdOptions) *ThresholdEstimator {
 	return g
 }
 
-// bytes returns the memory of a ThresholdEstimator.
-func (o ThresholdOptions) bytes() int64 {
-	return int64(o.Units) * int64(o.signs()) * topValuesBytes(max(o.Rank, 1), max(o.References, 1), o.Error)
-}
-
 func (o ThresholdOptions) signs() int {
 	if o.sparse {
 		return 1
