@@ -86,7 +86,6 @@ func (n *number) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// A cellJSON is a Cell in JSON, with layerJSON for a Layer and scoreJSON for a measure.Score.
 type cellJSON struct {
 	Format     int         `json:"format"`
 	Measure    string      `json:"measure"`

@@ -42,7 +42,6 @@ func (r *run) restore() (bool, error) {
 	return r.restored, err
 }
 
-// Code writes or reads the state.
 func (r *run) Code(c *state.Codec) {
 	if !c.Matches(r.fingerprint()) || !c.Matches(r.search.batch()) {
 		return

@@ -10,7 +10,6 @@ import (
 	"github.com/noether-ml/noether/internal/state"
 )
 
-// The kind of a checkpoint, and the version of its format.
 const (
 	stateKind    = "training"
 	stateVersion = 3

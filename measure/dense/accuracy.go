@@ -76,7 +76,6 @@ func newEvaluation(s measure.Site) evaluation {
 	return evaluation{precision: newPrecision(s.Output.ClassLimit(), s.Layout.Groups)}
 }
 
-// The views.
 const (
 	cleanView = iota
 	movedView
@@ -246,7 +245,6 @@ func (a *accuracyAccumulator) Merge(other measure.Accumulator) error {
 
 const stateVersion = 1
 
-// Code writes or reads the state.
 func (a *accuracyAccumulator) Code(c *state.Codec) {
 	c.Len(&a.n, a.site.Layout.N)
 	c.Values(&a.moved)

@@ -188,7 +188,6 @@ func (a *accumulator) Merge(other measure.Accumulator) error {
 	return nil
 }
 
-// Code writes or reads the state.
 func (a *accumulator) Code(c *state.Codec) {
 	c.Values(&a.leftOut)
 	valid := a.leftOut >= 0
@@ -225,7 +224,6 @@ func (a *accumulator) samples() (n int) {
 	return n
 }
 
-// Scores returns r2 of each operator.
 func (a *accumulator) Scores() ([]measure.Score, error) {
 	if a.samples() == 0 && a.leftOut == 0 {
 		return nil, measure.ErrTooFew

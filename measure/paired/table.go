@@ -97,7 +97,6 @@ func (t *table) replicates(part, column int) []measure.Replicate {
 	return out
 }
 
-// Code writes or reads the sums and counts.
 func (t *table) Code(c *state.Codec) {
 	c.Values(t.sum, t.count)
 	c.Check(!slices.ContainsFunc(t.count, func(n int) bool { return n < 0 }), "%w", errOtherSite)

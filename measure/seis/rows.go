@@ -109,7 +109,6 @@ func (a *rowAccumulator) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// Code writes or reads the state.
 func (a *rowAccumulator) Code(c *state.Codec) {
 	header, places := a.header(), a.places()
 	if c.Values(&header); !slices.Equal(header, a.header()) {

@@ -30,7 +30,6 @@ func (a *accumulator) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// Code writes or reads the state.
 func (a *accumulator) Code(c *state.Codec) {
 	want := []int{a.maps.channels, a.total.P, a.groups.len(), a.site.Layout.N, a.site.Layout.Block, a.site.Layout.Groups}
 	header, null := slices.Clone(want), a.null != nil // the moments of shuffled pairs

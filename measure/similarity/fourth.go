@@ -154,7 +154,6 @@ func (t *fourthMoments) without(group *fourthMoments, m, part momentsView) fourt
 	return fourthMoments{ab: a.ab - b.ab, a: a.a - b.a, b: a.b - b.b}
 }
 
-// Code writes or reads the fourth moments.
 func (t *fourthMoments) Code(c *state.Codec) { c.Values(&t.ab, &t.a, &t.b, t.g, t.h) }
 
 // timesPacked returns S e for a packed symmetric p x p S.

@@ -166,7 +166,6 @@ func (a *geometryAccumulator) UnmarshalBinary(data []byte) error {
 	return state.Unmarshal(data, "geometry", 1, a.Code)
 }
 
-// Code writes or reads the states of both views.
 func (a *geometryAccumulator) Code(c *state.Codec) {
 	for _, v := range a.views {
 		var raw []byte
@@ -235,7 +234,6 @@ func rankOf(v *subsetPair, s *subset) (float64, error) {
 	return effectiveRank(c.s), nil
 }
 
-// differenceOf returns the absolute difference of a property of both representations.
 func differenceOf(property func(*subsetPair, *subset) (float64, error)) func(*subsetPair) (float64, error) {
 	return func(v *subsetPair) (float64, error) {
 		a, err := property(v, v.x)

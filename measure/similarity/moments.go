@@ -82,7 +82,6 @@ func (s *singleMoments) merge(o *singleMoments) {
 	}
 }
 
-// Code writes or reads the moments.
 func (s *singleMoments) Code(c *state.Codec) {
 	c.Values(s.all)
 	codeAll(c, s.groups)
@@ -159,7 +158,6 @@ func (m *pairMoments) merge(o *pairMoments) {
 	}
 }
 
-// Code writes or reads the moments.
 func (m *pairMoments) Code(c *state.Codec) {
 	c.Values(m.xy)
 	codeAll(c, m.groups)

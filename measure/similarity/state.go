@@ -48,7 +48,6 @@ func (a *accumulator) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// Code writes or reads the state.
 func (a *accumulator) Code(c *state.Codec) {
 	header := a.header()
 	c.Values(&header)
@@ -88,7 +87,6 @@ func (a *accumulator) Code(c *state.Codec) {
 		func(m *pairMoments) bool { return m == nil }))
 }
 
-// codeRows writes or reads the values of n samples of layer u.
 func (a *accumulator) codeRows(c *state.Codec, rows *[]float32, u, n int) {
 	c.Values(rows)
 	c.Check(len(*rows) == n*a.layers[u].p, "the state has %d values of %d samples", len(*rows), n)

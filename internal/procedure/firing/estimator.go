@@ -140,7 +140,6 @@ func (g *ThresholdEstimator) Strongest(u, sign int) []int {
 	return out
 }
 
-// side returns the largest values for a sign of 1 or -1.
 func (g *ThresholdEstimator) side(sign int) *topValues {
 	if sign < 0 {
 		return g.sides[1]

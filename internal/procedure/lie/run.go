@@ -205,7 +205,6 @@ func (r *run) save() error {
 	return state.Save(r.job.Checkpoint, stateKind, stateVersion, r.Code)
 }
 
-// Code writes or reads the sums.
 func (r *run) Code(c *state.Codec) {
 	if !c.Matches(len(r.samples)) || !c.Matches(r.width()) {
 		return // the set of readable samples has changed

@@ -37,7 +37,6 @@ func loadCheckpoint(from state.Checkpoint, job string) (*jobCheckpoint, error) {
 	return k, state.Load(from, stateKind, stateVersion, k.code)
 }
 
-// code writes or reads the outcomes and the states.
 func (k *jobCheckpoint) code(c *state.Codec) {
 	if !c.Matches(k.job) { // the set of readable samples has changed
 		return
@@ -108,7 +107,6 @@ func (k *probeCheckpoint) Due() bool {
 	return k.ctx.Err() != nil || time.Since(k.last) >= stateInterval
 }
 
-// Load implements state.Checkpoint.
 func (k *probeCheckpoint) Load() (io.ReadCloser, error) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
@@ -119,7 +117,6 @@ func (k *probeCheckpoint) Load() (io.ReadCloser, error) {
 	return io.NopCloser(bytes.NewReader(saved)), nil
 }
 
-// Save implements state.Checkpoint.
 func (k *probeCheckpoint) Save(write func(io.Writer) error) error {
 	var buffer bytes.Buffer
 	if err := write(&buffer); err != nil {

@@ -105,7 +105,6 @@ func (r *run) trainProbe(ctx context.Context, p *probeSpec, pool *trainerPool) (
 	return rewrite.WithWeights(net, weights)
 }
 
-// trainNetwork trains a probe by Adam and returns its weights, by name.
 func (r *run) trainNetwork(ctx context.Context, p *probeSpec, net *onnx.Model, pool *trainerPool) (map[string]tensor.Tensor, error) {
 	t := r.training
 	tr, err := pool.get(p.architecture(), net, func() (*train.Trainer, error) {

@@ -75,7 +75,6 @@ func New(s Settings) (procedure.Procedure, error) {
 
 type robust struct{ settings Settings }
 
-// options returns the options of an attack.
 func (s Settings) options() invert.Options {
 	o := invert.Options{Steps: s.Steps, StepSize: s.StepSize, Ball: invert.Ball{Norm: invert.Norm(s.Norm), Radius: s.Radius}, Batch: s.Batch}
 	if o.StepSize == 0 && s.Steps > 0 {
