@@ -4,5 +4,4 @@ package scores
 var (
 	OverValues = overValues
 	OverTrials = overTrials
-	ScanCell   = scanCell
 )

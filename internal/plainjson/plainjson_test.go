@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
+	"strings"
 	"testing"
 )
 
@@ -13,25 +14,12 @@ type example struct {
 	Floats []float64
 }
 
-// appendExample appends what encoding/json writes for an example.
-func appendExample(e example) []byte {
-	b := AppendText([]byte(`{"Text":`), e.Text)
-	b = AppendList(append(b, `,"Ints":`...), e.Ints, AppendInt)
-	return append(AppendList(append(b, `,"Floats":`...), e.Floats, AppendFloat), '}')
-}
-
-// scanExample reads the output of appendExample.
-func scanExample(text []byte) (e example, ok bool) {
-	e.Ints, e.Floats = []int{}, []float64{}
-	s := Scanner{Rest: text}
-	s.Want(`{"Text":`)
-	e.Text = s.Text()
-	s.Want(`,"Ints":`)
-	s.List(func() { e.Ints = append(e.Ints, s.Int()) })
-	s.Want(`,"Floats":`)
-	s.List(func() { e.Floats = append(e.Floats, s.Float()) })
-	s.Want("}")
-	return e, s.Done()
+// code writes or reads an example as encoding/json writes it.
+func (e *example) code(c *Codec) {
+	c.String(`{"Text":`, &e.Text)
+	List(c, `,"Ints":`, &e.Ints, func(v *int) { c.Int("", v) })
+	List(c, `,"Floats":`, &e.Floats, func(v *float64) { c.Float("", v) })
+	c.Literal("}")
 }
 
 func TestSameAsEncodingJSON(t *testing.T) {
@@ -45,16 +33,15 @@ func TestSameAsEncodingJSON(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := appendExample(e)
+		got := Append(nil, e.code)
 		if !bytes.Equal(got, want) {
 			t.Errorf("appended %s, want %s", got, want)
 		}
-		again, ok := scanExample(got)
-		if !ok {
-			if e.Text != "conv 1 \x00 \"<é>\\" { // it has escapes
-				t.Errorf("%s is not read", got)
-			}
-		} else if text := appendExample(again); !bytes.Equal(text, want) {
+		again := example{Ints: []int{}, Floats: []float64{}}
+		if err := Read(got, again.code); err != nil {
+			t.Error(err)
+		}
+		if text := Append(nil, again.code); !bytes.Equal(text, want) {
 			t.Errorf("read %s, want %s", text, want)
 		}
 	}
@@ -63,19 +50,20 @@ func TestSameAsEncodingJSON(t *testing.T) {
 // TestOtherTexts checks that no text but that of a writer is read.
 func TestOtherTexts(t *testing.T) {
 	t.Parallel()
-	text := appendExample(example{"a", []int{1, -20}, []float64{0.5, 1e-9}})
+	text := Append(nil, (&example{"a", []int{1, -20}, []float64{0.5, 1e-9}}).code)
 	for n := range text {
-		if _, ok := scanExample(text[:n]); ok {
-			t.Errorf("%s is read", text[:n])
+		if err := Read(text[:n], new(example).code); err == nil || !strings.Contains(err.Error(),
+			"truncated") {
+			t.Errorf("%s: error %v, want one with %q", text[:n], err, "truncated")
 		}
 	}
 	for _, other := range []string{
-		`{"Text": "a","Ints":[],"Floats":[]}`, `{"Text":"a","Ints":[],"Floats":[]} `, `{"Text":"a\n","Ints":[],"Floats":[]}`,
+		`{"Text": "a","Ints":[],"Floats":[]}`, `{"Text":"a","Ints":[],"Floats":[]} `, `{"Text":"a\x","Ints":[],"Floats":[]}`, "{\"Text\":\"a\n\",\"Ints\":[],\"Floats\":[]}",
 		`{"Text":"a","Ints":[1.5],"Floats":[]}`, `{"Text":"a","Ints":[+1],"Floats":[]}`, `{"Text":"a","Ints":[1,],"Floats":[]}`,
 		`{"Text":"a","Ints":[],"Floats":[.5]}`, `{"Text":"a","Ints":[],"Floats":[NaN]}`, `{"Text":"a","Ints":[],"Floats":[0x1]}`,
 		`{"Text":"a","Ints":[01],"Floats":[]}`, "{\"Text\":\"\xff\",\"Ints\":[],\"Floats\":[]}",
 	} {
-		if _, ok := scanExample([]byte(other)); ok {
+		if Read([]byte(other), new(example).code) == nil {
 			t.Errorf("%q is read", other)
 		}
 	}

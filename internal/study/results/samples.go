@@ -2,7 +2,6 @@ package results
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/noether-ml/noether/internal/parquetfile"
+	"github.com/noether-ml/noether/internal/plainjson"
 	"github.com/noether-ml/noether/internal/study/plan"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
@@ -139,12 +139,9 @@ func (f Folder) readPackedSamples(key string) (map[string][]statisticValues, err
 	if content == nil || err != nil {
 		return nil, err
 	}
-	packed, scanned := scanSamples(content)
-	if !scanned {
-		packed = map[string][]statisticValues{}
-		if err := json.Unmarshal(content, &packed); err != nil {
-			return nil, fmt.Errorf("%s: record %s: %w", f.Path("cells"), key, err)
-		}
+	packed := map[string][]statisticValues{}
+	if err := plainjson.Read(content, codeSamples(packed)); err != nil {
+		return nil, fmt.Errorf("%s: record %s: %w", f.Path("cells"), key, err)
 	}
 	return packed, nil
 }
