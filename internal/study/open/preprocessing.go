@@ -38,6 +38,8 @@ func (f *Files) Preprocessing(ctx context.Context, m spec.Model, path string, wa
 		return preprocessing.ReadConfig(file)
 	case m.Preprocess.Given:
 		return m.Preprocess.Settings, nil
+	case m.Activations.String() != "" || m.URL != "":
+		return preprocessing.Settings{}, nil
 	}
 	if beside := PreprocessorConfig(path); beside != "" {
 		warn(fmt.Sprintf("model %s: using the preprocessing of %s", m.Name, beside))
