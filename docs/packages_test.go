@@ -99,12 +99,12 @@ var order = strings.Fields(`
 	measure/decoded
 	measure
 	engine engine/enginetest
-	internal/seed internal/filesys internal/filelock internal/tempfolder internal/unsaved internal/atomicfile internal/powerloss internal/state internal/plainjson internal/spelling internal/machine internal/chroma internal/dynlib internal/turbojpeg internal/webp internal/gpu internal/gpu/gputest
+	internal/seed internal/filesys internal/filelock internal/tempfolder internal/unsaved internal/supervise internal/atomicfile internal/powerloss internal/state internal/plainjson internal/spelling internal/machine internal/chroma internal/dynlib internal/turbojpeg internal/webp internal/gpu internal/gpu/gputest
 	internal/study/store
 	internal/quickselect internal/plural internal/webguard internal/browse internal/mlflow internal/testdata
 	internal/checksum internal/pictures internal/config internal/hubtest internal/fetch/uri internal/fetch internal/contactsheet internal/checkpoint
 	internal/linalg internal/blas internal/simd internal/simd/avx
-	internal/audio internal/pooling internal/intern
+	internal/audio internal/pooling internal/intern internal/parquetbounds
 
 	measure/resample
 	measure/paired measure/internal/action
@@ -128,8 +128,8 @@ var order = strings.Fields(`
 
 	transform
 	dataset dataset/video
-	engine/recorded
-	internal/model/logmel internal/model/output internal/model/preprocessing
+	engine/recorded engine/oip
+	internal/model/logmel internal/model/output internal/model/preprocessing internal/model/preprocessing/pixels
 	internal/model internal/model/modeltest
 
 	internal/features
@@ -141,6 +141,7 @@ var order = strings.Fields(`
 
 	scores scores/correlation internal/parquetfile
 
+	internal/functions
 	internal/study/internal/guard internal/study/internal/telemetry
 	internal/study/spec
 	internal/study/open
@@ -212,6 +213,7 @@ var without = map[string][]string{
 	"scores/correlation": notOfScores,
 	"engine":             {"onnx", "onnx/", "dataset", "engine/"},
 	"engine/recorded":    {"onnx", "onnx/", "engine/ort"},
+	"engine/oip":         {"onnx", "onnx/", "dataset", "engine/ort"},
 	"internal/model":     notOfModels,
 	"internal/invert":    notOfModels, "internal/procedure": notOfModels,
 	"internal/procedure/firing": notOfModels, "internal/procedure/lie": notOfModels, "internal/procedure/robust": notOfModels, "internal/procedure/stir": notOfModels,

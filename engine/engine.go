@@ -21,6 +21,7 @@
 // study files. An engine may also implement
 //
 //   - Differentiable, for measures that search for inputs (inversion, STIR, robust accuracy);
+//   - Checker, if what it computes with can be replaced while it is open;
 //   - Noter, if it makes remarks that are no errors.
 //
 // Errors that callers act on wrap ErrDeviceMemory or ErrDeviceLost. A context that ends, ends a run
@@ -65,6 +66,13 @@ type Differentiable interface {
 
 // CotangentInput returns the name of the input for the cotangents of an output.
 func CotangentInput(output string) string { return "cotangent " + output }
+
+// A Checker is a Network that notices when it is no longer the one that Hash identified, for
+// instance because somebody has replaced its files.
+type Checker interface {
+	// Check returns an error if what the network computes with has changed since it was opened.
+	Check(ctx context.Context) error
+}
 
 // A Noter passes remarks that are no errors to the user, each one once.
 type Noter interface {

@@ -136,6 +136,7 @@ type parser struct {
 	texts  *intern.Columns // the texts read before: each is in memory once
 }
 
+// row parses fields in the order of Columns.
 func (p *parser) row(fields [][]byte) (Row, error) {
 	p.fields, p.column, p.err = fields, 0, nil
 	r := Row{

@@ -4,4 +4,5 @@ package scores
 var (
 	OverValues = overValues
 	OverTrials = overTrials
+	ScanCell   = scanCell
 )

@@ -29,8 +29,7 @@ func (r Row) MarshalJSON() ([]byte, error) {
 	}
 	o := object{Study: r.Study, Model: r.Model, Layer: r.Layer, OtherModel: r.OtherModel, OtherLayer: r.OtherLayer, Data: r.Data,
 		Transform: r.Transform, Parameter: r.Parameter, Measure: r.Measure, Variant: r.Variant, Factor: r.Factor, Statistic: r.Statistic,
-		Value: number(r.Value), Low: optionalNumber(r.Low), High: optionalNumber(r.High),
-			Null: optionalNumber(r.Null), N: r.N, Warning: r.Warning}
+		Value: number{value: r.Value}, Low: optionalNumber(r.Low), High: optionalNumber(r.High), Null: optionalNumber(r.Null), N: r.N, Warning: r.Warning}
 	if r.Depth != NoDepth { // not a score of the whole model
 		o.Depth = &r.Depth
 	}
@@ -44,6 +43,5 @@ func optionalNumber(v float64) *number {
 	if v != v { // NaN
 		return nil
 	}
-	n := number(v)
-	return &n
+	return &number{value: v}
 }

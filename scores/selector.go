@@ -114,6 +114,7 @@ func selectorOf(r Row) Selector {
 	return Selector{Measure: r.Measure, Statistic: r.Statistic, Transform: r.Transform, Parameter: r.Parameter, Layer: r.Layer}
 }
 
+// available returns the names of the scores as MEASURE.STATISTIC.
 func available(rows []Row) []string {
 	var out []string
 	for _, r := range rows {

@@ -10,9 +10,14 @@ import (
 // it.
 
 // defocusBlur convolves with a disk with soft edges, as a lens out of focus does. s: the radius of
-// the disk, and the standard deviation of the Gaussian that softens it.
+// the disk, and the standard deviation of the Gaussian that softens it. Whole factors keep small
+// disks, of few pixels, in the order of the severities.
 func defocusBlur(p canvas, s settings, _ *rand.Rand) {
-	kernel, side := disk(s[0]*p.scale, s[1]*p.scale)
+	scale := p.blurScale()
+	if p.side() < largeSide {
+		scale = math.Floor(scale)
+	}
+	kernel, side := disk(s[0]*scale, s[1]*scale)
 	source := make([]float32, p.h*p.w)
 	for k := range p.c {
 		plane := p.plane(k)
@@ -128,7 +133,8 @@ func mirrorIndices(n, margin int) []int {
 // glassBlur blurs, swaps each pixel several times with a random pixel nearby, and blurs again. s:
 // the standard deviation of the blur, the largest distance of a swap, and the number of passes.
 func glassBlur(p canvas, s settings, r *rand.Rand) {
-	sigma, margin := s[0]*p.scale, max(1, int(math.Round(s[1]*p.scale)))
+	scale := p.blurScale()
+	sigma, margin := s[0]*scale, max(1, int(math.Round(s[1]*scale)))
 	blur := func() {
 		for k := range p.c {
 			smooth(p.plane(k), p.h, p.w, sigma, 4, repeatIndices)
@@ -158,9 +164,9 @@ func (p canvas) swap(y, x, v, u int) {
 
 // motionBlur blurs within 45 degrees of the horizontal. s: radius and standard deviation.
 func motionBlur(p canvas, s settings, r *rand.Rand) {
-	angle := r.Float64()*90 - 45
+	angle, scale := r.Float64()*90-45, p.blurScale()
 	for k := range p.c {
-		directionalBlur(p.plane(k), p.h, p.w, s[0]*p.scale, s[1]*p.scale, angle)
+		directionalBlur(p.plane(k), p.h, p.w, s[0]*scale, s[1]*scale, angle)
 	}
 }
 
@@ -194,6 +200,10 @@ func directionalBlur(plane []float32, h, w int, radius, sigma, angle float64) {
 // zoomBlur averages the image with magnifications of itself. s: the largest factor, excluded, and
 // the step between factors.
 func zoomBlur(p canvas, s settings, _ *rand.Rand) {
+	enlarge := magnify
+	if p.side() < smallSide {
+		enlarge = magnifyExactly
+	}
 	for k := range p.c {
 		plane := p.plane(k)
 		sum := make([]float32, len(plane))
@@ -202,7 +212,7 @@ func zoomBlur(p canvas, s settings, _ *rand.Rand) {
 		// the last of 7 at severity 1, and takes (1 + s[1]) - 1 for distances.
 		steps := int(math.Ceil((s[0] - 1) / s[1]))
 		for step := range steps {
-			for i, v := range magnify(plane, p.h, p.w, 1+float64(step)*((1+s[1])-1)) {
+			for i, v := range enlarge(plane, p.h, p.w, 1+float64(step)*((1+s[1])-1)) {
 				sum[i] += v
 			}
 		}
@@ -212,7 +222,8 @@ func zoomBlur(p canvas, s settings, _ *rand.Rand) {
 	}
 }
 
-// magnify returns an enlarged plane's centre, h x w, bilinear with aligned corners.
+// magnify returns an enlarged plane's centre, h x w, bilinear with aligned corners. As in the
+// original, the part that is enlarged has whole pixels.
 func magnify(plane []float32, h, w int, factor float64) []float32 {
 	boxH, boxW := int(math.Ceil(float64(h)/factor)), int(math.Ceil(float64(w)/factor))
 	bigH, bigW := int(math.RoundToEven(float64(boxH)*factor)), int(math.RoundToEven(float64(boxW)*factor))
@@ -227,6 +238,18 @@ func magnify(plane []float32, h, w int, factor float64) []float32 {
 			first := upper[b.index] + b.fraction*(upper[next]-upper[b.index])
 			second := lower[b.index] + b.fraction*(lower[next]-lower[b.index])
 			out[y*w+x] = first + a.fraction*(second-first)
+		}
+	}
+	return out
+}
+
+// magnifyExactly is magnify about the centre, by the factor without rounding.
+func magnifyExactly(plane []float32, h, w int, factor float64) []float32 {
+	out := make([]float32, h*w)
+	cy, cx := float64(h-1)/2, float64(w-1)/2
+	for y := range h {
+		for x := range w {
+			out[y*w+x] = bilinear(plane, h, w, cy+(float64(y)-cy)/factor, cx+(float64(x)-cx)/factor)
 		}
 	}
 	return out

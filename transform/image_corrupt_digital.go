@@ -119,27 +119,39 @@ func (p canvas) remap(source func(y, x float64) (float64, float64), reflect func
 		for x := range p.w {
 			sy, sx := source(float64(y), float64(x))
 			sy, sx = min(max(reflect(sy, p.h), 0), float64(p.h-1)), min(max(reflect(sx, p.w), 0), float64(p.w-1))
-			iy, ix := int(sy), int(sx)
-			fy, fx := float32(sy-float64(iy)), float32(sx-float64(ix))
-			down, right := min(iy+1, p.h-1), min(ix+1, p.w-1)
 			for k := range p.c {
-				plane := old[k*p.h*p.w:][:p.h*p.w]
-				upper := plane[iy*p.w+ix]*(1-fx) + plane[iy*p.w+right]*fx
-				lower := plane[down*p.w+ix]*(1-fx) + plane[down*p.w+right]*fx
-				p.data[(k*p.h+y)*p.w+x] = upper*(1-fy) + lower*fy
+				p.data[(k*p.h+y)*p.w+x] = bilinear(old[k*p.h*p.w:][:p.h*p.w], p.h, p.w, sy, sx)
 			}
 		}
 	}
 }
 
+// bilinear returns the value of an h x w plane at a point within it.
+func bilinear(plane []float32, h, w int, y, x float64) float32 {
+	iy, ix := int(y), int(x)
+	fy, fx := float32(y-float64(iy)), float32(x-float64(ix))
+	down, right := min(iy+1, h-1), min(ix+1, w-1)
+	upper := plane[iy*w+ix]*(1-fx) + plane[iy*w+right]*fx
+	lower := plane[down*w+ix]*(1-fx) + plane[down*w+right]*fx
+	return upper*(1-fy) + lower*fy
+}
+
 // pixelate shrinks the sides of the image to the fraction s[0] and enlarges them again, with a box
-// filter.
+// filter. At small sizes other than multiples of 32, whole numbers of pixels would make severities
+// equal or change their order: there the image is mixed with that of severity 5.
 func pixelate(p canvas, s settings, _ *rand.Rand) {
-	h, w := max(1, int(float64(p.h)*s[0])), max(1, int(float64(p.w)*s[0]))
+	const coarsest = .65 // fraction at severity 5 of CIFAR-10-C
+	fraction, weight := s[0], float32(1)
+	if p.side() < largeSide && p.side()%smallSide != 0 {
+		fraction, weight = coarsest, float32((1-s[0])/(1-coarsest))
+	}
+	h, w := max(1, int(float64(p.h)*fraction)), max(1, int(float64(p.w)*fraction))
 	for k := range p.c {
 		plane := p.plane(k)
 		small := boxResize(boxResize(plane, p.h, p.w, w, true), p.h, w, h, false)
-		copy(plane, boxResize(boxResize(small, h, w, p.w, true), h, p.w, p.h, false))
+		for i, v := range boxResize(boxResize(small, h, w, p.w, true), h, p.w, p.h, false) {
+			plane[i] += weight * (v - plane[i])
+		}
 	}
 }
 

@@ -172,15 +172,14 @@ func TestCorruptSizes(t *testing.T) {
 }
 
 // A version is increased when a transformation changes its results. TestVersions checks that the
-// version of a sequence is 1, plus the version minus 1 of each of its members. The compression by
-// JPEG has the version 2, the other transformations here 1.
+// version of a sequence is 1, plus the version minus 1 of each of its members.
 func TestVersions(t *testing.T) {
 	t.Parallel()
 	first, second := Corrupt{"fog", Fixed(1)}, Corrupt{"jpeg-compression", Fixed(1)}
 	for _, c := range []struct {
 		transform Transform
 		want      int
-	}{{Identity{}, 1}, {first, 1}, {second, 2}, {Sequence{}, 1}, {Sequence{first, Identity{}}, 1}, {Sequence{second, first, second}, 3}} {
+	}{{Identity{}, 1}, {first, 1}, {Corrupt{"defocus-blur", Fixed(1)}, 2}, {second, 2}, {Sequence{}, 1}, {Sequence{first, Identity{}}, 1}, {Sequence{second, first, second}, 3}} {
 		if got := Version(c.transform); got != c.want {
 			t.Errorf("%+v has the version %d, want %d", c.transform, got, c.want)
 		}

@@ -11,11 +11,7 @@ import (
 // and deviation of the noise, magnification, threshold, radius and deviation of the blur in
 // standard pixels, weight of the image.
 func snow(p canvas, s settings, r *rand.Rand) {
-	flakes := make([]float32, p.h*p.w)
-	for i := range flakes {
-		flakes[i] = float32(s[0] + s[1]*r.NormFloat64())
-	}
-	flakes = magnify(flakes, p.h, p.w, s[2])
+	flakes := flakeNoise(p.h, p.w, s, r)
 	for i, v := range flakes {
 		if v < float32(s[3]) {
 			v = 0
@@ -34,6 +30,22 @@ func snow(p canvas, s settings, r *rand.Rand) {
 	}
 }
 
+// flakeNoise returns h x w values of enlarged noise. A smaller image has a part of the noise for
+// smallSide: how often enlarged pixels fall between others depends on the size.
+func flakeNoise(h, w int, s settings, r *rand.Rand) []float32 {
+	wholeH, wholeW := max(h, smallSide), max(w, smallSide)
+	whole := make([]float32, wholeH*wholeW)
+	for i := range whole {
+		whole[i] = float32(s[0] + s[1]*r.NormFloat64())
+	}
+	whole = magnify(whole, wholeH, wholeW, s[2])
+	part := whole[:0]
+	for y := range h {
+		part = append(part, whole[y*wholeW:][:w]...)
+	}
+	return part
+}
+
 // frost blends with ice crystals, photographs in the original, here needles from the border, with
 // shorter, fainter branches. s: the weights of the image and of the ice.
 func frost(p canvas, s settings, r *rand.Rand) {
@@ -50,15 +62,16 @@ func frost(p canvas, s settings, r *rand.Rand) {
 	}
 }
 
-// crystals returns h x w values in [0, 1]. 24 needles grow from the border, up to 46 degrees from
-// its normal, 0.25 to 0.7 of the shorter side long. Branches leave at 60 degrees, below half as
-// long and fainter. The numbers were chosen by eye.
+// crystals returns h x w values in [0, 1]. Needles grow from the border, up to 46 degrees from its
+// normal, 0.25 to 0.7 of the shorter side long: 24, and fewer in small images, most of which they
+// would cover. Branches leave at 60 degrees, below half as long and fainter. The numbers were chosen
+// by eye. Most of the ice is dark, so that an image changes more where its weight is lower.
 func crystals(h, w int, r *rand.Rand) []float32 {
 	ice := make([]float32, h*w)
 	side := float64(min(h, w))
 	type branch struct{ x, y, angle, length, brightness float64 }
 	var queue []branch
-	for range 24 {
+	for range int(min(24, max(6, side*24/128))) {
 		along, border := r.Float64(), r.IntN(4)
 		x, y := along*float64(w), 0.0
 		inward := math.Pi / 2
@@ -96,7 +109,8 @@ func crystals(h, w int, r *rand.Rand) []float32 {
 	smooth(haze, h, w, side/20, 3, mirrorIndices)
 	largest := slices.Max(haze)
 	for i := range ice {
-		ice[i] = clip(0.15 + 0.45*haze[i]/max(largest, 1e-6) + 0.4*ice[i])
+		near := haze[i] / max(largest, 1e-6)
+		ice[i] = clip(0.6*near*near*near + 0.4*ice[i])
 	}
 	return ice
 }

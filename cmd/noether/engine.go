@@ -113,6 +113,7 @@ func (e *engineFlags) load() (*ort.Runtime, error) {
 	rt.LimitRuns(e.timeout)
 	rt.LimitMemory(machine.AvailableMemory) // a model that needs more gives an error
 	rt.Notify(note)
+	rt.Watch(worker)
 	return rt, nil
 }
 

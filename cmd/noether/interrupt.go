@@ -15,6 +15,10 @@ import (
 // program can exit at any time.
 const interruptGrace = 1500 * time.Millisecond
 
+// sameSignal is the time within which signals are taken for one: a terminal sends one to this
+// process and to its parent, which passes it on (see package supervise).
+const sameSignal = 100 * time.Millisecond
+
 // interruptible returns a context that SIGINT or SIGTERM cancels, and a function that stops the
 // handling. A second signal ends the program at once. It ends within interruptGrace, but after
 // SIGTERM, which schedulers send some time before they kill a process, it first saves unfinished
@@ -26,9 +30,10 @@ func interruptible() (context.Context, func()) {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
 		first := <-signals
-		signal.Stop(signals)
 		cancel()
-		time.Sleep(interruptGrace)
+		time.Sleep(sameSignal)
+		signal.Stop(signals)
+		time.Sleep(interruptGrace - sameSignal)
 		for first == syscall.SIGTERM && work.Held() {
 			time.Sleep(50 * time.Millisecond)
 		}

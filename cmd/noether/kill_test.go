@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 
@@ -50,6 +51,7 @@ batch: 4
 	run := func(out string, more ...string) *exec.Cmd {
 		cmd := exec.CommandContext(t.Context(), program, append([]string{"run", study, "-o", out}, more...)...)
 		cmd.Stderr = os.Stderr
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // for killWhen
 		return cmd
 	}
 	want, got := filepath.Join(dir, "whole"), filepath.Join(dir, "killed")
@@ -164,7 +166,7 @@ func killWhen(cmd *exec.Cmd, ended <-chan error, states string, holds func(state
 		case <-time.After(200 * time.Microsecond):
 		}
 		if holds(states) {
-			cmd.Process.Kill()
+			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // the process and the one that it supervises
 			<-ended
 			return false, nil
 		}

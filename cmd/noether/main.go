@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -25,13 +26,35 @@ import (
 	"github.com/noether-ml/noether/internal/cluster"
 	"github.com/noether-ml/noether/internal/config"
 	"github.com/noether-ml/noether/internal/machine"
+	"github.com/noether-ml/noether/internal/supervise"
 )
 
 func main() {
+	w, code, done := supervise.Run(runsModels)
+	if done {
+		os.Exit(code)
+	}
+	worker = w
 	machine.BoundGarbage(0) // run sets the memory bound of the study
 	ctx, stop := interruptible()
 	defer stop()
 	os.Exit(exitCode(execute(ctx, os.Args[1:])))
+}
+
+// worker notes which models the engine works on, for the process that waits for this one.
+var worker *supervise.Worker
+
+// runsModels reports whether the command of some arguments runs models, so that it needs a child
+// process.
+func runsModels(args []string) bool {
+	c, _, err := newRoot().Find(args)
+	if err != nil {
+		return false
+	}
+	for c.HasParent() && c.Parent().HasParent() {
+		c = c.Parent()
+	}
+	return slices.Contains([]string{"train", "demo", "init", "run", "merge", "inspect", "invert", "check", "diff", "cluster"}, c.Name())
 }
 
 func execute(ctx context.Context, args []string) error {

@@ -158,7 +158,9 @@ func (s *Session) run(ctx context.Context, in, out []binding.Value, used []*Valu
 	}
 	done := make(chan error, 1)
 	go func() {
+		leave := s.runtime.enter(s.model)
 		err := s.session.RunWithOptions(in, out, options)
+		leave()
 		s.end()
 		done <- err
 	}()

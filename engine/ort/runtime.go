@@ -27,8 +27,9 @@ type Runtime struct {
 	opening        sync.Mutex   // held while a session takes its allocator from global state
 	// turn is full while a session uses the WebGPU device. All sessions share that device, and ONNX
 	// Runtime does not lock it.
-	turn  chan struct{}
-	notes notes
+	turn    chan struct{}
+	notes   notes
+	watcher atomic.Pointer[Watcher]
 	// free returns the memory limit of a session in bytes, 0 for none; may be nil.
 	free atomic.Pointer[func() int64]
 }
@@ -115,6 +116,35 @@ func (r *Runtime) DisableAcceleration() { r.noAcceleration.Store(true) }
 // single operator that takes longer continues in the background, with its threads and memory. 0 is
 // no limit.
 func (r *Runtime) LimitRuns(limit time.Duration) { r.limit.Store(int64(limit)) }
+
+// A Watcher is told which models the engine works on, so that another process knows them if this one
+// crashes.
+type Watcher interface {
+	// Enter is called before the engine works on the model in a file, and leave after it.
+	Enter(model string) (leave func())
+	// Crashed returns the error of a model on which the engine has crashed, or nil. The engine then
+	// opens no session for it.
+	Crashed(model string) error
+}
+
+// Watch sets the watcher.
+func (r *Runtime) Watch(w Watcher) { r.watcher.Store(&w) }
+
+// enter tells the watcher that the engine works on the model in a file; "" is none.
+func (r *Runtime) enter(model string) (leave func()) {
+	if w := r.watcher.Load(); w != nil && model != "" {
+		return (*w).Enter(model)
+	}
+	return func() {}
+}
+
+// crashed returns Watcher.Crashed of the model in a file.
+func (r *Runtime) crashed(model string) error {
+	if w := r.watcher.Load(); w != nil {
+		return (*w).Crashed(model)
+	}
+	return nil
+}
 
 // Version returns the library's version, for instance "1.30.0".
 func (r *Runtime) Version() string { return r.version }

@@ -36,6 +36,7 @@ type Options struct {
 	// cores are slower.
 	Spin bool
 
+	model       string   // the file that the graph was made of; "": none
 	forcedToCPU []string // names of nodes that WebGPU cannot run; see forWebGPU
 	unpacked    bool     // the engine does not copy weights to a faster layout; see hasLargeGemm
 }
@@ -43,6 +44,7 @@ type Options struct {
 // A Session executes one graph.
 type Session struct {
 	runtime         *Runtime
+	model           string // the file that the graph was made of; "": none
 	inputs, outputs []string
 	session         *binding.DynamicAdvancedSession
 	onCPU           bool
@@ -63,6 +65,7 @@ func (r *Runtime) NewSession(m *onnx.Model, o Options) (*Session, error) {
 	if o.ExternalDir == "" {
 		o.ExternalDir = m.ExternalDir()
 	}
+	o.model = m.Path()
 	var err error
 	if o.onCPU() && !o.Verbatim && !o.NoAcceleration && !r.noAcceleration.Load() {
 		if m, err = accel.Rewrite(m); err != nil {
@@ -119,6 +122,7 @@ func fromBytes(graph []byte, inputs, outputs []string) opener {
 // NewSessionFromFile is NewSessionFromBytes for a model in a file. Paths of external weights are
 // relative to its folder.
 func (r *Runtime) NewSessionFromFile(path string, inputs, outputs []string, o Options) (*Session, error) {
+	o.model = path
 	s, err := r.newSession(inputs, outputs, o, nil, func(so *binding.SessionOptions) (*binding.DynamicAdvancedSession, error) {
 		return binding.NewDynamicAdvancedSession(path, inputs, outputs, so)
 	})
@@ -132,11 +136,19 @@ func (r *Runtime) newSession(inputs, outputs []string, o Options, weights []onnx
 	if len(inputs) == 0 || len(outputs) == 0 {
 		return nil, errors.New("making a session: the graph needs at least one input and one output")
 	}
+	if err := r.crashed(o.model); err != nil {
+		return nil, err
+	}
 	options, err := r.sessionOptions(o)
 	if err != nil {
 		return nil, fmt.Errorf("making a session: %w", err)
 	}
-	s := &Session{runtime: r, inputs: slices.Clone(inputs), outputs: slices.Clone(outputs), onCPU: o.onCPU(), limit: time.Duration(r.limit.Load())}
+	openNoted := open // without the watcher
+	open = func(so *binding.SessionOptions) (*binding.DynamicAdvancedSession, error) {
+		defer r.enter(o.model)()
+		return openNoted(so)
+	}
+	s := &Session{runtime: r, model: o.model, inputs: slices.Clone(inputs), outputs: slices.Clone(outputs), onCPU: o.onCPU(), limit: time.Duration(r.limit.Load())}
 	if s.weights, err = r.share(options, weights, s.onCPU); err != nil {
 		_ = options.Destroy()
 		return nil, s.explain("making a session", err)

@@ -269,6 +269,15 @@ func (m *Model) NoGradient() string {
 	return ""
 }
 
+// Check returns an error if what the network computes with has changed since it was opened, as far
+// as the engine notices.
+func (m *Model) Check(ctx context.Context) error {
+	if c, ok := m.net.(engine.Checker); ok {
+		return c.Check(ctx)
+	}
+	return nil
+}
+
 // Note passes a remark to the user, if the engine can.
 func (m *Model) Note(format string, values ...any) {
 	if n, ok := m.net.(engine.Noter); ok {

@@ -3,6 +3,7 @@ package testmodel
 
 import (
 	"cmp"
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -149,4 +150,23 @@ func Save(t testing.TB, path string, b *onnx.Builder, outputs ...string) string 
 		t.Fatal(err)
 	}
 	return path
+}
+
+// WriteTrapping saves a model for images of 3 x 16 x 16, on which ONNX Runtime divides the smallest
+// 64-bit integer by -1. That traps on x86-64 and ends the process. If onlyDark is set, it does so
+// only for images whose brightest value is above 0 and at most 0.2.
+func WriteTrapping(t testing.TB, dir, name string, onlyDark bool) string {
+	t.Helper()
+	b := onnx.NewBuilder(17)
+	x := b.Input("x", onnx.Float, -1, 3, 16, 16)
+	brightest := b.Op("ReduceMax", onnx.Attrs{"axes": []int{1, 2, 3}, "keepdims": 0}, x)
+	visible, bright := b.Op("Ceil", nil, brightest), b.Op("Ceil", nil, b.Sub(brightest, b.Scalar(0.2)))
+	low := b.Cast(b.Sub(visible, bright), onnx.Int64) // 1 for dark images, else 0
+	if !onlyDark {
+		low = b.Add(b.Mul(low, b.Ints(0)), b.Ints(1))
+	}
+	quotient := b.Op("Div", nil, b.Mul(low, b.Ints(math.MinInt64)), b.Sub(b.Mul(low, b.Ints(0)), b.Ints(1)))
+	trapped := b.Reshape(b.Cast(quotient, onnx.Float), -1, 1)
+	b.Output("y", b.Add(b.ReduceMean(x, false, 2, 3), trapped))
+	return Save(t, filepath.Join(dir, name+".onnx"), b)
 }

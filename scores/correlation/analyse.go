@@ -162,6 +162,7 @@ func (f *Fit) fromFitScale(y float64, n int) float64 {
 	return y
 }
 
+// leaveOneOut fills LeaveOneOut.
 func (f *Fit) leaveOneOut(x, y []float64) {
 	for i := range x {
 		others := func(v []float64) (out []float64) {

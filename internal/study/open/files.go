@@ -123,8 +123,11 @@ func (f *Files) findAll(ctx context.Context, d spec.Data, paths []spec.Path, opt
 // Model returns the local path of a model's file; URLs are downloaded, with external data files.
 // The SHA-256 of a local file, and of a model with external data, is compared later, by the plan.
 func (f *Files) Model(ctx context.Context, m spec.Model) (string, error) {
-	if m.Activations.String() != "" {
+	switch {
+	case m.Activations.String() != "":
 		return f.local(ctx, m.Activations, "")
+	case m.URL != "":
+		return m.URL, nil
 	}
 	address := spec.Resolve(f.folder, m.ONNX.String())
 	if !uri.IsURL(address) {

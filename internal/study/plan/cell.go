@@ -63,6 +63,14 @@ func (c *Cell) ModelNames() string {
 	return c.Model.Entry.Name + ", " + c.other.Entry.Name
 }
 
+// Models returns the models that the cell runs, each once.
+func (c *Cell) Models() []*Model {
+	if c.other == nil || c.other == c.Model {
+		return []*Model{c.Model}
+	}
+	return []*Model{c.Model, c.other}
+}
+
 // A Cell is the work whose results one record holds. Entry of a Model or Data is its entry in the
 // study file.
 type Cell struct {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/engine"
+	"github.com/noether-ml/noether/engine/oip"
 	"github.com/noether-ml/noether/engine/ort"
 	"github.com/noether-ml/noether/engine/recorded"
 	"github.com/noether-ml/noether/internal/config"
@@ -25,11 +26,9 @@ func openModel(ctx context.Context, files *open.Files, s *spec.Study, entry spec
 	if err != nil {
 		return nil, err
 	}
-	var pre model.Preprocess
-	if entry.Activations.String() == "" {
-		if pre, err = files.Preprocessing(ctx, entry, path, func(text string) { o.Warnf("%s", text) }); err != nil {
-			return nil, err
-		}
+	pre, err := files.Preprocessing(ctx, entry, path, func(text string) { o.Warnf("%s", text) })
+	if err != nil {
+		return nil, err
 	}
 	layers := entry.Layers
 	if len(layers) == 0 {
@@ -95,15 +94,19 @@ func openModel(ctx context.Context, files *open.Files, s *spec.Study, entry spec
 	return opened, err
 }
 
-// openNetwork returns the network of an entry, whose file or folder is at path.
-func openNetwork(ctx context.Context, s *spec.Study, entry spec.Model, path string, o Options) (engine.Network, error) {
-	if entry.Activations.String() == "" {
+// openNetwork returns the network of an entry, whose file, folder or address is path.
+func openNetwork(ctx context.Context, s *spec.Study, entry spec.Model, path string, o Options) (net engine.Network, err error) {
+	switch {
+	case entry.Activations.String() != "":
+		net, err = recorded.Open(ctx, path)
+	case entry.URL != "":
+		net, err = oip.Open(ctx, path, oip.Options{Version: entry.Version, Note: func(text string) { o.Warnf("%s", text) }})
+	default:
 		return o.Runtime.OpenNetwork(path, ort.NetworkOptions{Threads: o.Threads, Device: o.Device,
 			ReloadWeights: len(s.Models) > 1}) // the weights of one model at a time are in memory
 	}
-	net, err := recorded.Open(ctx, path)
 	if err != nil {
-		return nil, entry.Activations.Errorf("%w", err)
+		return nil, entry.Address().Errorf("%w", err)
 	}
 	return net, nil
 }

@@ -2,13 +2,13 @@ package results
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"hash/crc32"
 	"math"
 	"slices"
 
-	"github.com/noether-ml/noether/internal/plainjson"
+	"github.com/goccy/go-json" // a third of the time of encoding/json
+
 	"github.com/noether-ml/noether/internal/study/plan"
 	"github.com/noether-ml/noether/internal/study/store"
 	"github.com/noether-ml/noether/measure"
@@ -89,23 +89,6 @@ func unpackSamples(files []statisticValues) ([]measure.SampleScore, error) {
 	return out, nil
 }
 
-// codeSamples writes or reads the values of each task.
-func codeSamples(samples map[string][]statisticValues) func(*plainjson.Codec) {
-	return func(j *plainjson.Codec) {
-		plainjson.Map(j, samples, func(values *[]statisticValues) {
-			plainjson.List(j, "", values, func(v *statisticValues) {
-				j.String(`{"Statistic":`, &v.Statistic)
-				if j.Has(`,"Index":`, len(v.Index) > 0) {
-					plainjson.List(j, "", &v.Index, func(n *int) { j.Int("", n) })
-				}
-				plainjson.List(j, `,"Value":`, &v.Value, func(x *float64) { j.Float("", x) })
-				j.Literal("}")
-			})
-		})
-		j.Literal("\n")
-	}
-}
-
 // The parts of the record of a cell.
 const (
 	samplesPart = "samples"
@@ -130,8 +113,11 @@ func (r *Writer) recordOf(c *plan.Cell) (store.Record, error) {
 	}
 	out := store.Record{Key: c.Key, Body: body}
 	if len(samples) > 0 {
-		out.Parts = append(out.Parts, store.Part{Name: samplesPart, Data: plainjson.Append(nil,
-			codeSamples(samples))})
+		text, err := json.Marshal(samples)
+		if err != nil {
+			return store.Record{}, err
+		}
+		out.Parts = append(out.Parts, store.Part{Name: samplesPart, Data: append(text, '\n')})
 		if r.sampleTable != nil {
 			r.sampleTable.keep(c, samples)
 		}

@@ -6,10 +6,10 @@ import (
 	"io"
 	"strings"
 
+	"github.com/goccy/go-json"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/noether-ml/noether/internal/parquetfile"
-	"github.com/noether-ml/noether/internal/plainjson"
 	"github.com/noether-ml/noether/internal/study/plan"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
@@ -140,7 +140,7 @@ func (f Folder) readPackedSamples(key string) (map[string][]statisticValues, err
 		return nil, err
 	}
 	packed := map[string][]statisticValues{}
-	if err := plainjson.Read(content, codeSamples(packed)); err != nil {
+	if err := json.Unmarshal(content, &packed); err != nil {
 		return nil, fmt.Errorf("%s: record %s: %w", f.Path("cells"), key, err)
 	}
 	return packed, nil

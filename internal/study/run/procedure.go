@@ -61,6 +61,9 @@ func (r *runner) runProcedure(ctx context.Context, c *plan.Cell) error {
 			c.Procedure.Scored, err = c.Procedure.Gather(scored)
 		}
 		if err == nil {
+			err = checkModels(ctx, c.Models())
+		}
+		if err == nil {
 			err = units.Close()
 		}
 		return err

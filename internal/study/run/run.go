@@ -126,10 +126,11 @@ func (r *runner) runPass(ctx context.Context, p *plan.Pass) (err error) {
 	doneAfter := r.progress.Done + p.Forwards()
 	for p.DropFailed(); len(p.AllTasks()) > 0; p.DropFailed() {
 		f, err := r.feedPass(ctx, p)
-		if err == nil {
+		if err != nil {
+			err = r.saveAfter(err, p) // saves the states, and returns err or the error of saving
+		} else if err = checkModels(ctx, p.Models); err == nil {
 			break
 		}
-		err = r.saveAfter(err, p) // saves the states, and returns err or the error of saving
 		if text := p.Retry(err); text != "" && ctx.Err() == nil && !results.IsSaveError(err) {
 			r.Options.Warnf("%s: %s", p.Title(), text)
 			clear(r.accs)

@@ -1,6 +1,8 @@
 package spec
 
 import (
+	"strings"
+
 	"github.com/noether-ml/noether/internal/config"
 	"github.com/noether-ml/noether/internal/model/output"
 	"github.com/noether-ml/noether/tensor"
@@ -10,8 +12,10 @@ import (
 type Model struct {
 	Name string `key:"name,required" doc:"name in the scores"`
 	ONNX Path   `key:"onnx" doc:"file of the model, a folder that contains it, or its URL: https, s3, gs, file, or hf://org/name"`
-	// Activations takes the place of ONNX.
+	// Activations and URL take the place of ONNX.
 	Activations Path                  `key:"activations" doc:"in place of onnx: a folder of activations that were recorded on the samples of the data, see the reference on models"`
+	URL         string                `key:"url" doc:"in place of onnx: a model of an inference server that speaks the Open Inference Protocol, such as http://localhost:8000/v2/models/resnet50, or unix:SOCKET:/v2/models/resnet50"`
+	Version     string                `key:"version" doc:"with url: version of the model; default: the server's choice"`
 	SHA256      string                `key:"sha256" doc:"SHA-256 of the file; a different hash is an error. A run writes it into the resolved study"`
 	Preprocess  Preprocess            `key:"preprocess" doc:"conversion of an image with values in [0, 1] to the model's input"`
 	Layers      []string              `key:"layers" doc:"all | op:TYPE | a glob on tensor names | residual (sums of a block and its shortcut) | penultimate (input of the final classifier) | output"`
@@ -31,21 +35,34 @@ type Model struct {
 	node *config.Node // the entry in the parsed file, with its position for errors
 }
 
-// Address returns the path or URL of the model's file, or the folder of its activations.
+// Address returns the path or URL of the model's file, the folder of its activations, or its
+// address on an inference server.
 func (m Model) Address() Path {
-	if m.Activations.text != "" {
+	switch {
+	case m.Activations.text != "":
 		return m.Activations
+	case m.URL != "":
+		return Path{text: m.URL, node: m.At("url")}
 	}
 	return m.ONNX
 }
 
-// check returns an error unless the entry has either a file or a folder of activations.
+// check returns an error unless the entry has one of a file, a folder of activations and an address
+// on an inference server.
 func (m Model) check() error {
+	var given []string
+	for _, key := range []string{"onnx", "activations", "url"} {
+		if m.node.Get(key) != nil {
+			given = append(given, key)
+		}
+	}
 	switch {
-	case m.ONNX.text == "" && m.Activations.text == "":
-		return m.node.Errorf("the key \"onnx\" is missing; activations, a folder of recorded ones, may take its place")
-	case m.ONNX.text != "" && m.Activations.text != "":
-		return m.Activations.Errorf("leave out onnx or activations: the activations are recorded, or a file computes them")
+	case len(given) == 0:
+		return m.node.Errorf("the key \"onnx\" is missing; activations, a folder of recorded ones, or url, a model of an inference server, may take its place")
+	case len(given) > 1:
+		return m.At(given[1]).Errorf("leave out %s: a model has one of them", strings.Join(given, " or "))
+	case m.Version != "" && m.URL == "":
+		return m.At("version").Errorf("version is that of a model of an inference server, and there is no url")
 	}
 	return nil
 }

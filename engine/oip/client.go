@@ -1,0 +1,193 @@
+package oip
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+)
+
+// A client sends requests to a server.
+type client struct {
+	address
+	http  *http.Client
+	token string
+	note  func(text string) // called for requests that are repeated
+	tries uint
+	pause time.Duration // before the first repetition
+}
+
+func newClient(a address, o Options) (*client, error) {
+	token, err := a.token()
+	if err != nil {
+		return nil, err
+	}
+	c := &client{address: a, token: token, note: o.Note, tries: 6, pause: 500 * time.Millisecond}
+	c.http = &http.Client{Transport: a.transport(o.Requests), CheckRedirect: sameServer}
+	if c.note == nil {
+		c.note = func(string) {}
+	}
+	return c, nil
+}
+
+// A refusal is an answer with a status that is not 200.
+type refusal struct {
+	status int
+	text   string
+}
+
+func (r *refusal) Error() string {
+	if r.text == "" {
+		return fmt.Sprintf("the server answers %d %s", r.status, http.StatusText(r.status))
+	}
+	return fmt.Sprintf("the server answers %d: %s", r.status, r.text)
+}
+
+// passing reports whether the same request may succeed later.
+func (r *refusal) passing() bool {
+	switch r.status {
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests,
+		http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	}
+	return false
+}
+
+// smaller reports whether a smaller batch may be accepted. Servers have no status of their own for
+// a batch above their maximum.
+func (r *refusal) smaller() bool {
+	switch r.status {
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity, http.StatusInternalServerError:
+		return true
+	}
+	return false
+}
+
+// get decodes the JSON at a path of the server.
+func (c *client) get(ctx context.Context, path string, into any) error {
+	a, err := c.send(ctx, http.MethodGet, path, nil, 0, 16<<20)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(a.body, into); err != nil {
+		return fmt.Errorf("%s%s is not the protocol's JSON: %w", c.server, path, err)
+	}
+	return nil
+}
+
+// An answer is the body of a response, and the length of its JSON if binary data follow.
+type answer struct {
+	body   []byte
+	header int // 0: all is JSON
+}
+
+// send sends a request with a body of which the first header bytes are JSON (0: all), and returns
+// the answer of at most limit bytes. Requests that may succeed later are repeated, with growing
+// pauses.
+func (c *client) send(ctx context.Context, method, path string, body []byte, header int, limit int64) (answer, error) {
+	tried := uint(0)
+	try := func() (answer, error) {
+		tried++
+		a, err := c.try(ctx, method, path, body, header, limit)
+		var refused *refusal
+		switch {
+		case err == nil:
+			return a, nil
+		case ctx.Err() != nil:
+			return a, backoff.Permanent(ctx.Err())
+		case errors.As(err, &refused) && !refused.passing():
+			return a, backoff.Permanent(err)
+		case errors.Is(err, errAnswer):
+			return a, backoff.Permanent(err)
+		}
+		return a, err
+	}
+	pauses := backoff.NewExponentialBackOff()
+	pauses.InitialInterval = c.pause
+	a, err := backoff.Retry(ctx, try, backoff.WithBackOff(pauses), backoff.WithMaxTries(c.tries), backoff.WithMaxElapsedTime(0),
+		backoff.WithNotify(func(err error, d time.Duration) {
+			c.note(fmt.Sprintf("%s: %v: trying again in %.1f s", c.server+c.model, err, d.Seconds()))
+		}))
+	if err != nil && tried > 1 && ctx.Err() == nil {
+		err = fmt.Errorf("%w (tried %d times)", err, tried)
+	}
+	return a, err
+}
+
+// errAnswer is wrapped by errors of answers that the protocol does not allow.
+var errAnswer = errors.New("the server's answer is not the protocol's")
+
+func (c *client) try(ctx context.Context, method, path string, body []byte, header int, limit int64) (answer, error) {
+	request, err := http.NewRequestWithContext(ctx, method, c.server+path, bytes.NewReader(body))
+	if err != nil {
+		return answer{}, err
+	}
+	request.Header.Set("User-Agent", "noether")
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	if header > 0 {
+		request.Header.Set("Content-Type", "application/octet-stream")
+		request.Header.Set(headerLength, strconv.Itoa(header))
+	}
+	if c.token != "" {
+		request.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		return answer{}, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(io.LimitReader(response.Body, 64<<10))
+		return answer{}, &refusal{response.StatusCode, message(text)}
+	}
+	raw, err := io.ReadAll(io.LimitReader(response.Body, limit+1))
+	if err != nil {
+		return answer{}, err
+	}
+	if int64(len(raw)) > limit {
+		return answer{}, fmt.Errorf("%w: it has more than the %d bytes that its tensors need", errAnswer, limit)
+	}
+	a := answer{body: raw}
+	if text := response.Header.Get(headerLength); text != "" {
+		if a.header, err = strconv.Atoi(text); err != nil || a.header < 1 || a.header > len(raw) {
+			return answer{}, fmt.Errorf("%w: %s is %q for a body of %d bytes", errAnswer, headerLength, text, len(raw))
+		}
+	}
+	return a, nil
+}
+
+// headerLength is the HTTP header with the length of the JSON before binary data.
+const headerLength = "Inference-Header-Content-Length"
+
+// message returns the first line of an error of a server.
+func message(body []byte) string {
+	var structured struct {
+		Error  string `json:"error"`
+		Detail any    `json:"detail"`
+	}
+	text := string(body)
+	if json.Unmarshal(body, &structured) == nil {
+		switch {
+		case structured.Error != "":
+			text = structured.Error
+		case structured.Detail != nil:
+			text = fmt.Sprint(structured.Detail)
+		}
+	}
+	text, _, _ = strings.Cut(strings.TrimSpace(text), "\n")
+	const most = 300
+	if r := []rune(text); len(r) > most {
+		text = string(r[:most]) + "..."
+	}
+	return strings.ToValidUTF8(text, "?")
+}
