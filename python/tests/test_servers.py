@@ -43,10 +43,9 @@ def running(command, url, log, **options):
         try:
             for _ in range(600):
                 assert server.poll() is None, log.read_text()
-                with contextlib.suppress(OSError):
-                    with urllib.request.urlopen(url + "/ready", timeout=5) as answer:
-                        if answer.status == 200:
-                            break
+                with contextlib.suppress(OSError), urllib.request.urlopen(url + "/ready", timeout=5) as answer:
+                    if answer.status == 200:
+                        break
                 time.sleep(0.1)
             else:
                 pytest.fail(log.read_text())
