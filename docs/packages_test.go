@@ -129,7 +129,7 @@ var order = strings.Fields(`
 	transform
 	dataset dataset/video
 	engine/recorded engine/oip
-	internal/model/logmel internal/model/output internal/model/preprocessing
+	internal/model/logmel internal/model/output internal/model/preprocessing internal/model/preprocessing/pixels
 	internal/model internal/model/modeltest
 
 	internal/features
@@ -141,6 +141,7 @@ var order = strings.Fields(`
 
 	scores scores/correlation internal/parquetfile
 
+	internal/functions
 	internal/study/internal/guard internal/study/internal/telemetry
 	internal/study/spec
 	internal/study/open

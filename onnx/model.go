@@ -171,7 +171,6 @@ func isText(data []byte) bool {
 	return true
 }
 
-// nameStandard sets the standard domain, "ai.onnx" or "", to "".
 func nameStandard(p *pb.ModelProto) {
 	const long = "ai.onnx"
 	sets := slices.Clone(p.OpsetImport)

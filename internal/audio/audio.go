@@ -82,7 +82,6 @@ func Read(path string) (Clip, error) {
 	return Decode(data)
 }
 
-// unknownFormat returns the error for a file that is neither WAV nor FLAC, from its first bytes.
 func unknownFormat(data []byte) error {
 	for start, name := range map[string]string{
 		"RF64": "RF64, the WAV of large files", "BW64": "BW64, the WAV of large files", "RIFX": "RIFX, a WAV with the high byte first",

@@ -35,7 +35,6 @@ import (
 // A Kind is the type of a node.
 type Kind int
 
-// The kinds of nodes.
 const (
 	Null Kind = iota
 	Bool
@@ -200,7 +199,6 @@ type builder struct {
 	count   int // number of nodes, including those of aliases
 }
 
-// nodeAt returns an empty node at the position of a token.
 func (b *builder) nodeAt(t *token.Token) *Node {
 	n := &Node{file: b.file, line: 1, col: 1}
 	if t != nil && t.Position != nil {
@@ -273,7 +271,6 @@ func (b *builder) plain(n *Node, a *ast.StringNode) (*Node, error) {
 	return b.text(n, a.Value)
 }
 
-// alias returns the node of an anchor.
 func (b *builder) alias(n *Node, name string) (*Node, error) {
 	v, ok := b.anchors[name]
 	if !ok {

@@ -234,7 +234,6 @@ func (e *endReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// zip unpacks a zip.
 func (u *unpacker) zip(archive string) error {
 	f, err := filesys.Open(archive)
 	if err != nil {
@@ -268,7 +267,6 @@ func (u *unpacker) zip(archive string) error {
 	return nil
 }
 
-// member unpacks a file of a zip.
 func (u *unpacker) member(member *zip.File) error {
 	in, err := member.Open()
 	if err != nil {
@@ -294,7 +292,6 @@ func (u *unpacker) clean(name string) (string, error) {
 	return filepath.FromSlash(local), nil
 }
 
-// folder makes a folder.
 func (u *unpacker) folder(name string) error {
 	local, err := u.clean(name)
 	if err != nil || local == "." {

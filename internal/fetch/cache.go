@@ -81,7 +81,6 @@ type entry struct {
 	When    time.Time `json:"when"`    // of the download
 }
 
-// readEntry reads the entry of a URL.
 func (c *Cache) readEntry(t target) (entry, error) {
 	var e entry
 	raw, err := os.ReadFile(c.path("urls", key(t)+".json"))
