@@ -142,7 +142,7 @@ func (f Frame) mask(classes tensor.Tensor) (tensor.Tensor, error) {
 	for i := range classes.Data { // raised by 1, since the frame pads with 0, which then becomes -1
 		classes.Data[i]++
 	}
-	f.Channels, f.Interpolation = 0, "nearest"
+	f.Channels, f.Interpolation, f.Fill = 0, "nearest", 0
 	framed, err := f.Tensor(classes)
 	if err != nil {
 		return tensor.Tensor{}, err
