@@ -123,7 +123,7 @@ func npyHeader(b fileData) (string, int64, error) {
 		return "", 0, fmt.Errorf("the npy header claims %d bytes: the file is damaged", length)
 	}
 	text := make([]byte, length)
-	if _, err := b.ReadAt(text, offset); err != nil && err != io.EOF {
+	if err := b.readFull(text, offset); err != nil {
 		return "", 0, err
 	}
 	return string(text), offset + length, nil
@@ -168,16 +168,18 @@ func (a *npyArray) parseShape(header string) error {
 
 // checkSize returns an error if the array is empty or the file too short for its shape.
 func (a *npyArray) checkSize() error {
-	available := (a.size - a.offset) / int64(a.bytes)
-	n := int64(1)
 	if slices.Contains(a.shape, 0) {
 		return fmt.Errorf("the array of shape %v is empty", a.shape)
 	}
+	n := int64(1)
 	for _, d := range a.shape {
-		if n > available/int64(d) {
-			return fmt.Errorf("%d bytes are too few for shape %v: is the file truncated?", a.size, a.shape)
+		if n > (math.MaxInt64-a.offset)/int64(a.bytes)/int64(d) {
+			return fmt.Errorf("%d bytes are too few for shape %v: is the file damaged?", a.size, a.shape)
 		}
 		n *= int64(d)
+	}
+	if end := a.offset + n*int64(a.bytes); end > a.size {
+		return fmt.Errorf("%d bytes are too few for shape %v, which needs %d: is the file truncated?", a.size, a.shape, end)
 	}
 	return nil
 }
@@ -194,10 +196,7 @@ func (a *npyArray) rowLen() int {
 // read returns the bytes of n values in the order of the file, from value number first on.
 func (a *npyArray) read(first, n int) ([]byte, error) {
 	raw := make([]byte, n*a.bytes)
-	if _, err := a.ReadAt(raw, a.offset+int64(first)*int64(a.bytes)); err != nil && err != io.EOF {
-		return nil, err
-	}
-	return raw, nil
+	return raw, a.readFull(raw, a.offset+int64(first)*int64(a.bytes))
 }
 
 // float reports whether the numbers are of a floating-point type.

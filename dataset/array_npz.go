@@ -85,8 +85,8 @@ func (a *archive) readZip() error {
 func (a archive) Close() error { return a.data.Close() }
 
 // open opens the array of a key. An npy file has the key "". An uncompressed array (numpy.savez) is
-// read from the file, a compressed one is decompressed into memory. Close the archive after the
-// last read.
+// read once to verify its checksum, and then from the file; a compressed one is decompressed into
+// memory. Close the archive after the last read.
 func (a archive) open(ctx context.Context, key string) (npyArray, error) {
 	where, open := a.path, a.members[key]
 	switch {
@@ -108,21 +108,10 @@ func (a archive) open(ctx context.Context, key string) (npyArray, error) {
 	return arr, nil
 }
 
-// openMember returns the bytes of a member of the zip archive b.
+// openMember returns the bytes of a member of the zip archive b, whose checksum it verifies.
 func openMember(ctx context.Context, b fileData, f *zip.File) (fileData, error) {
-	if f.Method == zip.Store {
-		at, err := f.DataOffset()
-		if err != nil {
-			return fileData{}, err
-		}
-		size := int64(f.UncompressedSize64)
-		if size < 0 || size > b.size || at > b.size-size {
-			return fileData{}, fmt.Errorf("the archive is truncated")
-		}
-		return fileData{io.NewSectionReader(b, at, size), size, b.file}, nil
-	}
 	limit := decompressedLimit()
-	if f.UncompressedSize64 > uint64(limit) {
+	if f.Method != zip.Store && f.UncompressedSize64 > uint64(limit) {
 		return fileData{}, tooLarge(limit)
 	}
 	r, err := f.Open()
@@ -130,7 +119,32 @@ func openMember(ctx context.Context, b fileData, f *zip.File) (fileData, error) 
 		return fileData{}, err
 	}
 	defer r.Close()
-	return decompress(contextReader{ctx, r}, limit)
+	var member fileData
+	if f.Method == zip.Store {
+		member, err = storedMember(b, f)
+		if err == nil {
+			_, err = io.Copy(io.Discard, contextReader{ctx, r})
+		}
+	} else {
+		member, err = decompress(contextReader{ctx, r}, limit)
+	}
+	if errors.Is(err, zip.ErrChecksum) {
+		err = errors.New("its bytes differ from the checksum in the archive: the file is damaged")
+	}
+	return member, err
+}
+
+// storedMember returns the bytes of a member that is not compressed.
+func storedMember(b fileData, f *zip.File) (fileData, error) {
+	at, err := f.DataOffset()
+	if err != nil {
+		return fileData{}, err
+	}
+	size := int64(f.UncompressedSize64)
+	if size < 0 || size > b.size || at > b.size-size || f.CompressedSize64 != f.UncompressedSize64 {
+		return fileData{}, fmt.Errorf("the archive is truncated")
+	}
+	return fileData{io.NewSectionReader(b, at, size), size, b.file}, nil
 }
 
 // imagesKey returns the key of the images if none is set: that of the only array, or the first

@@ -1,13 +1,14 @@
 package dataset
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
 	"math"
 
 	"github.com/parquet-go/parquet-go"
+
+	"github.com/noether-ml/noether/internal/parquetbounds"
 )
 
 // readParquet lists the columns of a Parquet file that hold numbers, or lists of numbers. A column
@@ -15,11 +16,11 @@ import (
 func (a *archive) readParquet() error {
 	var f *parquet.File
 	err := guardParquet(func() (err error) {
-		f, err = parquet.OpenFile(a.data, a.data.size, parquet.SkipBloomFilters(true))
+		f, err = parquetbounds.Open(a.data, a.data.size)
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("not a whole Parquet file: %w", err)
+		return err
 	}
 	a.members = map[string]arrayOpener{}
 	for _, path := range f.Schema().Columns() {
@@ -28,6 +29,9 @@ func (a *archive) readParquet() error {
 		case parquet.Float, parquet.Double, parquet.Int32, parquet.Int64, parquet.Boolean:
 			a.add(path[0], func(ctx context.Context) (arr npyArray, err error) {
 				err = guardParquet(func() error {
+					if err := parquetbounds.Check(a.data, f, []int{leaf.ColumnIndex}, maxFile); err != nil {
+						return err
+					}
 					arr, err = parquetArray(ctx, f, leaf)
 					return err
 				})
@@ -45,50 +49,58 @@ func parquetArray(ctx context.Context, f *parquet.File, leaf parquet.LeafColumn)
 		a.bytes = 4
 	}
 	limit := decompressedLimit()
-	rows, width, inRow, failure := 0, 0, 0, error(nil)
-	endRow := func() {
+	rows, width, inRow := 0, 0, 0
+	endRow := func() error {
 		if rows == 1 {
 			width = inRow
-		} else if inRow != width && failure == nil {
-			failure = fmt.Errorf("row %d has %d values, and the first has %d", rows-1, inRow, width)
+		} else if inRow != width {
+			return fmt.Errorf("row %d has %d values, and the first has %d", rows-1, inRow, width)
 		}
+		return nil
 	}
-	var raw []byte
+	var raw memoryBlocks
+	size := int64(0)
 	for _, g := range f.RowGroups() {
-		err := eachValue(ctx, g.ColumnChunks()[leaf.ColumnIndex], func(v parquet.Value) {
+		err := eachValue(ctx, g.ColumnChunks()[leaf.ColumnIndex], func(v parquet.Value) error {
 			if v.RepetitionLevel() == 0 {
 				if rows > 0 {
-					endRow()
+					if err := endRow(); err != nil {
+						return err
+					}
 				}
 				rows, inRow = rows+1, 0
 			}
 			x, ok := number(v)
-			if !ok && failure == nil {
-				failure = fmt.Errorf("row %d has a missing value", rows-1)
+			if !ok {
+				return fmt.Errorf("row %d has a missing value", rows-1)
 			}
 			inRow++
-			if a.bytes == 4 {
-				raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(float32(x)))
-			} else {
-				raw = binary.LittleEndian.AppendUint64(raw, math.Float64bits(x))
+			if size%memoryBlock == 0 {
+				raw = append(raw, nil)
 			}
+			last := &raw[len(raw)-1]
+			if a.bytes == 4 {
+				*last = binary.LittleEndian.AppendUint32(*last, math.Float32bits(float32(x)))
+			} else {
+				*last = binary.LittleEndian.AppendUint64(*last, math.Float64bits(x))
+			}
+			if size += int64(a.bytes); size > limit {
+				return tooLarge(limit)
+			}
+			return nil
 		})
 		if err != nil {
 			return a, err
 		}
-		if int64(len(raw)) > limit {
-			return a, tooLarge(limit)
-		}
 	}
-	endRow()
+	if err := endRow(); err != nil {
+		return a, err
+	}
 	a.shape = []int{rows, width}
 	if leaf.MaxRepetitionLevel == 0 {
 		a.shape = a.shape[:1]
 	}
-	a.fileData = fileData{ReaderAt: bytes.NewReader(raw), size: int64(len(raw))}
-	if failure != nil {
-		return a, failure
-	}
+	a.fileData = fileData{ReaderAt: raw, size: size}
 	return a, a.checkSize()
 }
 

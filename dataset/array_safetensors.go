@@ -30,7 +30,7 @@ func (a *archive) readSafetensors(length uint64) error {
 		return fmt.Errorf("not a whole safetensors file: a header of %d bytes in a file of %d", length, a.data.size)
 	}
 	raw := make([]byte, length)
-	if _, err := a.data.ReadAt(raw, 8); err != nil && err != io.EOF {
+	if err := a.data.readFull(raw, 8); err != nil {
 		return err
 	}
 	var header map[string]json.RawMessage

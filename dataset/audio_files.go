@@ -43,6 +43,10 @@ type Audio struct {
 	items   []audioItem
 }
 
+// otherAudioExtensions are the extensions of recordings in formats that are not read.
+var otherAudioExtensions = []string{".aac", ".aif", ".aifc", ".aiff", ".amr", ".ape", ".au", ".caf", ".m4a", ".mp3", ".oga", ".ogg", ".opus", ".rf64", ".snd", ".sph",
+	".w64", ".wma", ".wv"}
+
 // An audioItem is one sample of the source: a part of a file. file is an index into files. Only Fit
 // "split" has parts other than part 0.
 type audioItem struct{ file, part int }
@@ -74,7 +78,7 @@ type audioItem struct{ file, part int }
 // Channels are averaged. The fingerprint hashes names, labels, factors and contents of the
 // files as that of OpenFolder, and the options Rate, Length and Fit.
 func OpenAudio(ctx context.Context, o AudioOptions) (*Audio, error) {
-	s := &Audio{fileList: fileList{dir: o.Dir, what: "audio files", extensions: []string{".flac", ".wav", ".wave"}}, options: o}
+	s := &Audio{fileList: fileList{dir: o.Dir, what: "audio files", extensions: []string{".flac", ".wav", ".wave"}, others: otherAudioExtensions}, options: o}
 	if err := s.open(ctx); err != nil {
 		return nil, fmt.Errorf("opening audio files %s: %w", o.Dir, err)
 	}

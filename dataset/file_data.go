@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/noether-ml/noether/internal/filesys"
 	"github.com/noether-ml/noether/internal/machine"
 )
 
@@ -45,9 +46,22 @@ func (b fileData) Close() error {
 	return b.file.Close()
 }
 
+// readFull fills dst with the bytes from an offset on. It is an error if there are fewer: a file may
+// have been cut short since it was opened.
+func (b fileData) readFull(dst []byte, at int64) error {
+	n, err := b.ReadAt(dst, at)
+	switch {
+	case n == len(dst):
+		return nil
+	case err == nil || errors.Is(err, io.EOF):
+		return fmt.Errorf("the file ends at byte %d of %d: it was cut short after it was opened", at+int64(n), at+int64(len(dst)))
+	}
+	return err
+}
+
 // openSized opens a file and returns its size in bytes.
 func openSized(path string) (*os.File, int64, error) {
-	f, err := os.Open(path)
+	f, err := filesys.Open(path)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -62,7 +76,7 @@ func openSized(path string) (*os.File, int64, error) {
 // openData opens a file. A file whose name ends in .gz is decompressed into memory, unless that
 // exceeds decompressedLimit, which is an error, or ctx ends.
 func openData(ctx context.Context, path string) (fileData, error) {
-	f, err := os.Open(path)
+	f, err := filesys.Open(path)
 	if err != nil {
 		return fileData{}, err
 	}
@@ -92,18 +106,43 @@ func openData(ctx context.Context, path string) (fileData, error) {
 // decompress reads r to its end; more than limit bytes are an error. Memory grows with the data
 // read: a size stated in a header is not trusted.
 func decompress(r io.Reader, limit int64) (fileData, error) {
-	var buf bytes.Buffer
-	n, err := buf.ReadFrom(io.LimitReader(r, limit+1))
-	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return fileData{}, fmt.Errorf("the compressed data end too early: is the file truncated?")
+	var blocks memoryBlocks
+	for size := int64(0); ; {
+		most := min(memoryBlock, limit+1-size)
+		var block bytes.Buffer
+		n, err := block.ReadFrom(io.LimitReader(r, most))
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			return fileData{}, fmt.Errorf("the compressed data end too early: is the file truncated?")
+		}
+		if err != nil {
+			return fileData{}, err
+		}
+		if size += n; size > limit {
+			return fileData{}, tooLarge(limit)
+		}
+		blocks = append(blocks, block.Bytes())
+		if n < most {
+			return fileData{ReaderAt: blocks, size: size}, nil
+		}
 	}
-	if err != nil {
-		return fileData{}, err
+}
+
+// memoryBlocks are bytes in memory, in blocks of memoryBlock bytes and a shorter last one. A single
+// slice that grows would be copied, and take up to three times its size.
+type memoryBlocks [][]byte
+
+const memoryBlock = 16 << 20
+
+// ReadAt is that of io.ReaderAt.
+func (b memoryBlocks) ReadAt(p []byte, at int64) (n int, err error) {
+	for n < len(p) {
+		i, offset := (at+int64(n))/memoryBlock, (at+int64(n))%memoryBlock
+		if i >= int64(len(b)) || offset >= int64(len(b[i])) {
+			return n, io.EOF
+		}
+		n += copy(p[n:], b[i][offset:])
 	}
-	if n > limit {
-		return fileData{}, tooLarge(limit)
-	}
-	return fileData{ReaderAt: bytes.NewReader(buf.Bytes()), size: n}, nil
+	return n, nil
 }
 
 func tooLarge(limit int64) error {

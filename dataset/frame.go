@@ -29,11 +29,14 @@ type Frame struct {
 	// Height and Width are the size of the centre crop, in pixels; 0: unchanged. If Resize is 0,
 	// nothing is cropped: the image is resized to this size, ignoring the aspect ratio.
 	Height, Width int
+	// FloorCrop rounds the start of a centre crop down, as the library transformers does. Otherwise
+	// halves are rounded to even, as torchvision does.
+	FloorCrop bool `json:",omitzero"`
 	// Channels is 3 for colour (grey is repeated), 1 for grey (0.2989 R + 0.587 G + 0.114 B), or 0
 	// for the channels of the image.
 	Channels int
-	// Interpolation is "bilinear" (the default), "bicubic" or "nearest". Like PIL's, the first two
-	// widen their filter when shrinking, so that every pixel counts.
+	// Interpolation is "bilinear" (the default), "bicubic", "lanczos" or "nearest". Like PIL's, the
+	// first three widen their filter when shrinking, so that every pixel counts.
 	Interpolation string
 
 	Rate   int `json:",omitzero"` // audio: values per second that the model takes; 0: unchanged
@@ -136,10 +139,10 @@ func (f Frame) window(h, w int) window {
 	rh, rw := f.resized(h, w)
 	win := window{resizedH: rh, resizedW: rw, height: rh, width: rw}
 	if f.Height > 0 {
-		win.height, win.top = f.Height, centre(rh, f.Height)
+		win.height, win.top = f.Height, f.centre(rh, f.Height)
 	}
 	if f.Width > 0 {
-		win.width, win.left = f.Width, centre(rw, f.Width)
+		win.width, win.left = f.Width, f.centre(rw, f.Width)
 	}
 	return win
 }
@@ -166,12 +169,12 @@ func (f Frame) resized(h, w int) (int, int) {
 	}
 }
 
-// centre returns the start of a centre crop on a side, in pixels. Halves round to even, as in
-// Python. If the crop is larger than the side by an odd number, the end gets the extra pixel of
-// padding.
-func centre(side, crop int) int {
-	if crop > side {
-		return -((crop - side) / 2)
+// centre returns the start of a centre crop on a side, in pixels. Unless FloorCrop is set, halves
+// round to even, as in Python. If the crop is larger than the side by an odd number, the end gets
+// the extra pixel of padding.
+func (f Frame) centre(side, crop int) int {
+	if crop > side || f.FloorCrop {
+		return (side - crop) / 2 // towards zero
 	}
 	return int(math.RoundToEven(float64(side-crop) / 2))
 }

@@ -20,7 +20,7 @@ func drawFrame(t *rapid.T) Frame {
 		Resize: size.Draw(t, "resize"), Square: rapid.Bool().Draw(t, "square"),
 		Height: size.Draw(t, "height"), Width: size.Draw(t, "width"),
 		Channels:      rapid.SampledFrom([]int{0, 1, 3}).Draw(t, "channels"),
-		Interpolation: rapid.SampledFrom([]string{"", "bilinear", "bicubic", "nearest"}).Draw(t, "interpolation"),
+		Interpolation: rapid.SampledFrom([]string{"", "bilinear", "bicubic", "lanczos", "nearest"}).Draw(t, "interpolation"),
 	}
 }
 
@@ -112,7 +112,7 @@ func TestFrameErrors(t *testing.T) {
 	}{
 		{"negative", Frame{Resize: -1}, grey, "negative"},
 		{"channels", Frame{Channels: 2}, grey, "2 channels"},
-		{"interpolation", Frame{Height: 2, Interpolation: "lanczos"}, grey, "bilinear, bicubic or nearest"},
+		{"interpolation", Frame{Height: 2, Interpolation: "box"}, grey, "bilinear, bicubic, lanczos or nearest"},
 		{"rank", Frame{}, tensor.New(4, 4), "channels x height x width"},
 		{"empty", Frame{Height: 3}, tensor.New(3, 0, 4), "empty"},
 		{"five channels", Frame{Channels: 3}, tensor.New(5, 4, 4), "5 channels"},

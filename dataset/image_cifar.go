@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/noether-ml/noether/internal/filesys"
 	"github.com/noether-ml/noether/internal/plural"
 )
 
@@ -151,7 +152,7 @@ func (c *CIFAR) open(ctx context.Context, path, kind string, label int, d digest
 	if err := d.watch(ctx, path); err != nil {
 		return cifarFile{}, err
 	}
-	file, err := os.Open(path)
+	file, err := filesys.Open(path)
 	if err != nil {
 		return cifarFile{}, err
 	}

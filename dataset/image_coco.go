@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/noether-ml/noether/internal/filesys"
 )
 
 // COCOOptions are the options of OpenCOCO.
@@ -63,7 +65,7 @@ func OpenCOCO(ctx context.Context, o COCOOptions) (*COCO, error) {
 }
 
 func openCOCO(ctx context.Context, o COCOOptions) (*COCO, error) {
-	file, err := os.Open(o.Annotations)
+	file, err := filesys.Open(o.Annotations)
 	if err != nil {
 		return nil, errors.Unwrap(err)
 	}

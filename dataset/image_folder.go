@@ -46,7 +46,7 @@ type Folder struct {
 // there are WebP, GIF or TIFF files, the fingerprint also hashes webpVersion, gifVersion or
 // tiffVersion, which change when decoding changes.
 func OpenFolder(ctx context.Context, o FolderOptions) (*Folder, error) {
-	f := &Folder{fileList: fileList{dir: o.Dir, what: "images", extensions: imageExtensions}}
+	f := &Folder{fileList: fileList{dir: o.Dir, what: "images", extensions: imageExtensions, others: otherImageExtensions}}
 	err := f.findAndLabel(ctx, labelSource{table: o.Labels, column: o.Label, pattern: o.Pattern, layout: o.Layout})
 	d := newDigest("folder")
 	if err == nil {

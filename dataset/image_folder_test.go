@@ -417,3 +417,36 @@ func TestDanglingLinks(t *testing.T) {
 		t.Errorf("the notes are %q, want %q", got, want)
 	}
 }
+
+// Files of formats that are not read are named with their number, in a folder that has images and in
+// one that has none, and so are recordings.
+func TestOtherFormatsAreNamed(t *testing.T) {
+	t.Parallel()
+	dir := dots(t, "a.png")
+	for _, name := range []string{"b.ppm", "c.HEIC", "d.ppm", "notes.txt"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("P6 1 1 255 abc"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := "left out 3 files of formats that are not read (.heic, .ppm): b.ppm, c.HEIC, d.ppm"
+	f, err := OpenFolder(t.Context(), FolderOptions{Dir: dir})
+	if err != nil || f.Len() != 1 {
+		t.Fatalf("%d images, %v", f.Len(), err)
+	}
+	if got := Notes(f); len(got) != 1 || got[0] != want {
+		t.Errorf("the notes are %q, want %q", got, want)
+	}
+	if err := os.Remove(filepath.Join(dir, "a.png")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenFolder(t.Context(), FolderOptions{Dir: dir}); err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("a folder without images: error %v, want one that ends in %q", err, want)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "e.mp3"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want = "left out 1 file of formats that are not read (.mp3): e.mp3"
+	if _, err := OpenAudio(t.Context(), AudioOptions{Dir: dir}); err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("a folder without recordings: error %v, want one that ends in %q", err, want)
+	}
+}

@@ -167,7 +167,7 @@ func readIDXLabels(ctx context.Context, path string, images int) ([]uint8, error
 		return nil, fmt.Errorf("%s has %d labels for %d images", path, header.dims[0], images)
 	}
 	labels := make([]uint8, images)
-	if _, err := file.ReadAt(labels, header.length()); err != nil && err != io.EOF {
+	if err := file.readFull(labels, header.length()); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return labels, nil
@@ -280,7 +280,7 @@ func (x *IDX) at(i int, frame Frame) (Sample, error) {
 	s, p := x.Describe(i), &x.parts[x.locate(i)]
 	h, w := p.header.dims[1], p.header.dims[2]
 	pixels := make([]byte, h*w)
-	if _, err := p.images.ReadAt(pixels, p.header.length()+int64(i-p.first)*int64(h*w)); err != nil && err != io.EOF {
+	if err := p.images.readFull(pixels, p.header.length()+int64(i-p.first)*int64(h*w)); err != nil {
 		return s, fmt.Errorf("reading %s: %w", s.Name, err)
 	}
 	var err error

@@ -11,6 +11,8 @@ import (
 	"sync"
 
 	"github.com/parquet-go/parquet-go"
+
+	"github.com/noether-ml/noether/internal/parquetbounds"
 )
 
 // ParquetOptions are the options of OpenParquet.
@@ -27,6 +29,7 @@ type Parquet struct {
 	groups []parquetGroup // those that have rows
 	labels []int
 	values [][]float64 // values[k][i] is the value of factor k for sample i
+	rows   int64       // of the files that are open
 
 	mu     sync.Mutex    // guards the fields below
 	pages  []parquetPage // a cache, with the page that was used last first
@@ -75,6 +78,9 @@ func (p *Parquet) open(ctx context.Context, o ParquetOptions) error {
 			}
 			c, err := findColumns(f, o)
 			if err != nil {
+				return err
+			}
+			if err := p.checkPages(f, c); err != nil {
 				return err
 			}
 			if i == 0 {
@@ -127,6 +133,24 @@ func (p *Parquet) open(ctx context.Context, o ParquetOptions) error {
 	return nil
 }
 
+// checkPages checks the pages of the columns of an open file, and that the labels and factors of all
+// files so far fit into memory.
+func (p *Parquet) checkPages(f *parquet.File, c parquetColumns) error {
+	indices := []int{c.image}
+	if c.label.name != "" {
+		indices = append(indices, c.label.index)
+	}
+	for _, factor := range c.factors {
+		indices = append(indices, factor.index)
+	}
+	const perRow = 24 // bytes of a label and its text
+	p.rows += f.NumRows()
+	if limit := decompressedLimit(); p.rows > limit/int64(perRow+8*len(c.factors)) {
+		return fmt.Errorf("the labels and factors of %d rows take more than %d bytes: use fewer files or columns", p.rows, limit)
+	}
+	return parquetbounds.Check(p.files[len(p.files)-1], f, indices, maxFile)
+}
+
 // guardParquet calls f, and returns a panic as an error: package parquet can panic on a damaged
 // file.
 func guardParquet(f func() error) (err error) {
@@ -145,11 +169,11 @@ func (p *Parquet) openFile(path string) (*parquet.File, error) {
 		return nil, err
 	}
 	p.files = append(p.files, file)
-	f, err := parquet.OpenFile(file, size, parquet.SkipBloomFilters(true))
+	f, err := parquetbounds.Open(file, size)
 	if err != nil {
-		return nil, explainHDF5(path, fmt.Errorf("not a whole Parquet file: %w", err))
+		return nil, explainHDF5(path, err)
 	}
-	return f, nil
+	return f, parquetbounds.CheckRows(f, size)
 }
 
 func (p *Parquet) Len() int { return len(p.labels) }

@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
+
+	"github.com/noether-ml/noether/internal/intern"
 )
 
 // parquetColumns are the columns that are read of each file. Columns of numbers other than the
@@ -26,6 +28,7 @@ type labelColumn struct {
 	name    string // "": no labels
 	index   int
 	classes []string // names of the classes in the metadata; nil: none
+	known   intern.Texts
 }
 
 type factorColumn struct {
@@ -119,7 +122,7 @@ func findLabels(f *parquet.File, name string, leaves []string) (labelColumn, err
 	if leaf.MaxRepetitionLevel > 0 || !slices.Contains([]parquet.Kind{parquet.Int32, parquet.Int64, parquet.Float, parquet.Double, parquet.ByteArray}, kind) {
 		return labelColumn{}, fmt.Errorf("column %s holds %v: labels are whole numbers or text", name, leaf.Node.Type())
 	}
-	return labelColumn{name: name, index: leaf.ColumnIndex, classes: named[name]}, nil
+	return labelColumn{name: name, index: leaf.ColumnIndex, classes: named[name], known: intern.Texts{}}, nil
 }
 
 // classLabels returns the names of the classes of each column whose type in the metadata of Hugging
@@ -153,7 +156,10 @@ func (c *parquetColumns) read(ctx context.Context, g parquet.RowGroup, texts *[]
 	rows, before := int(g.NumRows()), len(*texts)
 	if c.label.name == "" {
 		*texts = append(*texts, make([]string, rows)...)
-	} else if err := eachValue(ctx, g.ColumnChunks()[c.label.index], func(v parquet.Value) { *texts = append(*texts, labelText(v)) }); err != nil {
+	} else if err := eachValue(ctx, g.ColumnChunks()[c.label.index], func(v parquet.Value) error {
+		*texts = append(*texts, c.label.text(v))
+		return nil
+	}); err != nil {
 		return fmt.Errorf("column %s: %w", c.label.name, err)
 	}
 	if n := len(*texts) - before; n != rows {
@@ -168,7 +174,8 @@ func (c *parquetColumns) read(ctx context.Context, g parquet.RowGroup, texts *[]
 	return nil
 }
 
-func labelText(v parquet.Value) string {
+// text returns the label of a row as text, "" for null.
+func (c *labelColumn) text(v parquet.Value) string {
 	switch v.Kind() {
 	case parquet.Int32, parquet.Int64:
 		return strconv.FormatInt(v.Int64(), 10)
@@ -177,24 +184,27 @@ func labelText(v parquet.Value) string {
 	case parquet.Double:
 		return strconv.FormatFloat(v.Double(), 'f', -1, 64)
 	case parquet.ByteArray:
-		return strings.Clone(string(v.ByteArray()))
+		text, _ := c.known.Of(v.ByteArray(), func([]byte) bool { return true })
+		return text
 	}
 	return "" // null
 }
 
 // add appends the number of the next row. A null or a number that is not finite is a gap: the
 // column is then no factor, and its values are dropped.
-func (f *factorColumn) add(v parquet.Value) {
+func (f *factorColumn) add(v parquet.Value) error {
 	x, ok := number(v)
 	if f.gaps = f.gaps || !ok || math.IsNaN(x) || math.IsInf(x, 0); f.gaps {
 		f.values = nil
-		return
+		return nil
 	}
 	f.values = append(f.values, x)
+	return nil
 }
 
-// eachValue calls use for each value of a column chunk. A value is valid only during the call.
-func eachValue(ctx context.Context, chunk parquet.ColumnChunk, use func(parquet.Value)) error {
+// eachValue calls use for each value of a column chunk until it returns an error. A value is valid
+// only during the call.
+func eachValue(ctx context.Context, chunk parquet.ColumnChunk, use func(parquet.Value) error) error {
 	pages := chunk.Pages()
 	defer pages.Close()
 	for {
@@ -216,13 +226,15 @@ func eachValue(ctx context.Context, chunk parquet.ColumnChunk, use func(parquet.
 	}
 }
 
-func pageValues(page parquet.Page, use func(parquet.Value)) error {
+func pageValues(page parquet.Page, use func(parquet.Value) error) error {
 	values := page.Values()
 	var buffer [64]parquet.Value
 	for {
 		n, err := values.ReadValues(buffer[:])
 		for _, v := range buffer[:n] {
-			use(v)
+			if err := use(v); err != nil {
+				return err
+			}
 		}
 		if errors.Is(err, io.EOF) {
 			return nil

@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 	"sort"
+	"unsafe"
 
 	"github.com/parquet-go/parquet-go"
 )
@@ -97,13 +98,20 @@ func (p *Parquet) readPage(i int) (parquetPage, error) {
 		return parquetPage{}, err
 	}
 	defer parquet.Release(page)
-	out := parquetPage{first: i, size: int(page.Size())}
-	err = pageValues(page, func(v parquet.Value) {
+	out := parquetPage{first: i}
+	copies := map[*byte][]byte{} // by the first byte: rows may share an image of a dictionary
+	err = pageValues(page, func(v parquet.Value) error {
 		var data []byte
 		if !v.IsNull() {
-			data = append([]byte{}, v.ByteArray()...)
+			raw := v.ByteArray()
+			if data = copies[unsafe.SliceData(raw)]; len(data) != len(raw) || data == nil {
+				data = append([]byte{}, raw...)
+				copies[unsafe.SliceData(raw)] = data
+				out.size += len(raw)
+			}
 		}
 		out.images = append(out.images, data)
+		return nil
 	})
 	if err == nil && len(out.images) == 0 {
 		err = errors.New("the file is damaged: a page has no rows")

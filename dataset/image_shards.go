@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -16,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/noether-ml/noether/internal/filestate"
+	"github.com/noether-ml/noether/internal/filesys"
 )
 
 // ShardsOptions are the options of OpenShards.
@@ -133,7 +133,7 @@ func (s *Shards) setLabels(texts []string, o ShardsOptions) error {
 // readLines returns the lines of a short text file, without empty ones at its end.
 func readLines(file string) ([]string, error) {
 	const maxBytes = 16 << 20
-	f, err := os.Open(file)
+	f, err := filesys.Open(file)
 	if err != nil {
 		return nil, err
 	}
@@ -365,7 +365,7 @@ func readPart(file string, offset, size int64) ([]byte, error) {
 	if size > maxFile {
 		return nil, fmt.Errorf("the image has %d bytes; the limit is %d MiB", size, maxFile>>20)
 	}
-	f, err := os.Open(file)
+	f, err := filesys.Open(file)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/noether-ml/noether/internal/filesys"
 	"github.com/noether-ml/noether/measure/decoded"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -114,7 +115,7 @@ func (m masked) read(name string, f Frame) (tensor.Tensor, error) {
 	if err != nil {
 		return tensor.Tensor{}, err
 	}
-	file, err := os.Open(filepath.Join(m.options.Dir, maskName(name)))
+	file, err := filesys.Open(filepath.Join(m.options.Dir, maskName(name)))
 	if err != nil {
 		return tensor.Tensor{}, errors.Unwrap(err)
 	}
@@ -191,7 +192,7 @@ func modelName(m color.Model) string {
 
 // imageSize returns the height and the width of an image file.
 func imageSize(path string) (h, w int, err error) {
-	file, err := os.Open(path)
+	file, err := filesys.Open(path)
 	if err != nil {
 		return 0, 0, err
 	}

@@ -104,7 +104,7 @@ var order = strings.Fields(`
 	internal/quickselect internal/plural internal/webguard internal/browse internal/mlflow internal/testdata
 	internal/checksum internal/pictures internal/config internal/hubtest internal/fetch/uri internal/fetch internal/contactsheet internal/checkpoint
 	internal/linalg internal/blas internal/simd internal/simd/avx
-	internal/audio internal/pooling internal/intern
+	internal/audio internal/pooling internal/intern internal/parquetbounds
 
 	measure/resample
 	measure/paired measure/internal/action
@@ -129,7 +129,7 @@ var order = strings.Fields(`
 	transform
 	dataset dataset/video
 	engine/recorded engine/oip
-	internal/model/logmel internal/model/output internal/model/preprocessing
+	internal/model/logmel internal/model/output internal/model/preprocessing internal/model/preprocessing/pixels
 	internal/model internal/model/modeltest
 
 	internal/features
@@ -141,6 +141,7 @@ var order = strings.Fields(`
 
 	scores scores/correlation internal/parquetfile
 
+	internal/functions
 	internal/study/internal/guard internal/study/internal/telemetry
 	internal/study/spec
 	internal/study/open

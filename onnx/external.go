@@ -14,6 +14,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/noether-ml/noether/internal/filesys"
 	"github.com/noether-ml/noether/onnx/internal/pbutil"
 	"github.com/noether-ml/noether/onnx/pb"
 )
@@ -174,7 +175,7 @@ func (m *Model) SHA256() (string, error) {
 }
 
 func hashFile(w io.Writer, path string) error {
-	f, err := os.Open(path)
+	f, err := filesys.Open(path)
 	if err != nil {
 		return err
 	}

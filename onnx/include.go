@@ -88,7 +88,6 @@ func (in *inclusion) include(m *Model, inputs map[string]Value) error {
 	return nil
 }
 
-// domains adds the operator sets and functions of the model to the graph.
 func (in *inclusion) domains(m *Model) error {
 	p := in.b.model.proto
 	for _, o := range m.proto.OpsetImport {

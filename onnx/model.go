@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/noether-ml/noether/internal/filestate"
+	"github.com/noether-ml/noether/internal/filesys"
 	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/onnx/internal/pbutil"
 	"github.com/noether-ml/noether/onnx/pb"
@@ -113,10 +114,10 @@ func readFile(path string) ([]byte, error) {
 		return nil, fmt.Errorf("has %d bytes, and an ONNX file cannot exceed 2 GB: save its weights as external data", info.Size())
 	}
 	if info.Size() < minHuge { // also a pipe, whose size is 0
-		data, err := os.ReadFile(path)
+		data, err := filesys.ReadFile(path)
 		return data, withoutPath(err)
 	}
-	f, err := os.Open(path)
+	f, err := filesys.Open(path)
 	if err != nil {
 		return nil, withoutPath(err)
 	}
@@ -182,7 +183,6 @@ func isText(data []byte) bool {
 	return true
 }
 
-// nameStandard sets the standard domain, "ai.onnx" or "", to "".
 func nameStandard(p *pb.ModelProto) {
 	const long = "ai.onnx"
 	sets := slices.Clone(p.OpsetImport)

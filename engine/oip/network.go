@@ -32,11 +32,11 @@ type Network struct {
 	requests int
 	metadata engine.Metadata
 	types    map[string]string // datatypes of the inputs
-	axes     map[string]tensor.Axes
-	ops      map[string]string
-	identity []any // what Hash hashes
+	layers   []tensor.Layer    // that are not among the outputs of every answer
+	identity []any             // what Hash hashes
 
 	asBytes atomic.Bool  // tensors are sent as bytes
+	shares  atomic.Bool  // tensors are in memory that the server shares
 	largest atomic.Int64 // most samples of a request; 0: not known
 
 	mutex sync.Mutex
@@ -46,12 +46,18 @@ type Network struct {
 }
 
 type modelMetadata struct {
-	Name       string         `json:"name"`
-	Versions   []string       `json:"versions"`
-	Platform   string         `json:"platform"`
-	Inputs     []wireTensor   `json:"inputs"`
-	Outputs    []wireTensor   `json:"outputs"`
-	Parameters map[string]any `json:"parameters"`
+	Name       string       `json:"name"`
+	Versions   []string     `json:"versions"`
+	Platform   string       `json:"platform"`
+	Inputs     []wireTensor `json:"inputs"`
+	Outputs    []wireTensor `json:"outputs"`
+	Parameters struct {
+		Digest any `json:"digest"`
+		// Layers are further tensors that a request may name as outputs, with shapes in which -1 is
+		// the batch. Noether's worker for Python has them.
+		Layers     []wireTensor      `json:"layers"`
+		Properties map[string]string `json:"properties"`
+	} `json:"parameters"`
 }
 
 // Open reads the metadata of a model: see the package comment for addresses.
@@ -61,7 +67,7 @@ func Open(ctx context.Context, location string, o Options) (*Network, error) {
 		return nil, err
 	}
 	o.Requests = cmp.Or(o.Requests, 4)
-	n := &Network{requests: o.Requests, types: map[string]string{}, axes: map[string]tensor.Axes{}, ops: map[string]string{}}
+	n := &Network{requests: o.Requests, types: map[string]string{}}
 	if n.client, err = newClient(a, o); err != nil {
 		return nil, err
 	}
@@ -83,30 +89,53 @@ func (n *Network) describe(ctx context.Context, location string) error {
 	if len(m.Inputs) == 0 {
 		return errors.New("the server does not say which inputs the model has: give them in the server's configuration of the model")
 	}
-	n.metadata = engine.Metadata{Name: location, Properties: map[string]string{}}
+	n.metadata = engine.Metadata{Name: location, Properties: m.Parameters.Properties}
 	for _, t := range m.Inputs {
 		n.types[t.Name] = t.Datatype
 		n.metadata.Inputs = append(n.metadata.Inputs, t.port())
 	}
 	for _, t := range m.Outputs {
 		n.metadata.Outputs = append(n.metadata.Outputs, t.port())
+	}
+	for _, t := range m.Parameters.Layers {
+		op, _ := t.Parameters["op"].(string)
 		axes, _ := t.Parameters["axes"].(string)
-		n.axes[t.Name] = tensor.Axes(axes)
-		n.ops[t.Name], _ = t.Parameters["op"].(string)
-	}
-	for key, v := range m.Parameters {
-		if text, ok := v.(string); ok {
-			n.metadata.Properties[key] = text
+		l := tensor.Layer{Name: t.Name, Op: op, Depth: len(n.layers) + 1}
+		if len(t.Shape) > 1 && t.Shape[0] == -1 && !slices.ContainsFunc(t.Shape[1:], func(d int) bool { return d < 1 }) {
+			l.Shape = t.Shape[1:]
 		}
+		if len(axes) == len(t.Shape) {
+			l.Axes = tensor.Axes(axes)
+		}
+		n.layers = append(n.layers, l)
 	}
-	n.identity = []any{m.Name, n.client.model, m.Platform, m.Inputs, m.Outputs, m.Parameters["digest"]}
+	n.identity = []any{m.Name, n.client.model, m.Platform, m.Inputs, m.Outputs, m.Parameters.Digest}
 	if !strings.Contains(n.client.model, "/versions/") {
 		n.identity = append(n.identity, m.Versions) // of which the server chooses
 	}
 	n.asBytes.Store(true)
+	if err := n.findExtensions(ctx); err != nil {
+		return err
+	}
 	if len(m.Outputs) == 0 {
 		return n.findOutputs(ctx)
 	}
+	return nil
+}
+
+// findExtensions reads whether the server shares memory with its clients.
+func (n *Network) findExtensions(ctx context.Context) error {
+	var server struct {
+		Extensions []string `json:"extensions"`
+	}
+	err := n.client.get(ctx, "/v2", &server)
+	if refused := (*refusal)(nil); errors.As(err, &refused) {
+		return nil // it does not tell
+	}
+	if err != nil {
+		return err
+	}
+	n.shares.Store(n.client.local() && slices.Contains(server.Extensions, "system_shared_memory"))
 	return nil
 }
 
@@ -204,22 +233,31 @@ func (n *Network) Layers(ctx context.Context, s engine.Setup) (*engine.Layers, e
 	n.mutex.Lock()
 	n.probe, n.setup, n.batch = first, s, sizes[0]
 	n.mutex.Unlock()
-	out := &engine.Layers{Outputs: map[string][]int{}, Axes: map[string]tensor.Axes{}, Batch: s.Batch}
-	for i, name := range n.order(order) {
-		l := tensor.Layer{Name: name, Op: n.ops[name], Depth: i + 1}
+	out := &engine.Layers{All: slices.Clone(n.layers), Outputs: map[string][]int{}, Axes: map[string]tensor.Axes{}, Batch: s.Batch}
+	for _, name := range n.order(order) {
+		l := tensor.Layer{Name: name, Depth: len(out.All) + 1}
 		a, b := first[name].Shape, second[name].Shape
 		if len(a) > 1 && len(b) == len(a) && a[0] == sizes[0] && b[0] == sizes[len(sizes)-1] && slices.Equal(a[1:], b[1:]) && tensor.Size(a) > 0 {
 			l.Shape = a[1:]
-			l.Axes = cmp.Or(n.axes[name], map[int]tensor.Axes{1: "NC", 2: "NCT", 3: "NCHW"}[len(l.Shape)])
-			if axes, ok := s.Axes[name]; ok {
-				if len(axes) != len(a) {
-					return nil, &engine.AxesError{Err: fmt.Errorf("axes %s of %s, which has %d", axes, name, len(a))}
-				}
-				l.Axes = axes
-			}
-			out.Outputs[name], out.Axes[name] = l.Shape, l.Axes
+			out.Outputs[name] = l.Shape
 		}
 		out.All = append(out.All, l)
+	}
+	for i := range out.All {
+		l := &out.All[i]
+		if l.Shape == nil {
+			continue
+		}
+		l.Axes = cmp.Or(l.Axes, map[int]tensor.Axes{1: "NC", 2: "NCT", 3: "NCHW"}[len(l.Shape)])
+		if axes, ok := s.Axes[l.Name]; ok {
+			if len(axes) != len(l.Shape)+1 {
+				return nil, &engine.AxesError{Err: fmt.Errorf("axes %s of %s, which has %d", axes, l.Name, len(l.Shape)+1)}
+			}
+			l.Axes = axes
+		}
+		if out.Outputs[l.Name] != nil {
+			out.Axes[l.Name] = l.Axes
+		}
 	}
 	return out, nil
 }
@@ -254,6 +292,12 @@ func (n *Network) runZeros(ctx context.Context, s engine.Setup, size int) (map[s
 		arrays = append(arrays, a)
 	}
 	return n.infer(ctx, arrays, nil, 1<<30)
+}
+
+// Compute returns outputs by name for arrays, the inputs in the order of Metadata.
+func (n *Network) Compute(ctx context.Context, inputs []*engine.Array, outputs []string) (map[string]tensor.Tensor, error) {
+	out, _, err := n.infer(ctx, inputs, outputs, 1<<30)
+	return out, err
 }
 
 // infer sends a request. The first that a server refuses for its binary tensors is sent again as

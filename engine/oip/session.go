@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -33,6 +34,9 @@ type session struct {
 	outputs []engine.Output
 	names   []string // of the outputs, each once
 	values  int      // of one sample
+
+	mutex   sync.Mutex
+	regions []*region // that no request uses
 }
 
 func (s *session) Inputs() []string {
@@ -45,7 +49,14 @@ func (s *session) Inputs() []string {
 
 func (s *session) Bind(*engine.Array) error { return nil }
 
-func (s *session) Close() error { return nil }
+func (s *session) Close() error {
+	var err error
+	for _, r := range s.regions {
+		err = errors.Join(err, r.close())
+	}
+	s.regions = nil
+	return err
+}
 
 // Run sends the batch, in as many requests as the server needs.
 func (s *session) Run(ctx context.Context, b engine.Batch) error {
@@ -115,6 +126,14 @@ func (s *session) send(ctx context.Context, b engine.Batch, start, end int) erro
 			arrays[i] = samplesOf(a, start, end)
 		}
 	}
+	if s.network.shares.Load() {
+		done, err := s.sendShared(ctx, arrays, b.Outputs, start, end)
+		if done {
+			return err
+		}
+		s.network.shares.Store(false)
+		s.network.client.note(fmt.Sprintf("%s: tensors are sent instead of shared: %v", s.network.metadata.Name, err))
+	}
 	// JSON takes up to 25 bytes for a value.
 	limit := int64(end-start)*int64(s.values)*32 + 16<<20
 	values, _, err := s.network.infer(ctx, arrays, s.names, limit)
@@ -123,16 +142,23 @@ func (s *session) send(ctx context.Context, b engine.Batch, start, end int) erro
 	}
 	for k, o := range s.outputs {
 		got, ok := values[o.Name]
-		want := append([]int{end - start}, o.Shape...)
-		switch {
-		case !ok:
-			return fmt.Errorf("%w: it has no output %q", errAnswer, o.Name)
-		case !slices.Equal(got.Shape, want) && (!o.Convert || len(got.Data) != tensor.Size(want)):
-			return fmt.Errorf("%w: output %s has the shape %v for a batch of %d, want %v", errAnswer, o.Name, got.Shape, end-start, want)
+		if err := s.checkOutput(o, got.Shape, end-start, ok); err != nil {
+			return err
 		}
 		copy(b.Outputs[k].Tensor().Data[start*tensor.Size(o.Shape):], got.Data)
 	}
 	return ctx.Err()
+}
+
+func (s *session) checkOutput(o engine.Output, shape []int, n int, answered bool) error {
+	want := append([]int{n}, o.Shape...)
+	switch {
+	case !answered:
+		return fmt.Errorf("%w: it has no output %q", errAnswer, o.Name)
+	case !slices.Equal(shape, want) && (!o.Convert || tensor.Size(shape) != tensor.Size(want)):
+		return fmt.Errorf("%w: output %s has the shape %v for a batch of %d, want %v", errAnswer, o.Name, shape, n, want)
+	}
+	return nil
 }
 
 // samplesOf returns samples of an array, without a copy.

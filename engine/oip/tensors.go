@@ -137,6 +137,8 @@ type wireTensor struct {
 	Datatype   string          `json:"datatype,omitempty"`
 	Parameters map[string]any  `json:"parameters,omitempty"`
 	Data       json.RawMessage `json:"data,omitempty"`
+
+	at placement // in a region
 }
 
 type wireRequest struct {

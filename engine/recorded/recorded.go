@@ -37,6 +37,7 @@ import (
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/engine"
 	"github.com/noether-ml/noether/internal/filestate"
+	"github.com/noether-ml/noether/internal/filesys"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -225,7 +226,7 @@ func (n *Network) Metadata() *engine.Metadata {
 func (n *Network) Hash() (string, error) {
 	sum := sha256.New()
 	err := n.eachFile(func(path string) error {
-		f, err := os.Open(path)
+		f, err := filesys.Open(path)
 		if err != nil {
 			return err
 		}

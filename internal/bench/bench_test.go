@@ -38,19 +38,19 @@ func TestMeasure(t *testing.T) {
 	t.Parallel()
 	skipped := &source{func(context.Context, *runner) (metrics, error) { return nil, errSkip }}
 	shared := fake(1, 2, 3)
-	tab := table{columns: []string{"work"}, rows: []row{
-		{text: map[string]string{"work": "rates"}, ratios: []string{"ratio"}, cells: []cell{
-			{column: "peer", from: fake(2, 4, 3), metric: "v", unit: "images/s"},
-			{column: noether, from: fake(6, 9, 7), metric: "v", unit: "images/s", memory: "peak"}}},
-		{text: map[string]string{"work": "times"}, ratios: []string{"ratio"}, cells: []cell{
-			{column: "peer", from: fake(30), metric: "v", unit: "s", once: true},
-			{column: noether, from: fake(10, 10, 10), metric: "v", unit: "s"}}},
-		{text: map[string]string{"work": "alone"}, ratios: []string{"ratio"}, cells: []cell{
-			{column: "peer", from: skipped, metric: "v", unit: "s"},
-			{column: noether, from: fake(1, 1, 1), metric: "v", unit: "s"}}},
-		{text: map[string]string{"work": "one source"}, cells: []cell{
-			{column: "time", from: shared, metric: "v", unit: "s"},
-			{column: "peak", from: shared, metric: "peak", unit: "s"}}},
+	tab := table{Columns: []string{"work"}, Rows: []row{
+		{Text: map[string]string{"work": "rates"}, Ratios: []string{"ratio"}, Cells: []cell{
+			{Column: "peer", from: fake(2, 4, 3), Metric: "v", Unit: "images/s"},
+			{Column: "Noether", from: fake(6, 9, 7), Metric: "v", Unit: "images/s", Memory: "peak"}}},
+		{Text: map[string]string{"work": "times"}, Ratios: []string{"ratio"}, Cells: []cell{
+			{Column: "peer", from: fake(30), Metric: "v", Unit: "s", Once: true},
+			{Column: "Noether", from: fake(10, 10, 10), Metric: "v", Unit: "s"}}},
+		{Text: map[string]string{"work": "alone"}, Ratios: []string{"ratio"}, Cells: []cell{
+			{Column: "peer", from: skipped, Metric: "v", Unit: "s"},
+			{Column: "Noether", from: fake(1, 1, 1), Metric: "v", Unit: "s"}}},
+		{Text: map[string]string{"work": "one source"}, Cells: []cell{
+			{Column: "time", from: shared, Metric: "v", Unit: "s"},
+			{Column: "peak", from: shared, Metric: "peak", Unit: "s"}}},
 	}}
 	got, err := tab.measure(t.Context(), nil, 3)
 	if err != nil {
@@ -58,11 +58,11 @@ func TestMeasure(t *testing.T) {
 	}
 	for i, want := range []map[string]measurement{
 		{"work": {Text: "rates"}, "rounds": {Value: "3"}, "ratio": {Value: "2.33"},
-			"peer":  {Value: "3.00", Unit: "images/s", Low: "2.00", High: "4.00"},
-			noether: {Value: "7.00", Unit: "images/s", Low: "6.00", High: "9.00", Memory: "90 MiB"}},
+			"peer":    {Value: "3.00", Unit: "images/s", Low: "2.00", High: "4.00"},
+			"Noether": {Value: "7.00", Unit: "images/s", Low: "6.00", High: "9.00", Memory: "90 MiB"}},
 		{"work": {Text: "times"}, "rounds": {Value: "3"}, "ratio": {Value: "3.00"},
-			"peer": {Value: "30.0", Unit: "s"}, noether: {Value: "10.0", Unit: "s"}},
-		{"work": {Text: "alone"}, "rounds": {Value: "3"}, noether: {Value: "1.00", Unit: "s"}},
+			"peer": {Value: "30.0", Unit: "s"}, "Noether": {Value: "10.0", Unit: "s"}},
+		{"work": {Text: "alone"}, "rounds": {Value: "3"}, "Noether": {Value: "1.00", Unit: "s"}},
 		{"work": {Text: "one source"}, "rounds": {Value: "3"}, "time": {Value: "2.00", Unit: "s", Low: "1.00", High: "3.00"},
 			"peak": {Value: "20.0", Unit: "s", Low: "10.0", High: "30.0"}},
 	} {
@@ -85,13 +85,17 @@ func TestDigits(t *testing.T) {
 // Without names, all tables but those marked as slow are chosen. "gpu" is the name of a table.
 func TestChoose(t *testing.T) {
 	t.Parallel()
-	if all, err := choose(nil); err != nil || len(all) == 0 || len(all) == len(tables) {
+	tables, err := readTables()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all, err := choose(tables, nil); err != nil || len(all) == 0 || len(all) == len(tables) {
 		t.Errorf("without names: %d of %d tables, error %v; want some of them, not all", len(all), len(tables), err)
 	}
-	if one, err := choose([]string{"gpu"}); err != nil || len(one) != 1 {
+	if one, err := choose(tables, []string{"gpu"}); err != nil || len(one) != 1 {
 		t.Errorf("%d tables, error %v; want 1", len(one), err)
 	}
-	if _, err := choose([]string{"tsaks"}); err == nil {
+	if _, err := choose(tables, []string{"tsaks"}); err == nil {
 		t.Error("an unknown table is accepted")
 	}
 }
@@ -100,20 +104,24 @@ func TestChoose(t *testing.T) {
 // cell has a source and a metric.
 func TestTables(t *testing.T) {
 	t.Parallel()
+	tables, err := readTables()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, tab := range tables {
 		columns := map[string]bool{}
-		for _, c := range tab.columns {
+		for _, c := range tab.Columns {
 			columns[c] = true
 		}
-		for _, r := range tab.rows {
-			for c := range r.text {
+		for _, r := range tab.Rows {
+			for c := range r.Text {
 				if !columns[c] {
-					t.Errorf("%s: no column %q", tab.name, c)
+					t.Errorf("%s: no column %q", tab.Name, c)
 				}
 			}
-			for _, c := range r.cells {
-				if !columns[c.column] || c.from == nil || c.metric == "" {
-					t.Errorf("%s: cell %+v, want a column of the table, a source and a metric", tab.name, c)
+			for _, c := range r.Cells {
+				if !columns[c.Column] || c.from == nil || c.Metric == "" {
+					t.Errorf("%s: cell %+v, want a column of the table, a source and a metric", tab.Name, c)
 				}
 			}
 		}

@@ -11,8 +11,8 @@
 // exports them. Without it the columns of PyTorch and numpy, and the rows of exported networks,
 // stay empty. In each round, Noether and its peer, the reference implementation of the same task,
 // are measured one after the other. A table has the median over the rounds, the smallest and the
-// largest value, and the peak memory. networks.txt lists the networks of two tables; the function
-// networks explains its lines.
+// largest value, and the peak memory. tables.yaml describes the tables, and networks.txt lists the
+// networks of two of them.
 //
 // Without names of tables, all are measured but cells, gpu, grid, grid-memory, submission and the
 // three whose names begin with networks. Tables that are not measured keep their stored results.
@@ -52,7 +52,11 @@ func main() {
 }
 
 func run(ctx context.Context, rounds int, folder, remark string, names []string) error {
-	chosen, err := choose(names)
+	tables, err := readTables()
+	if err != nil {
+		return err
+	}
+	chosen, err := choose(tables, names)
 	if err != nil {
 		return err
 	}
@@ -64,7 +68,7 @@ func run(ctx context.Context, rounds int, folder, remark string, names []string)
 	for _, t := range chosen {
 		stored, err := t.measure(ctx, r, rounds)
 		if err != nil {
-			return fmt.Errorf("%s: %w", t.name, err)
+			return fmt.Errorf("%s: %w", t.Name, err)
 		}
 		stored.Date = time.Now().UTC().Format(time.DateOnly)
 		stored.Machine = strings.TrimSuffix(machineText()+"; "+remark, "; ")
@@ -72,28 +76,28 @@ func run(ctx context.Context, rounds int, folder, remark string, names []string)
 		if err != nil {
 			return err
 		}
-		if err := atomicfile.Write(filepath.Join(folder, t.name+".json"), append(text, '\n')); err != nil {
+		if err := atomicfile.Write(filepath.Join(folder, t.Name+".json"), append(text, '\n')); err != nil {
 			return err
 		}
-		log.Printf("wrote %s", filepath.Join(folder, t.name+".json"))
+		log.Printf("wrote %s", filepath.Join(folder, t.Name+".json"))
 	}
 	return nil
 }
 
 // choose returns the tables of the given names; without names, those that are not slow. An unknown
 // name is an error.
-func choose(names []string) ([]table, error) {
+func choose(tables []table, names []string) ([]table, error) {
 	var chosen []table
 	for _, t := range tables {
-		if slices.Contains(names, t.name) || len(names) == 0 && !t.slow {
+		if slices.Contains(names, t.Name) || len(names) == 0 && !t.Slow {
 			chosen = append(chosen, t)
 		}
 	}
 	for _, name := range names {
-		if !slices.ContainsFunc(tables, func(t table) bool { return t.name == name }) {
+		if !slices.ContainsFunc(tables, func(t table) bool { return t.Name == name }) {
 			var known []string
 			for _, t := range tables {
-				known = append(known, t.name)
+				known = append(known, t.Name)
 			}
 			return nil, fmt.Errorf("no table %q; available: %s", name, strings.Join(known, ", "))
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/noether-ml/noether/internal/blas"
 	"github.com/noether-ml/noether/internal/tempfolder"
+	"github.com/noether-ml/noether/scores"
 )
 
 // A runner builds benchmarks and runs them. Environment variables that comments name, such as
@@ -109,36 +110,56 @@ func python() string {
 	return "/usr/bin/python3"
 }
 
-// golang returns a source that runs a Go benchmark of a package for a number of iterations, with
-// settings as environment variables, NAME=VALUE. A value "model:NAME:SIZE" is replaced by the path
-// of that network, and "dir:PATH" by the path.
-func golang(pkg, benchmark string, iterations int, settings ...string) *source {
-	return &source{func(ctx context.Context, r *runner) (metrics, error) {
-		binary := strings.ReplaceAll(pkg, "/", "-") + ".test"
-		path, err := r.once(ctx, binary, "", "go", "test", "-c", "-o", filepath.Join(r.work, binary), "./"+pkg)
-		if err != nil {
-			return nil, err
-		}
-		environment := os.Environ()
-		for _, s := range r.replace(settings) {
-			name, value, _ := strings.Cut(s, "=")
-			switch kind, rest, _ := strings.Cut(value, ":"); kind {
-			case "model":
-				net, size, _ := strings.Cut(rest, ":")
-				if value, err = r.model(ctx, net, size); err != nil {
-					return nil, err
-				}
-			case "dir":
-				value = rest
+// sourceOf returns what a list of words in tables.yaml runs: a kind and its arguments.
+func sourceOf(words []string) (sourceFunc, error) {
+	kind, ok := kinds[append(words, "")[0]]
+	if !ok {
+		return nil, fmt.Errorf("%q is not a kind of source", words)
+	}
+	if n := len(words) - 1; n < kind.arguments {
+		return nil, fmt.Errorf("%q has %d arguments; %d are needed", words, n, kind.arguments)
+	}
+	return func(ctx context.Context, r *runner) (metrics, error) { return kind.run(ctx, r, words[1:]) }, nil
+}
+
+// kinds are the kinds of sources, with the number of arguments that each needs.
+var kinds = map[string]struct {
+	arguments int
+	run       func(ctx context.Context, r *runner, args []string) (metrics, error)
+}{
+	"go": {3, runBenchmark}, "python": {1, runPeer}, "noether": {1, runCommand}, "study": {3, runStudy},
+	"first-run": {1, runFirst}, "cells": {2, runOnCells}, "submission": {3, runOnSubmission},
+}
+
+// runBenchmark runs a Go benchmark of a package for a number of iterations, with settings as
+// environment variables, NAME=VALUE. A value "model:NAME:SIZE" is replaced by the path of that
+// network, and "dir:PATH" by the path.
+func runBenchmark(ctx context.Context, r *runner, args []string) (metrics, error) {
+	pkg := args[0]
+	binary := strings.ReplaceAll(pkg, "/", "-") + ".test"
+	path, err := r.once(ctx, binary, "", "go", "test", "-c", "-o", filepath.Join(r.work, binary), "./"+pkg)
+	if err != nil {
+		return nil, err
+	}
+	environment := os.Environ()
+	for _, s := range r.replace(args[3:]) {
+		name, value, _ := strings.Cut(s, "=")
+		switch kind, rest, _ := strings.Cut(value, ":"); kind {
+		case "model":
+			net, size, _ := strings.Cut(rest, ":")
+			if value, err = r.model(ctx, net, size); err != nil {
+				return nil, err
 			}
-			environment = append(environment, name+"="+value)
+		case "dir":
+			value = rest
 		}
-		out, _, err := call(ctx, pkg, environment, path, "-test.run", "^$", "-test.bench", benchmark, "-test.benchtime", strconv.Itoa(iterations)+"x")
-		if err != nil {
-			return nil, err
-		}
-		return parseBenchmark(string(out))
-	}}
+		environment = append(environment, name+"="+value)
+	}
+	out, _, err := call(ctx, pkg, environment, path, "-test.run", "^$", "-test.bench", args[1], "-test.benchtime", args[2]+"x")
+	if err != nil {
+		return nil, err
+	}
+	return parseBenchmark(string(out))
 }
 
 // parseBenchmark reads the metrics of the only benchmark in an output of go test. The time of an
@@ -169,36 +190,36 @@ func parseBenchmark(out string) (metrics, error) {
 	return found, nil
 }
 
-// peer returns a source that runs a reference implementation, a Python script that prints one JSON
-// object with its metrics. The script is relative to PEERS, or to this repository if it starts with
+// runPeer runs a reference implementation, a Python script that prints one JSON object with its
+// metrics. The script is relative to PEERS, or to this repository if it starts with
 // "internal/bench/".
-func peer(script string, args ...string) *source {
-	return &source{func(ctx context.Context, r *runner) (metrics, error) {
-		if r.peers == "" {
-			return nil, errSkip
-		}
-		dir := r.peers
-		if strings.HasPrefix(script, "internal/bench/") {
-			dir = ""
-		}
-		out, _, err := call(ctx, dir, nil, append([]string{python(), script}, r.replace(args)...)...)
-		if err != nil {
-			return nil, err
-		}
-		m := metrics{}
-		return m, numbers(out, m)
-	}}
+func runPeer(ctx context.Context, r *runner, args []string) (metrics, error) {
+	if r.peers == "" {
+		return nil, errSkip
+	}
+	dir := r.peers
+	if strings.HasPrefix(args[0], "internal/bench/") {
+		dir = ""
+	}
+	out, _, err := call(ctx, dir, nil, append([]string{python()}, r.replace(args)...)...)
+	if err != nil {
+		return nil, err
+	}
+	m := metrics{}
+	return m, numbers(out, m)
 }
 
-// prepared returns a source that first, unless it has run, runs a script of this folder, which
-// creates a file or folder of a name in the work folder.
-func prepared(name string, then *source, script string, args ...string) *source {
-	return &source{func(ctx context.Context, r *runner) (metrics, error) {
-		if _, err := r.once(ctx, name, "", r.replace(append([]string{python(), "internal/bench/" + script}, args...))...); err != nil {
-			return nil, err
+// prepared returns a function that first runs the scripts of r.Prepare, unless they have run.
+func (r *row) prepared(run sourceFunc) sourceFunc {
+	return func(ctx context.Context, runner *runner) (metrics, error) {
+		for _, p := range r.Prepare {
+			command := append([]string{python(), "internal/bench/" + p[1]}, runner.replace(p[2:])...)
+			if _, err := runner.once(ctx, p[0], "", command...); err != nil {
+				return nil, err
+			}
 		}
-		return then.run(ctx, r)
-	}}
+		return run(ctx, runner)
+	}
 }
 
 // numbers adds the numbers of a JSON object to m. Of a nested object, which describes a statistic,
@@ -221,51 +242,105 @@ func numbers(text []byte, m metrics) error {
 	return nil
 }
 
-// arrays returns a source that makes two arrays of n samples x p values to compare, then runs
-// another source on them.
-func arrays(n, p int, then *source) *source {
-	name := fmt.Sprintf("arrays-%dx%d", n, p)
-	return prepared(name, then, "arrays.py", "$WORK/"+name, strconv.Itoa(n), strconv.Itoa(p))
+// runCommand runs a command of the program. Its metrics are those of call.
+func runCommand(ctx context.Context, r *runner, args []string) (metrics, error) {
+	model, err := r.model(ctx, "resnet18", "224")
+	if err != nil {
+		return nil, err
+	}
+	return r.noether(ctx, "", r.replace(args, "$MODEL", model)...)
 }
 
-// firstRun returns a source that exports a network and does what a newcomer does on a folder of
-// images: noether init, noether run --dry-run and noether run. Its metrics are the number of
-// images, the seconds that the dry run predicts ("stated"), and what the run uses.
-func firstRun(net string) *source {
-	return &source{func(ctx context.Context, r *runner) (metrics, error) {
-		model, err := r.model(ctx, net, "224")
-		if err != nil {
+// noether runs the program in a folder, and returns what it used.
+func (r *runner) noether(ctx context.Context, dir string, args ...string) (metrics, error) {
+	program, err := r.program(ctx)
+	if err != nil {
+		return nil, err
+	}
+	_, used, err := call(ctx, dir, nil, append([]string{program}, args...)...)
+	return used, err
+}
+
+// runStudy runs a study of a network, or of the ResNet-20 of the test data if that is "". Arguments
+// are the network, the number of forward passes, the text of the study, and flags of the command run.
+// The metrics are those of call, the seconds of each stage and of the whole run ("s") by the record,
+// what the run takes besides engine and wait ("other"), what it adds to the engine's time in percent
+// of that ("share"), and by passes "images/s" and, without the time of opening, "cpu-ms/pass".
+func runStudy(ctx context.Context, r *runner, args []string) (metrics, error) {
+	passes, err := strconv.ParseFloat(args[1], 64)
+	if err != nil {
+		return nil, err
+	}
+	model := filepath.Join(r.data, "models", "resnet20-cifar10.onnx")
+	if args[0] != "" {
+		if model, err = r.model(ctx, args[0], "224"); err != nil {
 			return nil, err
 		}
-		program, err := r.program(ctx)
-		if err != nil {
-			return nil, err
-		}
-		dir, err := os.MkdirTemp(r.work, "first-run-")
-		if err != nil {
-			return nil, err
-		}
-		defer os.RemoveAll(dir)
-		study, run := filepath.Join(dir, "study.yaml"), filepath.Join(dir, "run")
-		if _, _, err := call(ctx, "", nil, program, "init", model, filepath.Join(r.data, "imagenet-samples"), "-o", study); err != nil {
-			return nil, err
-		}
-		estimate, _, err := call(ctx, "", nil, program, "run", study, "--dry-run", "--json", "-o", run)
-		if err != nil {
-			return nil, err
-		}
-		var costs []struct {
-			Samples int           `json:"samples"`
-			Total   time.Duration `json:"total_ns"`
-		}
-		if err := json.Unmarshal(estimate, &costs); err != nil || len(costs) != 1 {
-			return nil, fmt.Errorf("the dry run's JSON: %w: %s", err, estimate)
-		}
-		_, used, err := call(ctx, "", nil, program, "run", study, "-o", run)
-		if err != nil {
-			return nil, err
-		}
-		used["images"], used["stated"] = float64(costs[0].Samples), costs[0].Total.Seconds()
-		return used, nil
-	}}
+	}
+	dir, err := os.MkdirTemp(r.work, "study-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	file, out := filepath.Join(dir, "study.yaml"), filepath.Join(dir, "run")
+	if err := os.WriteFile(file, []byte(r.replace(args[2:3], "$MODEL", model)[0]), 0o666); err != nil {
+		return nil, err
+	}
+	used, err := r.noether(ctx, "", append([]string{"run", file, "-o", out}, args[3:]...)...)
+	if err != nil {
+		return nil, err
+	}
+	record, err := scores.ReadRecord(filepath.Join(out, "run.json"))
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range record.Used.Stages {
+		used[s.Name] += s.Seconds
+	}
+	used["s"] = record.Used.Seconds
+	used["other"] = used["s"] - used["engine"] - used["wait"]
+	used["share"] = 100 * (used["s"] - used["engine"]) / used["engine"]
+	used["images/s"] = passes / used["s"]
+	used["cpu-ms/pass"] = 1000 * (used["cpu-s"] - used["open"]) / passes
+	return used, nil
+}
+
+// runFirst exports a network and does what a newcomer does on a folder of images: noether init,
+// noether run --dry-run and noether run. Its metrics are the number of images, the seconds that the
+// dry run predicts ("stated"), and what the run uses.
+func runFirst(ctx context.Context, r *runner, args []string) (metrics, error) {
+	model, err := r.model(ctx, args[0], "224")
+	if err != nil {
+		return nil, err
+	}
+	program, err := r.program(ctx)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp(r.work, "first-run-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	images := filepath.Join(r.data, "imagenet-samples")
+	if _, err := r.noether(ctx, dir, "init", model, images, "-o", "study.yaml"); err != nil {
+		return nil, err
+	}
+	estimate, _, err := call(ctx, dir, nil, program, "run", "study.yaml", "--dry-run", "--json", "-o", "run")
+	if err != nil {
+		return nil, err
+	}
+	var costs []struct {
+		Samples int           `json:"samples"`
+		Total   time.Duration `json:"total_ns"`
+	}
+	if err := json.Unmarshal(estimate, &costs); err != nil || len(costs) != 1 {
+		return nil, fmt.Errorf("the dry run's JSON: %w: %s", err, estimate)
+	}
+	used, err := r.noether(ctx, dir, "run", "study.yaml", "-o", "run")
+	if err != nil {
+		return nil, err
+	}
+	used["images"], used["stated"] = float64(costs[0].Samples), costs[0].Total.Seconds()
+	return used, nil
 }

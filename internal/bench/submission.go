@@ -33,15 +33,11 @@ func (s submission) build(ctx context.Context, r *runner) (string, error) {
 	if r.built[name] {
 		return run, nil
 	}
-	program, err := r.program(ctx)
-	if err != nil {
-		return "", err
-	}
 	if err := s.writeStudies(dir); err != nil {
 		return "", err
 	}
 	noether := func(args ...string) error {
-		_, _, err := call(ctx, dir, nil, append([]string{program}, args...)...)
+		_, err := r.noether(ctx, dir, args...)
 		return err
 	}
 	// --calibrate 0s: the costs of the models are not measured before they are divided into tasks.
@@ -164,72 +160,79 @@ type step struct {
 	change func(s submission, run string) error // changes the copy before both; nil: nothing
 }
 
-// The steps that are measured.
-var (
-	// lastTask is the task that has not ended. It computes the scores of the last model.
-	lastTask = step{args: []string{"cluster", "task", "RUN", "TASK"}}
-	// anotherTask is the same while the state of another shard is missing too: it saves its own
-	// state and computes no scores.
-	anotherTask = step{args: []string{"cluster", "task", "RUN", "TASK"}, change: removeShard}
-	statusOf    = step{args: []string{"cluster", "status", "RUN"}}
-	// lastMerge is the merge after all tasks.
-	lastMerge = step{args: []string{"merge", "RUN"}, before: []string{"cluster", "task", "RUN", "TASK"}}
-)
+// steps are the steps that are measured.
+var steps = map[string]step{
+	// The task that has not ended, which computes the scores of the last model.
+	"last-task": {args: []string{"cluster", "task", "RUN", "TASK"}},
+	// The same while the state of another shard is missing too: it saves its own state and computes no
+	// scores.
+	"another-task": {args: []string{"cluster", "task", "RUN", "TASK"}, change: removeShard},
+	"status":       {args: []string{"cluster", "status", "RUN"}},
+	// The merge after all tasks.
+	"merge": {args: []string{"merge", "RUN"}, before: []string{"cluster", "task", "RUN", "TASK"}},
+}
 
-// source returns a source for a step. Its metrics are those of call, and the number of system calls
-// on paths in the folder ("operations"), which strace records in a second run.
-func (s submission) source(step step) *source {
-	return &source{func(ctx context.Context, r *runner) (metrics, error) {
-		folder, err := s.build(ctx, r)
-		if err != nil {
+// runOnSubmission runs a step. Arguments are the numbers of models and of shards, and the name of the
+// step. Its metrics are those of call, and the number of system calls on paths in the folder
+// ("operations"), which strace records in a second run.
+func runOnSubmission(ctx context.Context, r *runner, args []string) (metrics, error) {
+	var s submission
+	if _, err := fmt.Sscan(args[0]+" "+args[1], &s.models, &s.shards); err != nil {
+		return nil, err
+	}
+	step, ok := steps[args[2]]
+	if !ok {
+		return nil, fmt.Errorf("no step %q", args[2])
+	}
+	folder, err := s.build(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	last, err := s.lastTask(folder)
+	if err != nil {
+		return nil, err
+	}
+	program, err := r.program(ctx)
+	if err != nil {
+		return nil, err
+	}
+	run := filepath.Join(r.work, "copy")
+	trace := filepath.Join(r.work, "trace")
+	noether := func(wrapper, args []string) (metrics, error) {
+		_, used, err := call(ctx, "", nil, r.replace(slices.Concat(wrapper, []string{program}, args), "RUN", run, "TASK", strconv.Itoa(last))...)
+		return used, err
+	}
+	measure := func(wrapper ...string) (metrics, error) {
+		defer os.RemoveAll(run)
+		if _, _, err := call(ctx, "", nil, "cp", "-a", folder, run); err != nil {
 			return nil, err
 		}
-		last, err := s.lastTask(folder)
-		if err != nil {
-			return nil, err
-		}
-		program, err := r.program(ctx)
-		if err != nil {
-			return nil, err
-		}
-		run := filepath.Join(r.work, "copy")
-		trace := filepath.Join(r.work, "trace")
-		noether := func(wrapper, args []string) (metrics, error) {
-			_, used, err := call(ctx, "", nil, r.replace(slices.Concat(wrapper, []string{program}, args), "RUN", run, "TASK", strconv.Itoa(last))...)
-			return used, err
-		}
-		measure := func(wrapper ...string) (metrics, error) {
-			defer os.RemoveAll(run)
-			if _, _, err := call(ctx, "", nil, "cp", "-a", folder, run); err != nil {
+		if step.change != nil {
+			if err := step.change(s, run); err != nil {
 				return nil, err
 			}
-			if step.change != nil {
-				if err := step.change(s, run); err != nil {
-					return nil, err
-				}
-			}
-			if step.before != nil {
-				if _, err := noether(nil, step.before); err != nil {
-					return nil, err
-				}
-			}
-			return noether(wrapper, step.args)
 		}
-		used, err := measure()
-		if err != nil {
-			return nil, err
-		}
-		if _, err := measure("strace", "-f", "-qq", "-y", "-e", "trace=%file,getdents64,fsync", "-o", trace); err != nil {
-			return nil, err
-		}
-		text, err := os.ReadFile(trace)
-		for line := range strings.Lines(string(text)) {
-			if strings.Contains(line, run) {
-				used["operations"]++
+		if step.before != nil {
+			if _, err := noether(nil, step.before); err != nil {
+				return nil, err
 			}
 		}
-		return used, err
-	}}
+		return noether(wrapper, step.args)
+	}
+	used, err := measure()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := measure("strace", "-f", "-qq", "-y", "-e", "trace=%file,getdents64,fsync", "-o", trace); err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(trace)
+	for line := range strings.Lines(string(text)) {
+		if strings.Contains(line, run) {
+			used["operations"]++
+		}
+	}
+	return used, err
 }
 
 // removeShard removes the state of the first shard of the model that lacks the last one, so that
@@ -254,29 +257,4 @@ func removeShard(s submission, run string) error {
 		}
 	}
 	return fmt.Errorf("no model lacks its last shard in %s", run)
-}
-
-// submissions returns a row for each size of a submission.
-func submissions() []row {
-	var rows []row
-	for _, s := range []submission{{1000, 1}, {10000, 1}, {100, 100}} {
-		task, merge, status := s.source(lastTask), s.source(lastMerge), s.source(statusOf)
-		text := fmt.Sprintf("%d models", s.models)
-		if s.shards > 1 {
-			text += fmt.Sprintf(" in %d shards", s.shards)
-		}
-		out := row{text: map[string]string{"submission": text}, cells: []cell{
-			{column: "last task", from: task, metric: "cpu-s", unit: "s", memory: "MiB-peak"},
-			{column: "operations of the last task", from: task, metric: "operations"},
-			{column: "`status`", from: status, metric: "cpu-s", unit: "s", memory: "MiB-peak"},
-			{column: "operations of `status`", from: status, metric: "operations"},
-			{column: "merge", from: merge, metric: "cpu-s", unit: "s", memory: "MiB-peak"},
-			{column: "operations of the merge", from: merge, metric: "operations"},
-		}}
-		if s.shards > 1 {
-			out.cells = append(out.cells, cell{column: "operations of another task", from: s.source(anotherTask), metric: "operations"})
-		}
-		rows = append(rows, out)
-	}
-	return rows
 }

@@ -14,30 +14,33 @@ import (
 
 // A table is one table of the page on performance.
 type table struct {
-	name    string
-	slow    bool // measured only if the command line names it
-	columns []string
-	rows    []row
+	Name    string
+	Slow    bool // measured only if the command line names it
+	Columns []string
+	Rows    []row
 }
 
 // A row is one task, measured by sources of Noether and of the peer, the program that it is
 // compared with.
 type row struct {
-	text  map[string]string // texts in the row, by column
-	cells []cell
-	// ratios are names of columns. The k-th compares the cells 2k, of the peer, and 2k+1, of
+	Text    map[string]string // texts in the row, by column
+	Prepare [][]string        // what a script makes in the work folder, the script and its arguments
+	Run     []string          // the source of cells without one
+	Cells   []cell
+	// Ratios are names of columns. The k-th compares the cells 2k, of the peer, and 2k+1, of
 	// Noether: how many times as fast as the peer Noether is.
-	ratios []string
+	Ratios []string
 }
 
 // A cell is one measured number.
 type cell struct {
-	column string
+	Column string
+	Run    []string // a kind of source and its arguments; see tables.yaml
+	Metric string   // of the source, such as "images/s"
+	Unit   string   // in the table; "": a count. Seconds and milliseconds are times, all others rates
+	Memory string   // the metric of the source that is its peak memory in MiB; "": none
+	Once   bool     // measured in the first round only
 	from   *source
-	metric string // of the source, such as "images/s"
-	unit   string // in the table; "": a count. Seconds and milliseconds are times, all others rates
-	memory string // the metric of the source that is its peak memory in MiB; "": none
-	once   bool   // measured in the first round only
 }
 
 // metrics are the results of one process by name, which for a Go benchmark is the unit.
@@ -45,9 +48,9 @@ type metrics map[string]float64
 
 // A source runs a benchmark in a process of its own. Cells of a row with one source show metrics of
 // the same run.
-type source struct {
-	run func(ctx context.Context, r *runner) (metrics, error)
-}
+type source struct{ run sourceFunc }
+
+type sourceFunc func(ctx context.Context, r *runner) (metrics, error)
 
 // errSkip reports that a benchmark cannot run on this machine.
 var errSkip = errors.New("not measured here")
@@ -74,54 +77,54 @@ type results struct {
 
 // measure measures all rows, each cell once in a round. Cells that cannot be measured stay empty.
 func (t table) measure(ctx context.Context, r *runner, rounds int) (results, error) {
-	out := results{Columns: t.columns}
-	for _, row := range t.rows {
-		values := make([][]float64, len(row.cells))
-		memory := make([]float64, len(row.cells))
+	out := results{Columns: t.Columns}
+	for _, row := range t.Rows {
+		values := make([][]float64, len(row.Cells))
+		memory := make([]float64, len(row.Cells))
 		for round := range rounds {
 			done := map[*source]metrics{}
-			for i, c := range row.cells {
-				if round > 0 && c.once {
+			for i, c := range row.Cells {
+				if round > 0 && c.Once {
 					continue
 				}
 				m, ok := done[c.from]
 				if !ok {
 					var err error
 					if m, err = c.from.run(ctx, r); err != nil && !errors.Is(err, errSkip) {
-						return out, fmt.Errorf("%v: %s: %w", row.text, c.column, err)
+						return out, fmt.Errorf("%v: %s: %w", row.Text, c.Column, err)
 					}
 					done[c.from] = m
 				}
 				if m == nil {
 					continue
 				}
-				v, ok := m[c.metric]
+				v, ok := m[c.Metric]
 				if !ok {
-					return out, fmt.Errorf("%v: %s: no metric %q among %v", row.text, c.column, c.metric, m)
+					return out, fmt.Errorf("%v: %s: no metric %q among %v", row.Text, c.Column, c.Metric, m)
 				}
 				values[i] = append(values[i], v)
-				memory[i] = max(memory[i], m[c.memory])
+				memory[i] = max(memory[i], m[c.Memory])
 			}
 		}
 		out.Rows = append(out.Rows, row.stored(rounds, values, memory))
-		log.Printf("%s: %v: %.4g", t.name, row.text, values)
+		log.Printf("%s: %v: %.4g", t.Name, row.Text, values)
 	}
 	return out, nil
 }
 
-// stored returns the measurements of a row by column. For each of r.cells, values holds the result
+// stored returns the measurements of a row by column. For each of r.Cells, values holds the result
 // of each round in which it was measured, and memory the peak over these rounds.
 func (r row) stored(rounds int, values [][]float64, memory []float64) map[string]measurement {
 	cells := map[string]measurement{"rounds": {Value: strconv.Itoa(rounds)}}
-	for column, text := range r.text {
+	for column, text := range r.Text {
 		cells[column] = measurement{Text: text}
 	}
-	for i, c := range r.cells {
+	for i, c := range r.Cells {
 		if len(values[i]) == 0 {
 			continue
 		}
-		m := measurement{Value: digits(median(values[i])), Unit: c.unit}
-		if c.unit == "" { // a count
+		m := measurement{Value: digits(median(values[i])), Unit: c.Unit}
+		if c.Unit == "" { // a count
 			m.Value = fmt.Sprintf("%.0f", median(values[i]))
 		}
 		if low, high := digits(slices.Min(values[i])), digits(slices.Max(values[i])); low != high {
@@ -130,15 +133,15 @@ func (r row) stored(rounds int, values [][]float64, memory []float64) map[string
 		if memory[i] > 0 {
 			m.Memory = fmt.Sprintf("%.0f MiB", memory[i])
 		}
-		cells[c.column] = m
+		cells[c.Column] = m
 	}
-	for k, column := range r.ratios {
+	for k, column := range r.Ratios {
 		ofPeer, ofNoether := values[2*k], values[2*k+1]
 		if len(ofPeer) == 0 || len(ofNoether) == 0 {
 			continue
 		}
 		ratio := median(ofNoether) / median(ofPeer)
-		if isTime(r.cells[2*k].unit) {
+		if isTime(r.Cells[2*k].Unit) {
 			ratio = 1 / ratio
 		}
 		cells[column] = measurement{Value: digits(ratio)}

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/noether-ml/noether/internal/atomicfile"
+	"github.com/noether-ml/noether/internal/filesys"
 )
 
 // longHashing is the number of bytes from which a notice says that hashing takes time: some ten
@@ -130,7 +131,7 @@ func each(ctx context.Context, n int, f func(i int) error) error {
 // meanwhile.
 func hash(ctx context.Context, dir string, p Part, state State) (Sum, error) {
 	path := filepath.Join(dir, p.Name)
-	f, err := os.Open(path)
+	f, err := filesys.Open(path)
 	if err != nil {
 		return Sum{}, err
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/noether-ml/noether/internal/filesys"
 	"github.com/noether-ml/noether/internal/model/output"
 )
 
@@ -60,7 +61,7 @@ func readLabels(modelPath string) ([]string, error) {
 	if file == "" {
 		return nil, nil
 	}
-	raw, err := os.ReadFile(file)
+	raw, err := filesys.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("reading names of classes: %w", err)
 	}

@@ -3,16 +3,17 @@
 package parquetfile
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"math"
-	"os"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress/zstd"
 
+	"github.com/noether-ml/noether/internal/filesys"
+	"github.com/noether-ml/noether/internal/intern"
+	"github.com/noether-ml/noether/internal/parquetbounds"
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -59,13 +60,16 @@ func Write(w io.Writer, rows []scores.Row) error {
 
 // Read reads a file of the given size in bytes that Write wrote.
 func Read(r io.ReaderAt, size int64) (rows []scores.Row, err error) {
-	err = readParquet(r, size, scores.Columns, func(p parquetRow) {
-		rows = append(rows, scores.Row{
-			Study: p.Study, Model: p.Model, Layer: p.Layer, Depth: intOrNone(p.Depth), OtherModel: p.OtherModel, OtherLayer: p.OtherLayer,
-			Data: p.Data, Transform: p.Transform, Parameter: p.Parameter, Trial: intOrNone(p.Trial),
-			Measure: p.Measure, Variant: p.Variant, Factor: p.Factor, Statistic: p.Statistic,
-			Value: floatOr(p.Value), Low: floatOr(p.Low), High: floatOr(p.High), Null: floatOr(p.Null), N: int(p.N), Warning: p.Warning,
+	texts := intern.NewColumns()
+	text := func(r parquet.Row, column int) string { return texts.Text(column, r[column].ByteArray()) }
+	err = readParquetRows[parquetRow](r, size, scores.Columns, func(r parquet.Row) error {
+		rows = append(rows, scores.Row{ // values in the order of the fields of parquetRow
+			Study: text(r, 0), Model: text(r, 1), Layer: text(r, 2), Depth: intOf(r[3], -1), OtherModel: text(r, 4), OtherLayer: text(r, 5),
+			Data: text(r, 6), Transform: text(r, 7), Parameter: text(r, 8), Trial: intOf(r[9], -1),
+			Measure: text(r, 10), Variant: text(r, 11), Factor: text(r, 12), Statistic: text(r, 13),
+			Value: floatOf(r[14]), Low: floatOf(r[15]), High: floatOf(r[16]), Null: floatOf(r[17]), N: intOf(r[18], 0), Warning: text(r, 19),
 		})
+		return nil
 	})
 	return rows, err
 }
@@ -73,7 +77,7 @@ func Read(r io.ReaderAt, size int64) (rows []scores.Row, err error) {
 // ReadFile reads a Parquet file by read and calls each with every row in order. read is ReadUnits,
 // ReadCurves or ReadSamples: of values by unit, of tuning curves, or of values by sample.
 func ReadFile[T any](path string, read func(io.ReaderAt, int64, func(T)) error, each func(T)) error {
-	f, err := os.Open(path)
+	f, err := filesys.Open(path)
 	if err != nil {
 		return err
 	}
@@ -155,7 +159,7 @@ func checkRow(row parquet.Row, columns []columnCheck) error {
 	}
 	for i := range row {
 		v, c := &row[i], &columns[i]
-		fits := v.Kind() == c.kind
+		fits := v.Kind() == c.kind && (c.kind != parquet.ByteArray || len(v.ByteArray()) <= maxText)
 		if v.IsNull() {
 			fits = c.optional
 		}
@@ -165,6 +169,10 @@ func checkRow(row parquet.Row, columns []columnCheck) error {
 	}
 	return nil
 }
+
+// maxText is the largest length of a text in bytes. A dictionary repeats a text in every row for
+// some bits.
+const maxText = 1 << 20
 
 // A columnCheck says which values a column may have.
 type columnCheck struct {
@@ -195,23 +203,21 @@ func floatOf(v parquet.Value) float64 {
 	return v.Double()
 }
 
-// openParquet opens a file after checking that its footer is not larger than the file, because the
-// library allocates the stated footer size before it reads the footer. Page indexes and bloom
-// filters are not read, because nothing here uses them.
+// maxPage is the largest decompressed size in bytes of a page. The writer makes pages of 256 KiB,
+// and dictionaries of the texts of a row group.
+const maxPage = 64 << 20
+
+// openParquet opens a file whose pages are within bounds.
 func openParquet(r io.ReaderAt, size int64) (*parquet.File, error) {
-	var end [8]byte // length of the footer, magic number
-	if size < int64(len(end)) {
-		return nil, errors.New("not a Parquet file: too short")
+	file, err := parquetbounds.Open(r, size, parquet.SkipPageIndex(true))
+	if err == nil {
+		err = parquetbounds.CheckRows(file, size)
 	}
-	if _, err := r.ReadAt(end[:], size-int64(len(end))); err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
+	if err == nil {
+		err = parquetbounds.Check(r, file, nil, maxPage)
 	}
-	if int64(binary.LittleEndian.Uint32(end[:])) > size-int64(len(end)) {
-		return nil, errors.New("not a Parquet file: the footer is larger than the file")
-	}
-	file, err := parquet.OpenFile(r, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 	if err != nil {
-		return nil, fmt.Errorf("not a Parquet file: %w", err)
+		return nil, err
 	}
 	for _, group := range file.Metadata().RowGroups {
 		for _, chunk := range group.Columns {

@@ -1,4 +1,4 @@
-// Package plainjson reads and writes JSON that is laid out exactly as encoding/json writes a struct:
+// Package plainjson reads JSON that is laid out exactly as encoding/json writes a struct:
 // known fields in a known order, no spaces, and no escapes in strings. This takes a quarter of the
 // time of encoding/json, and a study may have 100,000 small files. A text that a Scanner fails to
 // read may still be valid JSON, of another layout: callers then read it by encoding/json.
@@ -6,8 +6,6 @@ package plainjson
 
 import (
 	"bytes"
-	"encoding/json"
-	"math"
 	"slices"
 	"strconv"
 	"unicode/utf8"
@@ -49,13 +47,6 @@ func (s *Scanner) Quoted() []byte {
 	text := s.Rest[:end]
 	s.Rest = s.Rest[end+1:]
 	return text
-}
-
-// Text reads a string without escapes.
-func (s *Scanner) Text() string {
-	text := s.Quoted()
-	s.Failed = s.Failed || !IsPlain(text)
-	return string(text)
 }
 
 // IsPlain reports whether the bytes between the quotes of a JSON string are its value: UTF-8
@@ -121,42 +112,4 @@ func (s *Scanner) skipDigits() {
 	}
 	s.Failed = s.Failed || n == 0
 	s.Rest = s.Rest[n:]
-}
-
-// AppendList appends a list whose items are appended by item.
-func AppendList[T any](b []byte, list []T, item func([]byte, T) []byte) []byte {
-	b = append(b, '[')
-	for i, v := range list {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = item(b, v)
-	}
-	return append(b, ']')
-}
-
-// AppendText appends a string as encoding/json writes it.
-func AppendText(b []byte, text string) []byte {
-	for _, c := range []byte(text) {
-		if c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
-			escaped, _ := json.Marshal(text) // never fails for a string
-			return append(b, escaped...)
-		}
-	}
-	return append(append(append(b, '"'), text...), '"')
-}
-
-// AppendInt appends an integer.
-func AppendInt(b []byte, n int) []byte { return strconv.AppendInt(b, int64(n), 10) }
-
-// AppendFloat appends a finite number as encoding/json writes it.
-func AppendFloat(b []byte, v float64) []byte {
-	if abs := math.Abs(v); abs != 0 && (abs < 1e-6 || abs >= 1e21) {
-		b = strconv.AppendFloat(b, v, 'e', -1, 64)
-		if n := len(b); b[n-4] == 'e' && b[n-2] == '0' { // e-07 is written e-7
-			b = append(b[:n-2], b[n-1])
-		}
-		return b
-	}
-	return strconv.AppendFloat(b, v, 'f', -1, 64)
 }

@@ -9,7 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ._command import Error
@@ -99,21 +99,47 @@ def _remove_abandoned(parent: Path) -> None:
             os.close(lock)
 
 
-def keep(kind: str, source: Path, key: str) -> Path:
-    """Move a file or folder into the cache under a key, and return its path there.
+def keep(kind: str, source: Path) -> Path:
+    """Move a folder into the cache, whose name there is a hash of its files, and return its path.
 
-    If two processes use the same key at the same time, the files of the first remain.
+    The files are on disk before the folder is in the cache. A folder that is there already remains
+    unless its files have changed since, for instance by a failure of the disk.
     """
+    key = hash_files(source)
     at = folder(kind) / key
+    if at.exists() and _is_damaged(at, key):
+        with temporary(kind) as old, suppress(OSError):  # another process has replaced it meanwhile
+            os.rename(at, old / key)
     if not at.exists():
         _trim(kind, at)
         try:
+            for path in (*source.iterdir(), source):
+                _sync(path)
             os.rename(source, at)
+            _sync(at.parent)
         except OSError as e:
             if not at.exists():
                 raise Error(f"{at} cannot be written: {e}") from None
     os.utime(at)
     return at
+
+
+def _is_damaged(at: Path, key: str) -> bool:
+    try:
+        return hash_files(at) != key
+    except OSError:
+        return True
+
+
+def _sync(path: Path) -> None:
+    """Wait until a file, or the entries of a folder, are on disk."""
+    if os.name == "nt" and path.is_dir():
+        return
+    descriptor = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _trim(kind: str, new: Path) -> None:

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Callable
 
@@ -75,10 +75,12 @@ def flags(**values: Any) -> list[str]:
     return out
 
 
-def call(arguments: Sequence[str], line: Callable[[str], None] | None = None, silent: bool = False) -> Any:
+def call(arguments: Sequence[str], line: Callable[[str], None] | None = None, silent: bool = False,
+         environment: Mapping[str, str] | None = None) -> Any:
     """Run the command and return the JSON that it printed, or None if it printed nothing.
 
-    With silent, what it prints is discarded, and the result is None.
+    With silent, what it prints is discarded, and the result is None. environment has variables
+    beside those of this process.
 
     line is called with each line of the command's standard error. On KeyboardInterrupt the command
     is asked to stop, and saves its results so far, before the exception is raised again.
@@ -88,7 +90,7 @@ def call(arguments: Sequence[str], line: Callable[[str], None] | None = None, si
         try:
             # In its own session, so that Ctrl-C reaches only this process, which passes it on once.
             process = subprocess.Popen([program(), *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL if silent else output,
-                                       stderr=subprocess.PIPE, start_new_session=os.name != "nt")
+                                       stderr=subprocess.PIPE, start_new_session=os.name != "nt", env={**os.environ, **(environment or {})})
         except OSError as e:
             raise Error(f"the command could not be started: {e}") from None
         assert process.stderr is not None

@@ -307,7 +307,7 @@ class _Writer:
         labelled = bool(self.labels)
         if labelled:
             self.numpy.save(self.folder / "y.npy", self.numpy.concatenate(self.labels).astype(self.numpy.int64))
-        at = _cache.keep("data", self.folder, _cache.hash_files(self.folder))
+        at = _cache.keep("data", self.folder)
         arrays = {"inputs": str(at / "x.npy"), "layout": layout}
         if labelled:
             arrays["labels"] = str(at / "y.npy")

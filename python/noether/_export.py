@@ -26,7 +26,7 @@ def export(module: Any, input: Any = None) -> Path:
     first tensor gets the name. Training mode and device of the module do not change.
     """
     onnx = require("onnx", "exporting a torch.nn.Module needs")
-    module = _unwrapped(module)
+    module = unwrapped(module)
     example = _example(module, input)
     with _cache.temporary("models") as folder:
         path = folder / "model.onnx"
@@ -35,10 +35,10 @@ def export(module: Any, input: Any = None) -> Path:
             _check_branches(module, example, branches)
         _rename(graph)
         onnx.save(graph, str(path))
-        return _cache.keep("models", folder, _cache.hash_files(folder)) / "model.onnx"
+        return _cache.keep("models", folder) / "model.onnx"
 
 
-def _unwrapped(module: Any) -> Any:
+def unwrapped(module: Any) -> Any:
     """Return the module inside wrappers for several devices or for compilation."""
     import torch
 

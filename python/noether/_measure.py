@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import hashlib
 import inspect
 import json
 import os
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from . import _cache, _data, _models
+from . import _cache, _data, _functions, _models, _server
 from ._command import Error, Progress, call, flags
 from ._run import Run
 
@@ -23,12 +24,15 @@ TRANSFORMS: list[dict[str, Any]] = [
 ]
 MEASURES = ["effective-invariance", "prediction-divergence", "distance"]
 
+# The environment variable with the address of this process for the command.
+ADDRESS = "NOETHER_PYTHON"
+
 
 def measure(
     model: Any,
     data: Any,
     *,
-    transforms: Sequence[Mapping[str, Any]] | None = None,
+    transforms: Sequence[Mapping[str, Any] | Callable[..., Any]] | None = None,
     measures: Sequence[str | Mapping[str, Any]] | None = None,
     layers: str | Sequence[str] | None = None,
     preprocess: str | Mapping[str, Any] | None = None,
@@ -40,6 +44,7 @@ def measure(
     seed: int = 1,
     trials: int = 1,
     samples: bool = False,
+    engine: str | None = None,
     device: str | None = None,
     threads: int | None = None,
     quiet: bool = False,
@@ -52,7 +57,10 @@ def measure(
     data: a folder of images, an .npy or .npz file, a data entry of a study (or a list of them),
         an array (N x H x W x C of uint8, N x C x H x W of floats), a pair of images and labels, a
         Dataset or a DataLoader of PyTorch.
-    transforms, measures, layers: as in a study file. Layers of a module have the names of
+    transforms: as in a study file, or functions of an image (height x width x channels, floats in
+        [0, 1]), also of albumentations, torchvision, kornia or timm. A function with the parameter
+        strength is named as {"python": {"function": f, "strength": {"values": [0.1, 0.3]}}}.
+    measures, layers: as in a study file. Layers of a module have the names of
         named_modules. Without layers, the outputs of the blocks are measured.
     preprocess: as in a study file. Images of floats, also from Datasets, are not resized or cropped.
         If they are normalised, preprocess must have the mean and the standard deviation that were
@@ -63,6 +71,10 @@ def measure(
     folder: the run folder; by default one in the cache that is determined by the arguments.
     name: the name of the study, and of a single model.
     seed, trials, samples: as in a study file.
+    engine: what runs a module. "onnx": ONNX Runtime, after an export. "torch": the module itself, on
+        its own device and in its own type, in this process; its layers are the outputs of the
+        modules inside. By default "torch" for a module on a GPU and for one that cannot be
+        exported, else "onnx".
     device, threads: as the flags --device and --threads of noether run.
     quiet: show no progress.
     study: further keys of a study file.
@@ -74,34 +86,54 @@ def measure(
     given = dict(model) if isinstance(model, Mapping) else {name or "": model}
     if not given:
         raise Error("no model is given")
+    if engine not in (None, "onnx", "torch"):
+        raise Error(f'engine is "onnx" or "torch", not {engine!r}')
     sources = _data.prepare(data, labels, limit, preprocess)
     # What is known of the first data is taken to hold for all: the shape of a sample, whether there
     # are labels, and framed: whether samples already have the size that the model takes.
     known = sources[0]
-    models = []
-    for key, m in given.items():
-        shape = input if input is not None else known.shape if known.framed or preprocess is None else None
-        prepared = _models.prepare(m, preprocess, shape)
-        entry: dict[str, Any] = {"name": key or prepared.name, "onnx": prepared.path}
-        steps = prepared.preprocess
-        inspected = _models.inspect(prepared.path) if layers is None or known.framed and steps is None else {}
-        if known.framed:
-            steps = _framed(steps if steps is not None else inspected.get("preprocess"), known.shape)
-        if steps is not None:
-            entry["preprocess"] = steps
-        chosen = [layers] if isinstance(layers, str) else layers
-        chosen = list(chosen) if chosen is not None else _models.chosen_layers(inspected)
-        if chosen is not None:
-            entry["layers"] = chosen
-        models.append(entry)
-    default = (["accuracy"] if known.labelled else []) + MEASURES
-    spec = {
-        "name": name or ("models" if several else models[0]["name"]), "seed": seed, "trials": trials, "samples": samples,
-        "data": [s.entry for s in sources], "models": models,
-        "transforms": _named(TRANSFORMS if transforms is None else transforms),
-        "measures": list(default if measures is None else measures), **study,
-    }
-    return run(spec, folder, quiet=quiet, device=device, threads=threads)
+    with contextlib.ExitStack() as stack:  # of modules that run in this process
+        models: list[dict[str, Any]] = []
+        served: dict[str, _server.Model] = {}
+        for key, m in given.items():
+            shape = input if input is not None else known.shape if known.framed or preprocess is None else None
+            prepared = stack.enter_context(_models.prepared(m, preprocess, shape, engine))
+            models.append(_entry(prepared, key, known, layers))
+            if prepared.served is not None:
+                served[f"model-{len(served) + 1}"] = prepared.served
+                # In a variable, so that the text of the study is the same each time.
+                models[-1]["url"] = f"${{{ADDRESS}}}/v2/models/model-{len(served)}"
+        moved = _transforms(TRANSFORMS if transforms is None else transforms, served)
+        default = (["accuracy"] if known.labelled else []) + MEASURES
+        spec = {
+            "name": name or ("models" if several else models[0]["name"]), "seed": seed, "trials": trials, "samples": samples,
+            "data": [s.entry for s in sources], "models": models, "transforms": moved,
+            "measures": list(default if measures is None else measures), **study,
+        }
+        environment = {ADDRESS: stack.enter_context(_server.serving(served))} if served else {}
+        identity = "".join(m.digest for m in served.values())
+        return run(spec, folder, quiet, environment, identity, device=device, threads=threads)
+
+
+def _entry(prepared: _models.Prepared, name: str, data: _data.Prepared, layers: str | Sequence[str] | None) -> dict[str, Any]:
+    """Return the entry of a model in the study, without the address of one that is served."""
+    entry: dict[str, Any] = {"name": name or prepared.name}
+    steps, served = prepared.preprocess, prepared.served
+    inspected: dict[str, Any] = {}
+    if served is None:
+        entry["onnx"] = prepared.path
+        if layers is None or data.framed and steps is None:
+            inspected = _models.inspect(prepared.path)
+    if data.framed:
+        steps = _framed(steps if steps is not None else inspected.get("preprocess"), data.shape)
+    if steps is not None:
+        entry["preprocess"] = steps
+    chosen = [layers] if isinstance(layers, str) else list(layers) if layers is not None else None
+    if chosen is None:
+        chosen = served.default_layers() if served is not None else _models.chosen_layers(inspected)
+    if chosen is not None:
+        entry["layers"] = chosen
+    return entry
 
 
 def _check_names(study: Iterable[str]) -> None:
@@ -112,8 +144,11 @@ def _check_names(study: Iterable[str]) -> None:
             raise Error(f'measure has no parameter "{key}"; did you mean "{near}"?')
 
 
-def run(study: Mapping[str, Any], folder: str | os.PathLike[str] | None, quiet: bool, **engine: Any) -> Run:
+def run(study: Mapping[str, Any], folder: str | os.PathLike[str] | None, quiet: bool, environment: Mapping[str, str] | None = None,
+        identity: str = "", **engine: Any) -> Run:
     """Run a study, by default in a folder of the cache. engine holds flags of noether run.
+
+    environment has variables that the study names, and identity what they stand for.
 
     If some parts of the study fail, warn and return the run with the others.
     """
@@ -121,14 +156,14 @@ def run(study: Mapping[str, Any], folder: str | os.PathLike[str] | None, quiet: 
         text = json.dumps(study, indent=1, default=_plain)
     except TypeError as e:
         raise Error(f"the study cannot be written: {e}") from None
-    run_folder = Path(folder) if folder is not None else _cache.folder("runs") / hashlib.sha256(text.encode()).hexdigest()[:24]
+    run_folder = Path(folder) if folder is not None else _cache.folder("runs") / hashlib.sha256((text + identity).encode()).hexdigest()[:24]
     progress = Progress(quiet)
     failed: Error | None = None
     with _cache.temporary("runs") as temporary:
         path = temporary / "study.yaml"
         path.write_text(text, "utf-8")
         try:
-            call(["run", str(path), f"--out={run_folder}", "--log=json", *flags(**engine)], progress, silent=True)
+            call(["run", str(path), f"--out={run_folder}", "--log=json", *flags(**engine)], progress, silent=True, environment=environment)
         except Error as e:
             failed = Error(str(e).replace(str(path) + ": ", "").replace(str(path), "the study"))
         finally:
@@ -159,15 +194,23 @@ def _framed(preprocess: Any, shape: tuple[int, ...] | None) -> Any:
     return out
 
 
-def _named(transforms: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return transformations with names, by default that of the kind, such as rotate."""
+def _transforms(transforms: Sequence[Any], served: dict[str, _server.Model]) -> list[dict[str, Any]]:
+    """Return transformations with names, by default that of the kind, such as rotate. Functions are added to served."""
     out: list[dict[str, Any]] = []
     for t in transforms:
+        if callable(t):
+            t = {"python": {"function": t}}
         if not isinstance(t, Mapping):
-            raise Error(f"a transformation is a dict such as {{'rotate': {{'values': [90]}}}}, not {t!r}")
+            raise Error(f"a transformation is a function, or a dict such as {{'rotate': {{'values': [90]}}}}, not {t!r}")
         entry = dict(t)
+        kind = next((k for k in entry if k not in ("per", "name", "on")), "transform")
+        keys = entry.get("python")
+        if isinstance(keys, Mapping) and callable(keys.get("function")):
+            function = _functions.Transformation(keys["function"])
+            served[function.address] = function
+            entry["python"] = {**keys, "function": function.address}
+            kind = function.name
         if "name" not in entry:
-            kind = next((k for k in entry if k not in ("per", "name")), "transform")
             used = [o["name"] for o in out]
             entry["name"] = kind if kind not in used else f"{kind}-{len(used) + 1}"
         out.append(entry)

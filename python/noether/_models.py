@@ -2,23 +2,51 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import sys
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from . import _cache, _export
+from . import _cache, _export, _torch
 from ._command import Error, first_line, query, require
 
 
 class Prepared(NamedTuple):
-    """A model as a file."""
+    """A model as a file, or as a module that this process serves."""
 
-    path: str  # or URL
+    path: str  # or URL; "": it is served
     name: str
     preprocess: Any = None  # if known
+    served: _torch.Torch | None = None
+
+
+@contextlib.contextmanager
+def prepared(model: Any, preprocess: Any, input: Any, engine: str | None) -> Iterator[Prepared]:
+    """Yield a model as a file, or a module as it is: if engine is "torch" or, without an engine, if it is on a GPU or cannot be exported."""
+    torch = sys.modules.get("torch")
+    module = _export.unwrapped(model) if torch is not None and isinstance(model, torch.nn.Module) else None
+    if module is None:
+        if engine == "torch":
+            raise Error(f'engine="torch" runs a torch.nn.Module, not {type(model).__name__}')
+        yield prepare(model, preprocess, input)
+        return
+    on_gpu = next((p.device.type not in ("cpu", "meta") for p in module.parameters()), False)
+    if engine == "onnx" or engine is None and not on_gpu:
+        try:
+            exported = prepare(module, preprocess, input)
+        except Error as e:
+            if engine == "onnx":
+                raise
+            warnings.warn(f"noether: {e}; so PyTorch runs the module itself", stacklevel=5)
+        else:
+            yield exported
+            return
+    with _torch.model(module, input if input is not None else frame(preprocess)) as served:
+        yield Prepared("", type(module).__name__.lower(), preprocess, served)
 
 
 def prepare(model: Any, preprocess: Any = None, input: Any = None) -> Prepared:
@@ -87,7 +115,7 @@ def _proto(model: Any) -> str:
         raise Error(f"the onnx.ModelProto cannot be written: {first_line(e)}; save it with external data and pass the path") from None
     with _cache.temporary("models") as folder:
         (folder / "model.onnx").write_bytes(raw)
-        return str(_cache.keep("models", folder, _cache.hash_files(folder)) / "model.onnx")
+        return str(_cache.keep("models", folder) / "model.onnx")
 
 
 def _torchvision(name: str) -> tuple[Any, Any]:

@@ -124,14 +124,17 @@ class Failing(nn.Module):
 def test_a_module_that_cannot_be_exported_gives_an_error_of_one_line(module, text, images):
     torch.manual_seed(1)
     with pytest.raises(noether.Error, match=text) as e:
-        noether.measure(module, images, quiet=True)
+        noether.measure(module, images, engine="onnx", quiet=True)
     assert "\n" not in str(e.value)
 
 
 def test_torch_without_onnx(images, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "onnx", None)  # "import onnx" fails
     with pytest.raises(noether.Error, match="pip install onnx"):
-        noether.measure(networks.Shared(), images, quiet=True)
+        noether.measure(networks.Shared(), images, engine="onnx", quiet=True)
+    with pytest.warns(UserWarning, match="pip install onnx; so PyTorch runs the module itself"):
+        run = noether.measure(networks.Shared(), images, layers="output", quiet=True)
+    assert len(run.scores)
 
 
 def test_torchvision_name(images, monkeypatch, tmp_path):

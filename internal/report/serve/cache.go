@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"net/http"
 	"path"
 	"strconv"
@@ -13,6 +14,9 @@ import (
 	"sync"
 	"time"
 	"unsafe"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+	"golang.org/x/sync/singleflight"
 
 	"github.com/noether-ml/noether/internal/pictures"
 	"github.com/noether-ml/noether/internal/report"
@@ -33,95 +37,51 @@ type cache[T any] struct {
 	limit int
 	bytes func(T) int // the size of a value
 
-	mutex   sync.Mutex
-	entries map[string]*cacheEntry[T]
-	size    int
-	clock   int // number of uses so far
+	making singleflight.Group // concurrent requests for one value wait for the first
+	mutex  sync.Mutex         // guards the following
+	kept   *simplelru.LRU[string, stamped[T]]
+	size   int // in bytes, of the values that are kept
 }
 
-type cacheEntry[T any] struct {
-	mutex   sync.Mutex // held while the value is made; concurrent requests wait
-	stamp   string
-	valid   bool
-	value   T
-	bytes   int
-	lastUse int // value of clock at the last use
+type stamped[T any] struct {
+	stamp string
+	value T
 }
 
 func newCache[T any](limit int, bytes func(T) int) *cache[T] {
-	return &cache[T]{limit: limit, bytes: bytes, entries: map[string]*cacheEntry[T]{}}
+	k := &cache[T]{limit: limit, bytes: bytes}
+	removed := func(_ string, s stamped[T]) { k.size -= bytes(s.value) }
+	k.kept, _ = simplelru.NewLRU(math.MaxInt, removed) // an error only of a number that is not positive
+	return k
 }
 
 // get returns the cached value of the given name if it has the same stamp, and otherwise makes it.
 func (k *cache[T]) get(name, stamp string, make func() (T, error)) (T, error) {
-	m := k.entry(name)
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	if m.valid && m.stamp == stamp {
-		return m.value, nil
-	}
-	value, err := make()
-	if err != nil {
-		k.dropUnmade(name, m)
-		return value, err
-	}
-	k.put(name, m, stamp, value)
-	return value, nil
-}
-
-// entry returns the entry of a name, which it adds if there is none, as the latest used.
-func (k *cache[T]) entry(name string) *cacheEntry[T] {
-	k.mutex.Lock()
-	defer k.mutex.Unlock()
-	m := k.entries[name]
-	if m == nil {
-		m = &cacheEntry[T]{}
-		k.entries[name] = m
-	}
-	k.clock++
-	m.lastUse = k.clock
-	return m
-}
-
-// put stores a value and evicts the least recently used ones until all fit. The value of an entry
-// changes only while both mutexes are held, so holding either is enough to read it.
-func (k *cache[T]) put(name string, m *cacheEntry[T], stamp string, value T) {
-	k.mutex.Lock()
-	defer k.mutex.Unlock()
-	k.remove(name)
-	m.stamp, m.value, m.valid, m.bytes = stamp, value, true, k.bytes(value)
-	k.entries[name] = m
-	k.size += m.bytes
-	for k.size > k.limit {
-		k.remove(k.oldest())
-	}
-}
-
-// dropUnmade removes an entry whose value could not be made, so that invalid requests leave no
-// entries.
-func (k *cache[T]) dropUnmade(name string, m *cacheEntry[T]) {
-	k.mutex.Lock()
-	defer k.mutex.Unlock()
-	if k.entries[name] == m && !m.valid {
-		delete(k.entries, name)
-	}
-}
-
-// oldest returns the name of the least recently used entry.
-func (k *cache[T]) oldest() string {
-	var oldest string
-	for name, m := range k.entries {
-		if oldest == "" || m.lastUse < k.entries[oldest].lastUse {
-			oldest = name
+	made, err, _ := k.making.Do(name+"\x00"+stamp, func() (any, error) {
+		k.mutex.Lock()
+		s, ok := k.kept.Get(name)
+		k.mutex.Unlock()
+		if ok && s.stamp == stamp {
+			return s, nil
 		}
-	}
-	return oldest
+		value, err := make()
+		if err == nil {
+			k.put(name, stamped[T]{stamp, value})
+		}
+		return stamped[T]{stamp, value}, err
+	})
+	return made.(stamped[T]).value, err
 }
 
-func (k *cache[T]) remove(name string) {
-	if m := k.entries[name]; m != nil {
-		k.size -= m.bytes
-		delete(k.entries, name)
+// put keeps a value and evicts the least recently used ones until all fit.
+func (k *cache[T]) put(name string, s stamped[T]) {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	k.kept.Remove(name)
+	k.kept.Add(name, s)
+	k.size += k.bytes(s.value)
+	for k.size > k.limit {
+		k.kept.RemoveOldest()
 	}
 }
 

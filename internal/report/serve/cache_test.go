@@ -71,7 +71,7 @@ func TestCacheIsBounded(t *testing.T) {
 		}
 		wait.Wait()
 		held := 0
-		for _, e := range c.entries {
+		for _, e := range c.kept.Values() {
 			held += len(e.value)
 		}
 		if held != c.size || held > 50 {

@@ -2,14 +2,13 @@ package results
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"hash/crc32"
-	"maps"
 	"math"
 	"slices"
 
-	"github.com/noether-ml/noether/internal/plainjson"
+	"github.com/goccy/go-json" // a third of the time of encoding/json
+
 	"github.com/noether-ml/noether/internal/study/plan"
 	"github.com/noether-ml/noether/internal/study/store"
 	"github.com/noether-ml/noether/measure"
@@ -90,56 +89,6 @@ func unpackSamples(files []statisticValues) ([]measure.SampleScore, error) {
 	return out, nil
 }
 
-// appendSamples writes the text of encoding/json in a fraction of the time.
-func appendSamples(b []byte, samples map[string][]statisticValues) []byte {
-	separator := byte('{')
-	for _, task := range slices.Sorted(maps.Keys(samples)) {
-		b = append(plainjson.AppendText(append(b, separator), task), ':')
-		separator = ','
-		if samples[task] == nil {
-			b = append(b, "null"...)
-			continue
-		}
-		b = plainjson.AppendList(b, samples[task], func(b []byte, v statisticValues) []byte {
-			b = plainjson.AppendText(append(b, `{"Statistic":`...), v.Statistic)
-			if len(v.Index) > 0 {
-				b = plainjson.AppendList(append(b, `,"Index":`...), v.Index, plainjson.AppendInt)
-			}
-			return append(plainjson.AppendList(append(b, `,"Value":`...), v.Value, plainjson.AppendFloat), '}')
-		})
-	}
-	return append(b, "}\n"...)
-}
-
-// scanSamples decodes the text of appendSamples without null or escapes. It returns false for any
-// other text, which may still be valid.
-func scanSamples(content []byte) (map[string][]statisticValues, bool) {
-	s := plainjson.Scanner{Rest: content}
-	out := map[string][]statisticValues{}
-	s.Want("{")
-	for ok := true; ok && !s.Failed; ok = s.Take(",") {
-		task := s.Text()
-		s.Want(":")
-		values := []statisticValues{}
-		s.List(func() {
-			var v statisticValues
-			s.Want(`{"Statistic":`)
-			v.Statistic = s.Text()
-			if s.Take(`,"Index":`) {
-				s.List(func() { v.Index = append(v.Index, s.Int()) })
-			}
-			s.Want(`,"Value":`)
-			s.List(func() { v.Value = append(v.Value, s.Float()) })
-			s.Want("}")
-			values = append(values, v)
-		})
-		s.Failed = s.Failed || out[task] != nil // encoding/json takes the last of two
-		out[task] = values
-	}
-	s.Want("}\n")
-	return out, s.Done()
-}
-
 // The parts of the record of a cell.
 const (
 	samplesPart = "samples"
@@ -164,7 +113,11 @@ func (r *Writer) recordOf(c *plan.Cell) (store.Record, error) {
 	}
 	out := store.Record{Key: c.Key, Body: body}
 	if len(samples) > 0 {
-		out.Parts = append(out.Parts, store.Part{Name: samplesPart, Data: appendSamples(nil, samples)})
+		text, err := json.Marshal(samples)
+		if err != nil {
+			return store.Record{}, err
+		}
+		out.Parts = append(out.Parts, store.Part{Name: samplesPart, Data: append(text, '\n')})
 		if r.sampleTable != nil {
 			r.sampleTable.keep(c, samples)
 		}

@@ -2,11 +2,11 @@ package results
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 
+	"github.com/goccy/go-json"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/noether-ml/noether/internal/parquetfile"
@@ -139,12 +139,9 @@ func (f Folder) readPackedSamples(key string) (map[string][]statisticValues, err
 	if content == nil || err != nil {
 		return nil, err
 	}
-	packed, scanned := scanSamples(content)
-	if !scanned {
-		packed = map[string][]statisticValues{}
-		if err := json.Unmarshal(content, &packed); err != nil {
-			return nil, fmt.Errorf("%s: record %s: %w", f.Path("cells"), key, err)
-		}
+	packed := map[string][]statisticValues{}
+	if err := json.Unmarshal(content, &packed); err != nil {
+		return nil, fmt.Errorf("%s: record %s: %w", f.Path("cells"), key, err)
 	}
 	return packed, nil
 }

@@ -27,7 +27,8 @@ type preprocessKeys struct {
 	Resize        int       `key:"resize" min:"1" doc:"length of the short side after resizing"`
 	Crop          []int     `key:"crop" doc:"side of the centre crop, or [height, width]"`
 	Channels      int       `key:"channels" min:"1" max:"3" doc:"3: colour, 1: grey"`
-	Interpolation string    `key:"interpolation" enum:"bilinear|bicubic|nearest" doc:"interpolation of the resizing"`
+	Interpolation string    `key:"interpolation" enum:"bilinear|bicubic|lanczos|nearest" doc:"interpolation of the resizing"`
+	CropStart     string    `key:"crop-start" enum:"nearest|floor" doc:"rounding of the crop's start: halves to even, as torchvision does (nearest, the default), or down, as transformers does"`
 	Mean          []float32 `key:"mean" doc:"one for each channel, or one for all"`
 	Std           []float32 `key:"std" doc:"standard deviation, likewise"`
 	Order         string    `key:"order" enum:"rgb|bgr" doc:"order of the channels in the model's input"`
@@ -118,6 +119,9 @@ func (p *Preprocess) set(n *config.Node, k preprocessKeys) error {
 	if k.Interpolation != "" {
 		f.Interpolation = k.Interpolation
 	}
+	if k.CropStart != "" {
+		f.FloorCrop = k.CropStart == "floor"
+	}
 	if k.Mean != nil {
 		p.Mean = k.Mean
 	}
@@ -189,6 +193,7 @@ func PreprocessText(p preprocessing.Settings) (text string, ok bool) {
 	add(f.Height != f.Width, "crop: [%d, %d]", f.Height, f.Width)
 	add(f.Channels > 0, "channels: %d", f.Channels)
 	add(f.Interpolation != "", "interpolation: %s", f.Interpolation)
+	add(f.FloorCrop, "crop-start: floor")
 	add(len(p.Mean) > 0, "mean: %s", numbers(p.Mean))
 	add(len(p.Std) > 0, "std: %s", numbers(p.Std))
 	add(p.Order != "", "order: %s", p.Order)

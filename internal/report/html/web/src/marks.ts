@@ -553,14 +553,16 @@ export function scatter(
     scale: { domain: [chart.left, chart.right], zero: false, nice: false },
     axis: { tickCount: 6, grid: false },
   };
+  const places = chart.ticks?.map((t) => t.at), // of the logit scale
+    labels = chart.ticks?.map((t) => t.label);
   const y = {
     field: 'at',
     type: 'quantitative',
     title: chart.y,
     scale: { domain: [chart.low, chart.high], nice: false, zero: false, clamp: true },
     axis: {
-      values: chart.ticks.map((t) => t.at),
-      labelExpr: `${JSON.stringify(chart.ticks.map((t) => t.label))}[indexof(${JSON.stringify(chart.ticks.map((t) => t.at))}, datum.value)]`,
+      values: chart.ticks && places,
+      labelExpr: chart.ticks && `${JSON.stringify(labels)}[indexof(${JSON.stringify(places)}, datum.value)]`,
       domain: false,
       ticks: false,
     },

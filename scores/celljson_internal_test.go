@@ -10,8 +10,8 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// TestMarshalCell checks that Cell.MarshalJSON, which appends to a byte slice for speed, returns
-// the text of encoding/json for the same cell. Drawn holds parameters that were drawn at random;
+// TestMarshalCell checks that Cell.MarshalJSON, which uses a faster library, returns the text of
+// encoding/json for the same cell. Drawn holds parameters that were drawn at random;
 // replicates are values without some of the samples. The sampled numbers lie around 1e-6 and 1e21,
 // where encoding/json begins to write exponents; the sampled texts have characters that it escapes.
 func TestMarshalCell(t *testing.T) {
@@ -43,29 +43,4 @@ func TestMarshalCell(t *testing.T) {
 			t.Fatalf("got  %s\nwant %s", got, want)
 		}
 	})
-}
-
-// encodeCell returns the struct for encoding/json of a cell.
-func encodeCell(c Cell) cellJSON {
-	out := cellJSON{cellFormat, c.Measure, c.Model, c.OtherModel, c.Data, c.Transform, c.Parameter, c.Drawn, c.Trial, []layerJSON{}, c.PeakMemory}
-	for _, l := range c.Layers {
-		layer := layerJSON{l.Name, l.Depth, l.Other, []scoreJSON{}}
-		for _, s := range l.Scores {
-			layer.Scores = append(layer.Scores, encodeScore(s))
-		}
-		out.Layers = append(out.Layers, layer)
-	}
-	return out
-}
-
-func encodeScore(s measure.Score) scoreJSON {
-	num := func(v float64) number { return number{value: v} }
-	out := scoreJSON{
-		Statistic: s.Statistic, Variant: s.Variant, Parameter: s.Parameter, Factor: s.Factor, Value: num(s.Value), Low: num(s.Low), High: num(s.High),
-		Null: num(s.Null), Min: num(s.Min), Max: num(s.Max), N: s.N, Warnings: s.Warnings,
-	}
-	for _, r := range s.Replicates {
-		out.Replicates, out.Left = append(out.Replicates, num(r.Value)), append(out.Left, r.Left)
-	}
-	return out
 }

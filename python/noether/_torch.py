@@ -1,0 +1,209 @@
+"""A module of PyTorch as a model that the server serves: see _server."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import inspect
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from typing import Any
+
+from . import _export
+from ._command import Error, first_line
+from ._server import DATATYPES, Port, Room
+
+# Modules whose output has the channels second, or last.
+_SECOND = ("Conv1d", "Conv2d", "ConvTranspose1d", "ConvTranspose2d", "BatchNorm1d", "BatchNorm2d", "GroupNorm", "InstanceNorm1d", "InstanceNorm2d",
+           "MaxPool1d", "MaxPool2d", "AvgPool1d", "AvgPool2d", "AdaptiveAvgPool1d", "AdaptiveAvgPool2d")
+_LAST = ("Linear", "LayerNorm", "RMSNorm", "Embedding")
+
+
+class Torch:
+    """A module in evaluation mode, on its own device and in its own type.
+
+    Its layers are the outputs of the modules inside, with their names. If a module is called again,
+    "_1" is appended to the name, then "_2", and so on. Of a tuple or a dict the first tensor counts.
+    """
+
+    def __init__(self, module: Any, example: Any) -> None:
+        """example is a batch of two samples, on which the module runs to find its layers."""
+        self.module, self.example = module, example
+        self._autocast = _autocast(example.device.type)
+        modules = [name for name, _ in module.named_modules()]
+        self._output = "result" if any(name.split(".")[0] == "output" for name in modules) else "output"
+        one, two = self._find(example[:1]), self._find(example)
+        axes = _axes({name: (x.shape, op) for name, (x, op) in two.items()})
+
+        def port(name: str) -> Port:
+            a, b = tuple(one[name][0].shape), tuple(two[name][0].shape)
+            batched = a[:1] == (1,) and b[:1] == (2,) and a[1:] == b[1:]
+            return Port(name, "FP32", (-1, *b[1:]) if batched else b, {"op": two[name][1], "axes": axes.get(name, "")})
+
+        ports = [port(name) for name in two if name in one]
+        self.outputs = [p for p in ports if self._is_output(p.name)]
+        self.layers = [p for p in ports if not self._is_output(p.name)]
+        kind = str(example.dtype).removeprefix("torch.")
+        self.inputs = [Port("input", DATATYPES.get(kind, "FP32"), (-1, *example.shape[1:]))]
+        self.digest = _digest(module, self._autocast)
+
+    def _is_output(self, name: str) -> bool:
+        return name.split(".")[0] == self._output
+
+    def _run(self, x: Any, wanted: set[str] | None, write: Callable[[str, Any, str], None]) -> None:
+        import torch
+
+        with torch.no_grad(), torch.autocast(**self._autocast), _hooked(self.module, wanted, write):
+            out = self.module(x)
+        for name, value in outputs(out, self._output):
+            if wanted is None or name in wanted:
+                write(name, value, type(self.module).__name__)
+
+    def _find(self, example: Any) -> dict[str, tuple[Any, str]]:
+        """Return a tensor and the class of the module for each layer and output."""
+        found: dict[str, tuple[Any, str]] = {}
+        self._run(example, None, lambda name, x, op: found.__setitem__(name, (x, op)))
+        return found
+
+    def infer(self, inputs: Mapping[str, Any], wanted: Sequence[str], room: Room) -> None:
+        import torch
+
+        def write(name: str, x: Any, _op: str) -> None:
+            x = x.dequantize() if x.is_quantized else x
+            # Now, since a module in place may change the tensor.
+            torch.from_numpy(room(name, tuple(x.shape))).copy_(x)
+
+        self._run(torch.from_numpy(inputs["input"]).to(device=self.example.device, dtype=self.example.dtype), set(wanted), write)
+
+    def default_layers(self) -> list[str]:
+        """Return the outputs of the blocks: modules with modules inside, in a list of them and in no other block."""
+        modules = dict(self.module.named_modules())
+        blocks: list[str] = []
+        for name in modules:
+            inside = any(name.startswith(b + ".") for b in blocks)
+            if name.rpartition(".")[2].isdigit() and not inside and any(True for _ in modules[name].children()):
+                blocks.append(name)
+        layers = [p.name for p in self.layers if p.shape[0] == -1]
+        return [name for name in layers if name in blocks] or layers
+
+
+def _autocast(device: str) -> dict[str, Any]:
+    """Return the arguments of torch.autocast that this thread has set, since the server runs in another."""
+    import torch
+
+    try:
+        enabled, dtype = torch.is_autocast_enabled(device), torch.get_autocast_dtype(device)
+    except (TypeError, AttributeError):  # before PyTorch 2.4
+        gpu = device == "cuda"
+        enabled = torch.is_autocast_enabled() if gpu else torch.is_autocast_cpu_enabled()
+        dtype = torch.get_autocast_gpu_dtype() if gpu else torch.get_autocast_cpu_dtype()
+    except RuntimeError:  # a device without it
+        return {"device_type": "cpu", "enabled": False}
+    return {"device_type": device, "enabled": enabled, "dtype": dtype}
+
+
+def outputs(value: Any, name: str) -> Iterator[tuple[str, Any]]:
+    """Yield the tensors of what a module returns, named as the exporter names them."""
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        yield name, value
+    elif isinstance(value, MutableMapping):
+        for key, item in value.items():
+            yield from outputs(item, f"{name}.{key}")
+    elif isinstance(value, (list, tuple)):
+        for i, item in enumerate(value):
+            yield from outputs(item, f"{name}.{i}")
+
+
+@contextlib.contextmanager
+def _hooked(module: Any, wanted: set[str] | None, write: Callable[[str, Any, str], None]) -> Iterator[None]:
+    """Call write with the output of each module inside a module whose name is wanted; None: of all."""
+    calls: dict[str, int] = {}
+
+    def hook(name: str) -> Callable[..., None]:
+        def called(m: Any, _inputs: Any, out: Any) -> None:
+            count = calls[name] = calls.get(name, -1) + 1
+            own = name if count == 0 else f"{name}_{count}"
+            first = next(outputs(out, ""), None)
+            if first is not None and (wanted is None or own in wanted):
+                write(own, first[1], type(m).__name__)
+        return called
+
+    def asked(name: str) -> bool:
+        return name != "" and (wanted is None or any(w == name or w.startswith(name + "_") for w in wanted))
+
+    hooks = [m.register_forward_hook(hook(name)) for name, m in module.named_modules() if asked(name)]
+    try:
+        yield
+    finally:
+        for h in hooks:
+            h.remove()
+
+
+def _axes(found: Mapping[str, tuple[Sequence[int], str]]) -> dict[str, str]:
+    """Return the axes of layers, as far as their modules or those inside say them."""
+    known: dict[str, str] = {}
+    for name, (shape, op) in found.items():
+        if op in _SECOND:
+            known[name] = {2: "NC", 3: "NCT", 4: "NCHW"}.get(len(shape), "")
+        elif op in _LAST:
+            known[name] = {2: "NC", 3: "NTC", 4: "NHWC"}.get(len(shape), "")
+    out = dict(known)
+    for name, (shape, _) in found.items():
+        if name in known:
+            continue
+        inside = {axes for other, axes in known.items() if other.startswith(name + ".") and tuple(found[other][0]) == tuple(shape)}
+        if len(inside) == 1:
+            out[name] = inside.pop()
+    return out
+
+
+def _digest(module: Any, autocast: Mapping[str, Any]) -> str:
+    """Return a hash of the parameters, the structure and the code of a module."""
+    import torch
+
+    sum = hashlib.sha256(f"{torch.__version__}\n{autocast if autocast['enabled'] else ''}\n{module!r}".encode())
+    for name, x in sorted(module.state_dict().items()):
+        if isinstance(x, torch.Tensor):
+            x = x.detach()
+            x = x.int_repr() if x.is_quantized else x
+            sum.update(f"\n{name} {x.dtype} {tuple(x.shape)} ".encode())
+            sum.update(x.cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
+        else:
+            sum.update(f"\n{name} {x!r}".encode())
+    for cls in sorted({type(m) for m in module.modules()}, key=lambda c: f"{c.__module__}.{c.__qualname__}"):
+        text = f"{cls.__module__}.{cls.__qualname__}"
+        if not cls.__module__.startswith("torch."):
+            with contextlib.suppress(OSError, TypeError):  # a class of a notebook that has no source
+                text += inspect.getsource(cls)
+        sum.update(f"\n{text}".encode())
+    return sum.hexdigest()
+
+
+@contextlib.contextmanager
+def _without_fast_path() -> Iterator[None]:
+    """Prevent attention from using PyTorch's fast path, which does not call the modules inside."""
+    import torch
+
+    switch = getattr(torch.backends, "mha", None)
+    if switch is None:  # before PyTorch 2.0
+        yield
+        return
+    before = switch.get_fastpath_enabled()
+    switch.set_fastpath_enabled(False)
+    try:
+        yield
+    finally:
+        switch.set_fastpath_enabled(before)
+
+
+@contextlib.contextmanager
+def model(module: Any, input: Any) -> Iterator[Torch]:
+    """Yield a module as a model, in evaluation mode until the end. input is as for export."""
+    with _export._evaluating(module), _without_fast_path():
+        example = _export._example(module, input)
+        try:
+            found = Torch(module, example)
+        except Exception as e:
+            raise Error(f"{type(module).__name__} fails on a batch of {tuple(example.shape)}: {first_line(e)}") from None
+        yield found

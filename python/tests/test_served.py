@@ -1,0 +1,209 @@
+"""Modules that run in this process, served to the command, instead of as exported files."""
+
+import threading
+import warnings
+
+import networks
+import numpy
+import pytest
+import torch
+from torch import nn
+
+import noether
+from noether import _server, _torch
+
+FLIP = [{"name": "flip", "flip": "horizontal"}]
+KEYS = ["layer", "transform", "parameter", "measure", "statistic"]
+
+
+class Untraceable(nn.Module):
+    """Its features pass through NumPy, which the exporter takes for constants."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv, self.head = nn.Conv2d(3, 8, 3), nn.Linear(8, 5)
+
+    def forward(self, x):
+        return self.head(torch.from_numpy(self.conv(x).relu().numpy().mean((2, 3))))
+
+
+@pytest.mark.parametrize("make", [networks.Shared, networks.small_resnet, networks.small_vit, networks.small_swin, networks.small_convnext])
+def test_scores_are_those_of_the_exported_file(make, images):
+    torch.manual_seed(1)
+    module = networks.trained(make())
+    with _torch.model(module, torch.zeros(2, 3, 32, 32)) as served:
+        names = [p.name for p in served.layers if p.shape[0] == -1]
+    found = {}
+    for engine in ("onnx", "torch"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            run = noether.measure(module, images, transforms=FLIP, engine=engine, quiet=True, layers=[*names, "output"],
+                                  measures=["effective-invariance", "distance", "similarity"])
+        found[engine] = run.scores.set_index(KEYS).value
+    exported, served = found["onnx"], found["torch"]
+    common = exported.index.intersection(served.index)
+    assert len(common) > 0.9 * len(exported)
+    assert (exported[common] - served[common]).abs().max() < 1e-4
+
+
+def test_a_module_that_cannot_be_exported_is_served(images):
+    module = Untraceable()
+    run = noether.measure(module, images, transforms=FLIP, engine="torch", quiet=True, measures=["distance"], layers=["conv", "output"])
+    scores = run.scores[(run.scores.layer == "conv") & (run.scores.statistic == "l2")]
+    x = torch.from_numpy(images).permute(0, 3, 1, 2).float() / 255
+    with torch.no_grad():
+        want = (module.conv(x) - module.conv(x.flip(3))).flatten(1).norm(dim=1).mean().item()
+    assert scores.value.iloc[0] == pytest.approx(want, rel=1e-5)
+    assert module.training  # as before
+
+
+def test_the_folder_follows_the_weights(images):
+    def folder(module):
+        return noether.measure(module, images, transforms=FLIP, engine="torch", quiet=True, measures=["distance"], layers=["conv"]).folder
+
+    module = Untraceable()
+    first = folder(module)
+    assert folder(module) == first
+    with torch.no_grad():
+        module.conv.weight += 1
+    assert folder(module) != first
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+def test_types(dtype, images):
+    torch.manual_seed(1)
+    module = networks.small_resnet().eval()
+    x = torch.from_numpy(images).permute(0, 3, 1, 2).float() / 255
+    with torch.no_grad():
+        want = (module(x) - module(x.flip(3))).norm(dim=1).mean().item()
+    run = noether.measure(module.to(dtype), images, transforms=FLIP, engine="torch", quiet=True, measures=["distance"], layers=["output"])
+    got = run.scores[run.scores.statistic == "l2"].value.iloc[0]
+    assert got == pytest.approx(want, rel=1e-5 if dtype == torch.float64 else 0.1)
+
+
+class Failing(nn.Module):
+    def __init__(self, fail):
+        super().__init__()
+        self.conv, self.fail, self.calls = nn.Conv2d(3, 4, 3), fail, 0
+
+    def forward(self, x):
+        self.calls += 1
+        print("a module that prints")
+        y = self.conv(x).mean((2, 3))
+        return self.fail(y) if self.calls > 6 else y
+
+
+def raises(_y):
+    raise ValueError("no luck\nand more lines")
+
+
+@pytest.mark.parametrize("fail, want", [
+    (raises, "ValueError: no luck"),
+    (lambda y: y * float("nan"), "NaN or infinity"),
+    (lambda y: y[:, :2], "shape"),
+    (lambda y: y[:1], "changed during the run"),  # requests are halved until one sample is left, which fits
+    (lambda y: "text", "did not compute output"),
+])
+def test_failures_are_one_line_and_others_stay(fail, want, images):
+    models = {"good": networks.small_resnet(), "bad": Failing(fail)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        run = noether.measure(models, images, transforms=FLIP, engine="torch", quiet=True, measures=["distance"], layers="output")
+    assert set(run.scores.model) == {"good"}
+    assert any(want in str(f) and "\n" not in str(f["error"]) for f in run.failures), run.failures
+
+
+def test_a_module_that_fails_at_once():
+    with pytest.raises(noether.Error, match=r"Failing.*fails on a batch of.*2, 5") as e:
+        noether.measure(Failing(raises), numpy.zeros((4, 5, 16, 16), numpy.float32), engine="torch", quiet=True)
+    assert "\n" not in str(e.value)
+
+
+def test_engine_is_checked(images):
+    with pytest.raises(noether.Error, match='engine is "onnx" or "torch"'):
+        noether.measure(networks.small_resnet(), images, engine="jax")
+    with pytest.raises(noether.Error, match=r"runs a torch\.nn\.Module"):
+        noether.measure("model.onnx", images, engine="torch")
+
+
+class Constant:
+    """A model without PyTorch: its layer is its input, its output the mean."""
+
+    inputs = (_server.Port("x", "FP32", (-1, 3)),)
+    outputs = (_server.Port("y", "FP32", (-1, 1)),)
+    layers = (_server.Port("copy", "FP32", (-1, 3)),)
+    digest = "1"
+
+    def infer(self, inputs, wanted, room):
+        for name in wanted:
+            if name == "copy":
+                room(name, inputs["x"].shape)[:] = inputs["x"]
+            if name == "y":
+                room(name, (len(inputs["x"]), 1))[:] = inputs["x"].mean(1, keepdims=True)
+
+
+def request(address, path, body=None, headers=None):
+    """Send a request to a socket, and return its status, headers and body."""
+    import http.client
+    import socket
+
+    connection = http.client.HTTPConnection("socket", timeout=10)
+    connection.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connection.sock.connect(address.removeprefix("unix:").partition(":")[0])
+    connection.request("POST" if body is not None else "GET", path, body, headers or {})
+    answer = connection.getresponse()
+    return answer.status, answer.headers, answer.read()
+
+
+def test_the_protocol():
+    import json
+
+    with _server.serving({"model": Constant()}) as address:
+        status, _, body = request(address, "/v2/models/model")
+        assert status == 200 and json.loads(body)["inputs"][0]["shape"] == [-1, 3]
+        x = {"name": "x", "datatype": "FP32", "shape": [2, 3], "data": [[1, 2, 3], [4, 5, 6]]}
+        status, _, body = request(address, "/v2/models/model/infer", json.dumps({"inputs": [x]}))
+        assert status == 200 and json.loads(body)["outputs"] == [{"name": "y", "shape": [2, 1], "datatype": "FP32", "data": [2, 5]}]
+        head = json.dumps({"inputs": [{**x, "data": None, "parameters": {"binary_data_size": 24}}], "outputs": [
+            {"name": "copy", "parameters": {"binary_data": True}}]}).replace('"data": null, ', "").encode()
+        raw = numpy.arange(6, dtype=numpy.float32).tobytes()
+        status, headers, body = request(address, "/v2/models/model/infer", head + raw, {_server.HEADER: str(len(head))})
+        assert status == 200 and body[int(headers[_server.HEADER]):] == raw
+        for path, body, want in [
+            ("/v2/models/other", None, 404),
+            ("/v2/models/model/infer", "not JSON", 500),
+            ("/v2/models/model/infer", json.dumps({"inputs": [{**x, "datatype": "BYTES"}]}), 400),
+            ("/v2/models/model/infer", json.dumps({"inputs": [x], "outputs": [{"name": "z"}]}), 500),
+            ("/v2/systemsharedmemory/region/r/register", json.dumps({"key": "../../etc/passwd", "byte_size": 1}), 400),
+            ("/v2/systemsharedmemory/region/r/register", json.dumps({"key": "/no-such", "byte_size": 1}), 400),
+        ]:
+            status, _, text = request(address, path, body)
+            assert status == want and "error" in json.loads(text), (path, body)
+    with pytest.raises(OSError):
+        request(address, "/v2")
+    assert not [t for t in threading.enumerate() if "serve_forever" in t.name]
+
+
+def test_shared_memory_leaves_nothing(images):
+    from pathlib import Path
+
+    shm = Path("/dev/shm")
+    before = set(shm.glob("noether-*"))
+    noether.measure(networks.small_resnet(), images, engine="torch", transforms=FLIP, quiet=True, measures=["distance"], layers="output")
+    assert set(shm.glob("noether-*")) == before
+
+
+def test_names_of_outputs():
+    class Nested(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.output = nn.Linear(3, 2)
+
+        def forward(self, x):
+            y = self.output(x)
+            return {"logits": y, "hidden": (x, [y])}
+
+    with _torch.model(Nested(), torch.zeros(2, 3)) as served:
+        assert [p.name for p in served.outputs] == ["result.logits", "result.hidden.0", "result.hidden.1.0"]
+        assert [p.name for p in served.layers] == ["output"]
+        assert served.layers[0].parameters == {"op": "Linear", "axes": "NC"}
