@@ -19,6 +19,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"github.com/noether-ml/noether/internal/filesys"
 )
 
 // A State identifies the content of a file as long as the file is not changed. Times are in
@@ -47,8 +49,15 @@ func Of(path string) (State, error) {
 	if err != nil {
 		return State{}, err
 	}
+	if info.IsDir() {
+		return State{}, fmt.Errorf("%s is a folder, not a file", path)
+	}
 	if !info.Mode().IsRegular() {
-		return State{}, &fs.PathError{Op: "open", Path: path, Err: errors.New("is not a regular file")}
+		f, err := filesys.Open(path) // the error says what it is
+		if err == nil {
+			err = errors.Join(fmt.Errorf("%s is not a regular file", path), f.Close())
+		}
+		return State{}, err
 	}
 	return stateOf(info), nil
 }
