@@ -33,7 +33,7 @@ func (s Sample) Apply(op transform.Op) (tensor.Tensor, error) {
 	if s.Waveform == nil {
 		out := tensor.New(s.Input.Shape...)
 		op.Apply(out, s.Input)
-		return out, nil
+		return out, transform.Err(op)
 	}
 	audioOp, ok := op.(transform.AudioOp)
 	if !ok {

@@ -9,6 +9,9 @@ import (
 	_ "image/jpeg" // the formats that image.Decode recognises
 	_ "image/png"
 	"io"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	_ "golang.org/x/image/bmp"
 	_ "golang.org/x/image/webp"
@@ -23,6 +26,15 @@ import (
 // imageExtensions are the extensions of image files. The format itself is detected from the first
 // bytes.
 var imageExtensions = []string{".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"}
+
+// IsImage reports whether a file name has the extension of an image that OpenFolder reads.
+func IsImage(name string) bool {
+	return slices.Contains(imageExtensions, strings.ToLower(filepath.Ext(name)))
+}
+
+// otherImageExtensions are the extensions of images in formats that are not read.
+var otherImageExtensions = []string{".arw", ".avif", ".cr2", ".cr3", ".dcm", ".dds", ".dng", ".eps", ".exr", ".hdr", ".heic", ".heif", ".ico", ".j2k", ".jfif", ".jp2",
+	".jxl", ".nef", ".nii", ".pbm", ".pcx", ".pfm", ".pgm", ".pnm", ".ppm", ".psd", ".qoi", ".ras", ".raw", ".svg", ".tga", ".xbm", ".xpm"}
 
 // Bounds on image files. All but rowPixels reject decompression bombs.
 const (

@@ -23,12 +23,19 @@ type Kind struct {
 	build func(v values) (Transform, error) // from arguments that Make has checked
 }
 
-// A Param is a parameter: a Distribution of a number, or one of several words, Options.
+// NewKind returns a kind whose transforms build makes from checked arguments.
+func NewKind(k Kind, build func(args Args) (Transform, error)) Kind {
+	k.build = func(v values) (Transform, error) { return build(Args(v)) }
+	return k
+}
+
+// A Param is a parameter: a Distribution of a number, one of several words, Options, or any Text.
 type Param struct {
 	Name     string   // as in study files
 	Doc      string   // what it is, a phrase without a full stop
 	Unit     string   // of a number, for instance "degrees"; "": none
 	Options  []string // the words to choose from; nil for a number
+	Text     bool     // it takes any text
 	Default  Arg      // nil: no default; Doc describes the behaviour if the parameter is not set
 	Required bool
 	Min, Max float64 // of a number, both included; infinite where there is no bound
@@ -135,6 +142,9 @@ func (p Param) Check(a Arg) error {
 }
 
 func (p Param) checkOption(o Option) error {
+	if p.Text {
+		return nil
+	}
 	if p.Options == nil {
 		return fmt.Errorf("%s must be a number, not %q", p.Name, string(o))
 	}
@@ -145,6 +155,9 @@ func (p Param) checkOption(o Option) error {
 }
 
 func (p Param) checkDistribution(d Distribution) error {
+	if p.Text {
+		return fmt.Errorf("%s must be a text, not %v: write it in quotes", p.Name, d)
+	}
 	if p.Options != nil {
 		return fmt.Errorf("%s must be %s, not %v", p.Name, strings.Join(p.Options, " or "), d)
 	}

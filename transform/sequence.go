@@ -57,6 +57,16 @@ func (o sequenceOp) Describe() string {
 	return strings.Join(parts, ", ")
 }
 
+// Err returns the first error of a step.
+func (o sequenceOp) Err() error {
+	for _, op := range o {
+		if err := Err(op); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Renew returns the sequence with the same parameters and new noise.
 func (o sequenceOp) Renew(r *rand.Rand) Op {
 	renewed := make(sequenceOp, len(o))

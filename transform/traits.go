@@ -102,6 +102,14 @@ func Renew(op Op, r *rand.Rand) Op {
 	return op
 }
 
+// Err returns why an Op could not be applied: that of a Function may fail. The default is nil.
+func Err(op Op) error {
+	if e, ok := op.(interface{ Err() error }); ok {
+		return e.Err()
+	}
+	return nil
+}
+
 func anyRandom(params ...Distribution) bool {
 	return slices.ContainsFunc(params, func(d Distribution) bool { return !d.Fixed() })
 }

@@ -149,7 +149,7 @@ func inspectForStudy(ctx context.Context, engine *engineFlags, address, dataPath
 			g.Normalises = fmt.Sprintf("subtract %s and divide by %s", perChannel(n.Mean), perChannel(n.Std))
 		}
 	}
-	if beside := model.ConfigBeside(modelPath, "preprocessor_config.json"); beside != "" {
+	if beside := open.PreprocessorConfig(modelPath); beside != "" {
 		g.Preprocess, g.PreprocessIsFile = beside, true
 		if uri.IsURL(address) {
 			g.Preprocess = filepath.Base(beside) + " of the repository"

@@ -294,6 +294,12 @@ func (n *Network) runZeros(ctx context.Context, s engine.Setup, size int) (map[s
 	return n.infer(ctx, arrays, nil, 1<<30)
 }
 
+// Compute returns outputs by name for arrays, the inputs in the order of Metadata.
+func (n *Network) Compute(ctx context.Context, inputs []*engine.Array, outputs []string) (map[string]tensor.Tensor, error) {
+	out, _, err := n.infer(ctx, inputs, outputs, 1<<30)
+	return out, err
+}
+
 // infer sends a request. The first that a server refuses for its binary tensors is sent again as
 // JSON, as all later ones are.
 func (n *Network) infer(ctx context.Context, arrays []*engine.Array, outputs []string, limit int64) (map[string]tensor.Tensor, []string, error) {

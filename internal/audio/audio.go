@@ -23,9 +23,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/noether-ml/noether/internal/filesys"
 )
 
 // A Clip is a waveform of one channel.
@@ -74,14 +75,13 @@ func IsAudio(name string) bool {
 
 // Read decodes a file. Its first bytes determine the format.
 func Read(path string) (Clip, error) {
-	data, err := os.ReadFile(path)
+	data, err := filesys.ReadFile(path)
 	if err != nil {
 		return Clip{}, err
 	}
 	return Decode(data)
 }
 
-// unknownFormat returns the error for a file that is neither WAV nor FLAC, from its first bytes.
 func unknownFormat(data []byte) error {
 	for start, name := range map[string]string{
 		"RF64": "RF64, the WAV of large files", "BW64": "BW64, the WAV of large files", "RIFX": "RIFX, a WAV with the high byte first",
@@ -110,7 +110,7 @@ func Decode(data []byte) (Clip, error) {
 
 // Probe reads the header of a file. A FLAC file whose header lacks the length is decoded.
 func Probe(path string) (Info, error) {
-	f, err := os.Open(path)
+	f, err := filesys.Open(path)
 	if err != nil {
 		return Info{}, err
 	}

@@ -4,6 +4,7 @@
 package catalog
 
 import (
+	"github.com/noether-ml/noether/internal/functions"
 	"github.com/noether-ml/noether/internal/procedure"
 	"github.com/noether-ml/noether/internal/procedure/firing"
 	"github.com/noether-ml/noether/internal/procedure/lie"
@@ -59,7 +60,7 @@ func Measures() []spec.Family {
 }
 
 // Transforms returns the kinds of transformations.
-func Transforms() []transform.Kind { return transform.Kinds() }
+func Transforms() []transform.Kind { return append(transform.Kinds(), functions.Transformation()) }
 
 // Data returns the kinds of data.
 func Data() []spec.DataKind {

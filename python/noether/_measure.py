@@ -9,11 +9,11 @@ import inspect
 import json
 import os
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from . import _cache, _data, _models, _server
+from . import _cache, _data, _functions, _models, _server
 from ._command import Error, Progress, call, flags
 from ._run import Run
 
@@ -24,12 +24,15 @@ TRANSFORMS: list[dict[str, Any]] = [
 ]
 MEASURES = ["effective-invariance", "prediction-divergence", "distance"]
 
+# The environment variable with the address of this process for the command.
+ADDRESS = "NOETHER_PYTHON"
+
 
 def measure(
     model: Any,
     data: Any,
     *,
-    transforms: Sequence[Mapping[str, Any]] | None = None,
+    transforms: Sequence[Mapping[str, Any] | Callable[..., Any]] | None = None,
     measures: Sequence[str | Mapping[str, Any]] | None = None,
     layers: str | Sequence[str] | None = None,
     preprocess: str | Mapping[str, Any] | None = None,
@@ -54,7 +57,10 @@ def measure(
     data: a folder of images, an .npy or .npz file, a data entry of a study (or a list of them),
         an array (N x H x W x C of uint8, N x C x H x W of floats), a pair of images and labels, a
         Dataset or a DataLoader of PyTorch.
-    transforms, measures, layers: as in a study file. Layers of a module have the names of
+    transforms: as in a study file, or functions of an image (height x width x channels, floats in
+        [0, 1]), also of albumentations, torchvision, kornia or timm. A function with the parameter
+        strength is named as {"python": {"function": f, "strength": {"values": [0.1, 0.3]}}}.
+    measures, layers: as in a study file. Layers of a module have the names of
         named_modules. Without layers, the outputs of the blocks are measured.
     preprocess: as in a study file. Images of floats, also from Datasets, are not resized or cropped.
         If they are normalised, preprocess must have the mean and the standard deviation that were
@@ -86,27 +92,26 @@ def measure(
     # What is known of the first data is taken to hold for all: the shape of a sample, whether there
     # are labels, and framed: whether samples already have the size that the model takes.
     known = sources[0]
-    with contextlib.ExitStack() as serving:  # of modules that run in this process
+    with contextlib.ExitStack() as stack:  # of modules that run in this process
         models: list[dict[str, Any]] = []
-        environment: dict[str, str] = {}
-        identity = ""
+        served: dict[str, _server.Model] = {}
         for key, m in given.items():
             shape = input if input is not None else known.shape if known.framed or preprocess is None else None
-            prepared = serving.enter_context(_models.prepared(m, preprocess, shape, engine))
+            prepared = stack.enter_context(_models.prepared(m, preprocess, shape, engine))
             models.append(_entry(prepared, key, known, layers))
             if prepared.served is not None:
+                served[f"model-{len(served) + 1}"] = prepared.served
                 # In a variable, so that the text of the study is the same each time.
-                variable = f"NOETHER_SERVED_{len(environment) + 1}"
-                models[-1]["url"] = f"${{{variable}}}"
-                environment[variable] = serving.enter_context(_server.serving(prepared.served))
-                identity += prepared.served.digest
+                models[-1]["url"] = f"${{{ADDRESS}}}/v2/models/model-{len(served)}"
+        moved = _transforms(TRANSFORMS if transforms is None else transforms, served)
         default = (["accuracy"] if known.labelled else []) + MEASURES
         spec = {
             "name": name or ("models" if several else models[0]["name"]), "seed": seed, "trials": trials, "samples": samples,
-            "data": [s.entry for s in sources], "models": models,
-            "transforms": _named(TRANSFORMS if transforms is None else transforms),
+            "data": [s.entry for s in sources], "models": models, "transforms": moved,
             "measures": list(default if measures is None else measures), **study,
         }
+        environment = {ADDRESS: stack.enter_context(_server.serving(served))} if served else {}
+        identity = "".join(m.digest for m in served.values())
         return run(spec, folder, quiet, environment, identity, device=device, threads=threads)
 
 
@@ -189,15 +194,23 @@ def _framed(preprocess: Any, shape: tuple[int, ...] | None) -> Any:
     return out
 
 
-def _named(transforms: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return transformations with names, by default that of the kind, such as rotate."""
+def _transforms(transforms: Sequence[Any], served: dict[str, _server.Model]) -> list[dict[str, Any]]:
+    """Return transformations with names, by default that of the kind, such as rotate. Functions are added to served."""
     out: list[dict[str, Any]] = []
     for t in transforms:
+        if callable(t):
+            t = {"python": {"function": t}}
         if not isinstance(t, Mapping):
-            raise Error(f"a transformation is a dict such as {{'rotate': {{'values': [90]}}}}, not {t!r}")
+            raise Error(f"a transformation is a function, or a dict such as {{'rotate': {{'values': [90]}}}}, not {t!r}")
         entry = dict(t)
+        kind = next((k for k in entry if k not in ("per", "name", "on")), "transform")
+        keys = entry.get("python")
+        if isinstance(keys, Mapping) and callable(keys.get("function")):
+            function = _functions.Transformation(keys["function"])
+            served[function.address] = function
+            entry["python"] = {**keys, "function": function.address}
+            kind = function.name
         if "name" not in entry:
-            kind = next((k for k in entry if k not in ("per", "name")), "transform")
             used = [o["name"] for o in out]
             entry["name"] = kind if kind not in used else f"{kind}-{len(used) + 1}"
         out.append(entry)

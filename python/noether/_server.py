@@ -82,11 +82,13 @@ class _Handler(BaseHTTPRequestHandler):
         s = self.server
         if self.path == "/v2":
             self._json({"name": "noether", "version": "1", "extensions": ["binary_tensor_data", "system_shared_memory"]})
-        elif self.path in ("/v2/health/live", "/v2/health/ready", f"/v2/models/{s.name}/ready"):
+            return
+        name = self.path.removeprefix("/v2/models/").removesuffix("/ready")
+        if self.path in ("/v2/health/live", "/v2/health/ready") or self.path == f"/v2/models/{name}/ready" and name in s.models:
             self._json({"ready": True})
-        elif self.path == f"/v2/models/{s.name}":
-            m = s.model
-            self._json({"name": s.name, "versions": ["1"], "platform": "python", "inputs": [p.json() for p in m.inputs],
+        elif self.path == f"/v2/models/{name}" and name in s.models:
+            m = s.models[name]
+            self._json({"name": name, "versions": ["1"], "platform": "python", "inputs": [p.json() for p in m.inputs],
                         "outputs": [p.json() for p in m.outputs],
                         "parameters": {"digest": m.digest, "layers": [p.json() for p in m.layers]}})
         else:
@@ -104,8 +106,9 @@ class _Handler(BaseHTTPRequestHandler):
     def _post(self, body: bytearray) -> None:
         s = self.server
         kind, _, rest = self.path.removeprefix("/v2/").partition("/")
-        if self.path == f"/v2/models/{s.name}/infer":
-            self._infer(body)
+        model = rest.removesuffix("/infer")
+        if self.path == f"/v2/models/{model}/infer" and model in s.models:
+            self._infer(model, body)
         elif kind == "systemsharedmemory":
             name, _, action = rest.removeprefix("region/").partition("/")
             s.register(name, json.loads(body)) if action == "register" else s.unregister(name)
@@ -113,8 +116,10 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             raise _Refused(404, f"there is no {self.path}")
 
-    def _infer(self, body: bytearray) -> None:
+    def _infer(self, name: str, body: bytearray) -> None:
         import numpy
+
+        model = self.server.models[name]
 
         header = int(self.headers.get(HEADER, len(body)))
         request = json.loads(body[:header])
@@ -122,7 +127,7 @@ class _Handler(BaseHTTPRequestHandler):
         inputs = {}
         for given in request["inputs"]:
             inputs[given["name"]], rest = self._tensor(given, rest)
-        asked = {o["name"]: o.get("parameters") or {} for o in request.get("outputs") or [p._asdict() for p in self.server.model.outputs]}
+        asked = {o["name"]: o.get("parameters") or {} for o in request.get("outputs") or [p._asdict() for p in model.outputs]}
         arrays: dict[str, Any] = {}
 
         def room(name: str, shape: Sequence[int]) -> Any:
@@ -137,13 +142,13 @@ class _Handler(BaseHTTPRequestHandler):
             return arrays[name]
 
         with self.server.lock:
-            self.server.model.infer(inputs, list(asked), room)
+            model.infer(inputs, list(asked), room)
         missing = [name for name in asked if name not in arrays]
         if missing:
             raise _Refused(500, f"the model did not compute {missing[0]}")
-        self._answer(asked, arrays)
+        self._answer(name, asked, arrays)
 
-    def _answer(self, asked: Mapping[str, Mapping[str, Any]], arrays: Mapping[str, Any]) -> None:
+    def _answer(self, model: str, asked: Mapping[str, Mapping[str, Any]], arrays: Mapping[str, Any]) -> None:
         outputs, data = [], []
         for name, parameters in asked.items():
             a = arrays[name]
@@ -156,7 +161,7 @@ class _Handler(BaseHTTPRequestHandler):
             else:
                 out["data"] = a.ravel().tolist()
             outputs.append(out)
-        head = json.dumps({"model_name": self.server.name, "outputs": outputs}, allow_nan=False).encode()
+        head = json.dumps({"model_name": model, "outputs": outputs}, allow_nan=False).encode()
         self._head(200, len(head) + sum(a.nbytes for a in data), {HEADER: str(len(head))} if data else {})
         self.wfile.write(head)
         for a in data:
@@ -197,9 +202,9 @@ class _Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
     daemon_threads = True
     block_on_close = False  # connections end with the process or when their client closes them
 
-    def __init__(self, path: str, name: str, model: Model) -> None:
+    def __init__(self, path: str, models: Mapping[str, Model]) -> None:
         super().__init__(path, _Handler)
-        self.name, self.model = name, model
+        self.models = models
         self.lock = threading.Lock()
         self._regions: dict[str, mmap.mmap] = {}
 
@@ -227,19 +232,19 @@ class _Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
 
 
 @contextmanager
-def serving(model: Model, name: str = "model") -> Iterator[str]:
-    """Serve a model to this machine while the block runs. Yields its address for the key url."""
+def serving(models: Mapping[str, Model]) -> Iterator[str]:
+    """Serve models to this user while the block runs. Yields the address below which they are, at /v2/models/NAME."""
     if sys.platform == "win32":
         raise Error("a model cannot be served from Python on Windows, which has no Unix sockets there: export it to ONNX")
     # The path of a socket has at most some hundred characters, so it is not in the cache.
     with tempfile.TemporaryDirectory(prefix="noether-") as folder:
         os.chmod(folder, 0o700)
         path = Path(folder) / "socket"
-        server = _Server(str(path), name, model)
+        server = _Server(str(path), models)
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True)
         thread.start()
         try:
-            yield f"unix:{path}:/v2/models/{name}"
+            yield f"unix:{path}:"
         finally:
             server.shutdown()
             server.server_close()

@@ -158,7 +158,7 @@ def request(address, path, body=None, headers=None):
 def test_the_protocol():
     import json
 
-    with _server.serving(Constant()) as address:
+    with _server.serving({"model": Constant()}) as address:
         status, _, body = request(address, "/v2/models/model")
         assert status == 200 and json.loads(body)["inputs"][0]["shape"] == [-1, 3]
         x = {"name": "x", "datatype": "FP32", "shape": [2, 3], "data": [[1, 2, 3], [4, 5, 6]]}

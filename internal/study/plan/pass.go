@@ -54,13 +54,18 @@ func (c *Cell) owner() passOwner {
 // maxSessions bounds the models in one pass: each has a session, with its weights and activations.
 const maxSessions = 8
 
-// DropFailed removes the tasks of failed cells, and the models that no remaining task reads.
+// DropFailed removes the tasks of failed cells, and the views and models that no remaining task
+// reads.
 func (p *Pass) DropFailed() {
-	p.Models = nil
-	for i, tasks := range p.Tasks {
-		p.Tasks[i] = slices.DeleteFunc(tasks, func(t *Task) bool { return t.Cell.Failed })
-		for _, t := range p.Tasks[i] {
+	views, all := p.Views, p.Tasks
+	p.Models, p.Views, p.Tasks = nil, nil, nil
+	for i, tasks := range all {
+		tasks = slices.DeleteFunc(tasks, func(t *Task) bool { return t.Cell.Failed })
+		for _, t := range tasks {
 			p.Models = addModels(p.Models, t)
+		}
+		if len(tasks) > 0 {
+			p.Views, p.Tasks = append(p.Views, views[i]), append(p.Tasks, tasks)
 		}
 	}
 }

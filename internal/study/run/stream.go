@@ -270,8 +270,8 @@ func (f *feeder) transformBatch(samples [][]dataset.Sample, clean *batch, view i
 	var err error
 	b.inputs = f.inputs(view, len(b.positions), func(frame int) []tensor.Tensor {
 		images, failed := f.transformSamples(samples[frame], b.ops, v)
-		if err == nil {
-			err = failed
+		if err == nil && failed != nil {
+			err = &viewError{v, failed}
 		}
 		return images
 	})

@@ -51,6 +51,9 @@ func paramSchema(p transform.Param) map[string]any {
 		doc += " (" + p.Unit + ")"
 	}
 	values := map[string]any{"type": "object", "properties": map[string]any{"values": listOfValues, "range": rangeOfNumbers}, "additionalProperties": false, "minProperties": 1, "maxProperties": 1, "title": "values-or-range"}
+	if p.Text {
+		return map[string]any{"description": doc, "type": "string"}
+	}
 	if p.Options != nil {
 		return map[string]any{"description": doc, "anyOf": []any{map[string]any{"enum": p.Options}, values}}
 	}

@@ -4,7 +4,6 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/noether-ml/noether/internal/catalog"
 	"github.com/noether-ml/noether/internal/config"
 	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/internal/train"
@@ -168,7 +167,7 @@ func (a *Augment) DecodeNode(n *config.Node) error {
 		if n.Kind == config.List {
 			at = n.Items[i]
 		}
-		if err := t.Decode(catalog.Transforms()); err != nil {
+		if err := t.Decode(transform.Kinds()); err != nil {
 			return err
 		}
 		switch {
@@ -185,7 +184,6 @@ func (a *Augment) DecodeNode(n *config.Node) error {
 	return nil
 }
 
-// check returns an error for augmentations of images on audio, and of audio on images.
 func (a *Augment) check(n *config.Node, audio bool) error {
 	for i, t := range a.transforms {
 		at := n
@@ -204,7 +202,7 @@ func (a *Augment) check(n *config.Node, audio bool) error {
 
 // JSONSchema implements config.Schemer.
 func (Augment) JSONSchema() map[string]any {
-	item := spec.TransformSchema(catalog.Transforms())
+	item := spec.TransformSchema(transform.Kinds())
 	return map[string]any{"anyOf": []any{map[string]any{"type": "array", "items": item}, item}}
 }
 

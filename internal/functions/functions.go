@@ -1,0 +1,91 @@
+// Package functions calls functions of a Python process, which serves them by the Open Inference
+// Protocol (see engine/oip): transformations of images.
+package functions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/noether-ml/noether/engine"
+	"github.com/noether-ml/noether/engine/oip"
+	"github.com/noether-ml/noether/tensor"
+	"github.com/noether-ml/noether/transform"
+)
+
+// Variable names the environment variable with the address of the process that serves functions,
+// such as unix:/tmp/socket: (functions are models below it).
+const Variable = "NOETHER_PYTHON"
+
+// Transformation returns the kind of transformations that are functions of Python. Nothing is
+// called before an image is transformed.
+func Transformation() transform.Kind {
+	return transform.NewKind(transform.Kind{
+		Name: "python",
+		Doc:  "A function of the Python process that runs the study, as noether.measure of the Python package passes it.",
+		Params: []transform.Param{
+			{Name: "function", Doc: "name under which the process serves it, which ends in a hash of its source code", Text: true, Required: true},
+			{Name: "strength", Doc: "number that is passed to the function; without it none is", Min: math.Inf(-1), Max: math.Inf(1)},
+		},
+	}, func(args transform.Args) (transform.Transform, error) {
+		f := transform.Function{Call: (&function{name: string(args["function"].(transform.Option))}).call}
+		if d, ok := args["strength"].(transform.Distribution); ok {
+			f.Strength = &d
+		}
+		return f, nil
+	})
+}
+
+// A function is a transformation that a process serves. It is opened at the first call.
+type function struct {
+	name string
+	open sync.Once
+	net  *oip.Network
+	err  error
+}
+
+func (f *function) connect() {
+	address := os.Getenv(Variable)
+	if address == "" {
+		f.err = fmt.Errorf("function %s: no Python process serves it: run the study with noether.measure of the Python package", f.name)
+		return
+	}
+	f.net, f.err = oip.Open(context.Background(), address+"/v2/models/"+f.name, oip.Options{})
+	if f.err == nil && len(f.net.Metadata().Inputs) != 3 {
+		f.err = errors.New("it is served with other inputs than an image, a strength and a seed")
+	}
+	if f.err != nil {
+		f.err = fmt.Errorf("function %s: %w", f.name, f.err)
+	}
+}
+
+// call applies the function to an image of c x h x w with values in [0, 1].
+func (f *function) call(image tensor.Tensor, strength float64, seed uint64) (tensor.Tensor, error) {
+	if f.open.Do(f.connect); f.err != nil {
+		return tensor.Tensor{}, f.err
+	}
+	shape := append([]int{1}, image.Shape...)
+	inputs := []*engine.Array{
+		{Shape: shape, Data: image.Data},
+		{Shape: []int{1}, Data: []float64{strength}},
+		{Shape: []int{1}, Data: []int64{int64(seed >> 1)}},
+	}
+	outputs, err := f.net.Compute(context.Background(), inputs, []string{"image"})
+	if err != nil {
+		return tensor.Tensor{}, fmt.Errorf("function %s: %w", f.name, err)
+	}
+	out := outputs["image"]
+	if !slices.Equal(out.Shape, shape) {
+		return out, fmt.Errorf("function %s returns an image of the shape %v for one of %v: it must keep the size", f.name, out.Shape, shape)
+	}
+	for _, v := range out.Data {
+		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
+			return out, fmt.Errorf("function %s returns NaN or infinity", f.name)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,139 @@
+"""Functions of Python as transformations."""
+
+import random
+import warnings
+
+import networks
+import numpy
+import pytest
+import torch
+
+import noether
+from noether import _functions
+
+
+def darker(image, strength):
+    return image * (1 - strength)
+
+
+def noise(image, strength, generator):
+    return numpy.clip(image + strength * generator.standard_normal(image.shape), 0, 1)
+
+
+def flip(image):
+    return image[:, ::-1]
+
+
+@pytest.fixture
+def module():
+    torch.manual_seed(1)
+    return networks.trained(networks.small_resnet())
+
+
+def scores(run, statistic="l2"):
+    s = run.scores
+    return s[s.statistic == statistic].groupby(["transform", "parameter"]).value.first()
+
+
+def distances(module, images, function):
+    """Return the mean distance between the outputs for images and for their transforms."""
+    x = images.astype(numpy.float32) / 255
+    y = numpy.stack([function(image) for image in x])
+    with torch.no_grad():
+        out = [module.eval()(torch.from_numpy(numpy.ascontiguousarray(a.transpose(0, 3, 1, 2)))) for a in (x, y)]
+    return (out[0] - out[1]).norm(dim=1).mean().item()
+
+
+def test_functions_equal_built_in_transformations_and_themselves(module, images):
+    run = noether.measure(module, images, layers="output", measures=["distance"], quiet=True, transforms=[
+        flip, {"name": "built-in", "flip": "horizontal"},
+        {"name": "dark", "python": {"function": darker, "strength": {"values": [0.25, 0.5]}}},
+        {"name": "dark-range", "python": {"function": darker, "strength": [0.25, 0.5]}},
+    ])
+    found = scores(run)
+    assert found["flip"].iloc[0] == pytest.approx(found["built-in"].iloc[0], abs=1e-6)
+    for strength in (0.25, 0.5):
+        want = distances(module, images, lambda image, s=strength: darker(image, s))
+        assert found[("dark", str(strength))] == pytest.approx(want, rel=1e-4)
+    assert found[("dark", "0.25")] < found["dark-range"].iloc[0] < found[("dark", "0.5")]
+
+
+def test_random_draws_are_keyed_by_sample(module, images, tmp_path):
+    """The scores do not depend on the order, the batch or the state of generators, and differ between seeds."""
+    def run(name, seed=1, **keys):
+        random.seed(name)
+        return scores(noether.measure(module, images, layers="output", measures=["distance"], quiet=True, seed=seed, folder=tmp_path / name,
+                                      transforms=[{"name": "noise", "python": {"function": noise, "strength": 0.2}}], **keys)).iloc[0]
+
+    first = run("a")
+    assert run("b", threads=1) == first
+    assert run("c", seed=2) != first
+
+
+def test_libraries(module, images):
+    albumentations = pytest.importorskip("albumentations")
+    kornia = pytest.importorskip("kornia")
+    from torchvision.transforms import v2
+
+    found = scores(noether.measure(module, images, layers="output", measures=["distance"], quiet=True, transforms=[
+        {"name": "built-in", "flip": "horizontal"},
+        {"name": "albumentations", "python": {"function": albumentations.HorizontalFlip(p=1)}},
+        {"name": "torchvision", "python": {"function": v2.RandomHorizontalFlip(p=1)}},
+        {"name": "kornia", "python": {"function": kornia.augmentation.RandomHorizontalFlip(p=1)}},
+        albumentations.CoarseDropout(p=1), v2.ColorJitter(0.5), albumentations.Compose([albumentations.RandomRotate90(p=1)]),
+    ]))
+    for name in ("albumentations", "torchvision", "kornia"):
+        assert found[name].iloc[0] == pytest.approx(found["built-in"].iloc[0], abs=1e-5), name
+    assert {"CoarseDropout", "ColorJitter", "Compose"} <= set(found.index.get_level_values(0))
+    assert (found > 0).all()
+
+
+def crop(image):
+    return image[1:]
+
+
+def fails(image):
+    raise ValueError("no luck\nand more")
+
+
+def nan(image):
+    return image * float("nan")
+
+
+def unseeded(image, own=numpy.random.default_rng(1)):  # noqa: B008  # as people write it
+    return image * own.random()
+
+
+@pytest.mark.parametrize("function, want", [(crop, "must keep the size"), (fails, "ValueError: no luck"), (nan, "NaN"), (unseeded, "not reproducible")])
+def test_failures_are_one_line_and_others_stay(function, want, module, images):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        run = noether.measure(module, images, layers="output", measures=["distance"], quiet=True, transforms=[flip, function])
+    assert set(run.scores["transform"]) == {"flip"}
+    assert all(want in f["error"] and "\n" not in f["error"] for f in run.failures) and run.failures
+
+
+def test_the_state_of_generators_is_kept():
+    random.seed(1)
+    numpy.random.seed(1)
+    torch.manual_seed(1)
+    want = random.random(), numpy.random.random(), torch.rand(1).item()
+    random.seed(1)
+    numpy.random.seed(1)
+    torch.manual_seed(1)
+    with _functions._seeded(5):
+        random.random(), numpy.random.random(), torch.rand(1)
+    assert (random.random(), numpy.random.random(), torch.rand(1).item()) == want
+
+
+def test_the_digest_follows_the_code():
+    def make(k):
+        return lambda image: image * k
+
+    assert _functions._digest(make(1)) == _functions._digest(make(1))
+    assert _functions._digest(make(1)) != _functions._digest(make(2))
+
+
+def test_wrong_types(module, images):
+    with pytest.raises(noether.Error, match="a transformation is a function, or a dict"):
+        noether.measure(module, images, transforms=["rotate"])
