@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/noether-ml/noether/internal/filesys"
 	"github.com/noether-ml/noether/internal/plural"
 )
 
@@ -296,18 +295,16 @@ func (l *fileList) labelBySynset() error {
 	return nil
 }
 
-// maxHashedFiles is the largest number of files whose bytes are part of the fingerprint.
-const maxHashedFiles = 10_000
-
-// hash adds the names, sizes, labels and factors of the files to a digest, and the first and the
-// last block of up to maxHashedFiles of them.
+// hash adds the names, labels, factors and contents of the files to a digest.
 func (l *fileList) hash(ctx context.Context, d digest) error {
 	d.add(len(l.classes))
 	for _, c := range l.classes {
 		d.add(c)
 	}
-	for _, p := range l.files {
-		d.add(p.name, p.size, p.label)
+	names := make([]string, len(l.files))
+	for i, p := range l.files {
+		names[i] = p.name
+		d.add(p.name, p.label)
 		for _, name := range l.factors {
 			d.add(name, p.factors[name])
 		}
@@ -315,23 +312,7 @@ func (l *fileList) hash(ctx context.Context, d digest) error {
 	for _, name := range slices.Sorted(maps.Keys(l.categories)) {
 		d.add(name, l.categories[name])
 	}
-	n := min(len(l.files), maxHashedFiles)
-	for i := range n {
-		if err := l.hashEnds(ctx, d, l.files[i*len(l.files)/n]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// hashEnds hashes the first and the last block of a file.
-func (l *fileList) hashEnds(ctx context.Context, d digest, p fileEntry) error {
-	file, err := filesys.Open(filepath.Join(l.dir, p.name))
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	return d.addBlocks(ctx, file, p.size, 2)
+	return d.addFiles(ctx, l.dir, names)
 }
 
 // withoutPath returns the cause of a file system error without the path, which is in the sample's

@@ -94,7 +94,7 @@ func openCOCO(ctx context.Context, o COCOOptions) (*COCO, error) {
 			d.add(r.class, r.hash)
 		}
 	}
-	c.fingerprint = d.String()
+	c.setFingerprint(d)
 	return c, nil
 }
 
@@ -309,6 +309,10 @@ func (c *COCO) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "folder "+c.dir, i, len(c.files)); err != nil {
 		return Sample{}, err
 	}
+	return c.watched.read(ctx, i, func() (Sample, error) { return c.at(ctx, i, frame) })
+}
+
+func (c *COCO) at(ctx context.Context, i int, frame Frame) (Sample, error) {
 	s, m := c.Describe(i), c.images[i]
 	file := filepath.Join(c.dir, s.Name)
 	h, w, err := imageSize(file)
