@@ -88,7 +88,6 @@ func (o SGD) update(s *updater, p, g onnx.Value) onnx.Value {
 	return b.Sub(p, b.Mul(g, s.scalar(0)))
 }
 
-// complete returns the options with defaults filled in.
 func (o Adam) complete() Adam {
 	o.Beta1, o.Beta2, o.Epsilon = cmp.Or(o.Beta1, 0.9), cmp.Or(o.Beta2, 0.999), cmp.Or(o.Epsilon, 1e-8)
 	return o

@@ -47,7 +47,6 @@ type Settings struct {
 	Resumed func([]train.Epoch) error
 }
 
-// complete returns the settings with defaults filled in.
 func (s Settings) complete() Settings {
 	s.Epochs, s.Batch, s.Rate = cmp.Or(s.Epochs, 40), cmp.Or(s.Batch, 100), cmp.Or(s.Rate, 0.002)
 	if s.Optimiser == nil {
@@ -97,7 +96,6 @@ type Point struct {
 	RolledBack bool    // the epoch was undone
 }
 
-// The names of the tensors of a layer during training.
 const (
 	w1, b1, w2, b2 = "w1", "b1", "w2", "b2"
 	hidden         = "h"
@@ -117,7 +115,6 @@ func Train(ctx context.Context, rt *ort.Runtime, patterns, validation tensor.Ten
 	return fit(ctx, rt, network, patterns, validation, s)
 }
 
-// fit trains a network from its current weights.
 func fit(ctx context.Context, rt *ort.Runtime, network *onnx.Model, patterns, validation tensor.Tensor, s Settings) (*Layer, error) {
 	s = s.complete()
 	n := patterns.Shape[1]

@@ -96,7 +96,6 @@ type resNetKeys struct {
 	Dropout float64 `key:"dropout" min:"0" doc:"dropout probability before the last layer"`
 }
 
-// stageKeys are the stages of a residual network.
 type stageKeys struct {
 	Depth  int   `key:"depth" min:"1" doc:"a published depth, in place of widths and blocks: 18 or 34 (four stages), or 20, 32, 44, 56, 110 (three stages)"`
 	Width  int   `key:"width" min:"1" max:"4096" doc:"with depth: channels of the first stage; default: 64 for 18 and 34, else 16"`
@@ -255,7 +254,6 @@ type adversarialKeys struct {
 	Beta     float64 `key:"beta" default:"6" min:"0" doc:"weight of the divergence, of trades and mart"`
 }
 
-// check returns an error for settings that are out of range or contradict others of the file.
 func (k *adversarialKeys) check(f *File) error {
 	at := f.node.Get("adversarial")
 	switch {
@@ -273,7 +271,6 @@ func (k *adversarialKeys) check(f *File) error {
 	return nil
 }
 
-// settings returns the settings for package train; nil without the key.
 func (k *adversarialKeys) settings() *train.Adversarial {
 	if k == nil {
 		return nil

@@ -110,7 +110,6 @@ func isStatistic(name string) bool {
 	return strings.HasSuffix(name, ".mean") || strings.HasSuffix(name, ".variance")
 }
 
-// build builds a network for samples of a shape, with random weights.
 func (f *File) build(shape []int, outputs int, heads []train.Head) (*onnx.Model, error) {
 	switch k := f.Network; {
 	case k.ConvNet != nil:
