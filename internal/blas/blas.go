@@ -92,7 +92,6 @@ func (b Backend) String() string {
 	return s + ")"
 }
 
-// register makes gonum and linalg use a library.
 func register(lib *library) {
 	b := fastBLAS{lib: lib}
 	blas64.Use(b)

@@ -103,7 +103,6 @@ const (
 
 func (k kind) ofBlock() bool { return k == block || k == attention || k == perceptron }
 
-// A chooser collects candidates.
 type chooser struct {
 	path   *path                   // the nodes between input and output, with all branches
 	layers map[string]tensor.Layer // layers that can be measured, by name
@@ -317,7 +316,6 @@ func (c *chooser) assignStages() {
 	}
 }
 
-// writeRoles writes the roles of the layers of one stage. stages is the number of stages in all.
 func (c *chooser) writeRoles(layers []candidate, stages int) {
 	total := map[string]int{}
 	for _, f := range layers {

@@ -134,7 +134,6 @@ func decodeMap(n *Node, v reflect.Value) error {
 	return nil
 }
 
-// A field is a struct field with its tags.
 type field struct {
 	// key names the field in YAML, doc describes it, and min and max bound it. required makes the key
 	// obligatory. If short is set, the value of this field may stand for the whole struct.

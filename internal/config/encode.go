@@ -34,7 +34,6 @@ func Encode(n *Node) ([]byte, error) {
 // verbatim is a number in the form in which it was written.
 type verbatim string
 
-// MarshalYAML implements yaml.BytesMarshaler.
 func (v verbatim) MarshalYAML() ([]byte, error) { return []byte(v), nil }
 
 // plain returns the node as values for a YAML encoder, with keys in order.

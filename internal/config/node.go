@@ -28,12 +28,13 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
+
+	"github.com/noether-ml/noether/internal/filesys"
 )
 
 // A Kind is the type of a node.
 type Kind int
 
-// The kinds of nodes.
 const (
 	Null Kind = iota
 	Bool
@@ -128,7 +129,7 @@ const (
 // ReadFile reads a file for Parse. Of a file that is too large for Parse it reads just enough that
 // Parse says so.
 func ReadFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := filesys.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +199,6 @@ type builder struct {
 	count   int // number of nodes, including those of aliases
 }
 
-// nodeAt returns an empty node at the position of a token.
 func (b *builder) nodeAt(t *token.Token) *Node {
 	n := &Node{file: b.file, line: 1, col: 1}
 	if t != nil && t.Position != nil {
@@ -271,7 +271,6 @@ func (b *builder) plain(n *Node, a *ast.StringNode) (*Node, error) {
 	return b.text(n, a.Value)
 }
 
-// alias returns the node of an anchor.
 func (b *builder) alias(n *Node, name string) (*Node, error) {
 	v, ok := b.anchors[name]
 	if !ok {

@@ -77,7 +77,6 @@ func textOf(schema map[string]any) string {
 	return string(raw)
 }
 
-// without returns a copy of a schema without some keys.
 func without(schema map[string]any, keys ...string) map[string]any {
 	out := maps.Clone(schema)
 	for _, k := range keys {

@@ -39,7 +39,6 @@ type Request struct {
 	Progress  func(n int64) // called after each forward pass with its number of samples; may be nil
 }
 
-// key returns the key of a layer's representation in the store.
 func (r *Request) key(l tensor.Layer, positions []int) (string, error) {
 	identity := r.Identity
 	if identity == "" {

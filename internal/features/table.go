@@ -76,7 +76,6 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// A writer writes a table row by row.
 type writer struct {
 	to        *bufio.Writer
 	sum       hash.Hash32 // checksum of what has been written

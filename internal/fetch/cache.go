@@ -17,6 +17,7 @@ import (
 
 	"github.com/noether-ml/noether/internal/atomicfile"
 	"github.com/noether-ml/noether/internal/filelock"
+	"github.com/noether-ml/noether/internal/filesys"
 )
 
 // path returns a path within the folder of the cache, which contains
@@ -80,7 +81,6 @@ type entry struct {
 	When    time.Time `json:"when"`    // of the download
 }
 
-// readEntry reads the entry of a URL.
 func (c *Cache) readEntry(t target) (entry, error) {
 	var e entry
 	raw, err := os.ReadFile(c.path("urls", key(t)+".json"))
@@ -185,7 +185,7 @@ func (c *Cache) enter(sum string) error {
 
 // FileHash returns the SHA-256 of a file in hexadecimal digits.
 func FileHash(file string) (string, error) {
-	f, err := os.Open(file)
+	f, err := filesys.Open(file)
 	if err != nil {
 		return "", err
 	}

@@ -79,7 +79,6 @@ func Default() (*Cache, error) {
 	return c, nil
 }
 
-// A target is a parsed URL.
 type target struct {
 	url    *url.URL
 	text   string // for messages, redacted
@@ -361,7 +360,6 @@ func newWatch(every time.Duration, stalled func()) *watch {
 
 func (w *watch) stop() { w.timer.Stop() }
 
-// reader returns a Reader of r that the watch observes.
 func (w *watch) reader(r io.Reader) io.Reader { return &watched{r, w} }
 
 type watched struct {

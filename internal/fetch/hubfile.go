@@ -34,12 +34,10 @@ type snapshot struct {
 
 func (s *snapshot) folder() string { return filepath.Join(s.hub.Dir, s.address.Folder()) }
 
-// path returns where the cache has, or is to have, a file of the commit.
 func (s *snapshot) path(name string) string {
 	return filepath.Join(s.folder(), "snapshots", s.commit, filepath.FromSlash(name))
 }
 
-// has reports whether the cache has a file of the commit.
 func (s *snapshot) has(name string) bool {
 	info, err := os.Stat(s.path(name))
 	return err == nil && info.Mode().IsRegular()

@@ -57,7 +57,6 @@ func (c *Cache) Model(ctx context.Context, address, sum string, external func(fi
 	return c.bundle(ctx, t, main, names)
 }
 
-// otherHash returns the error for a file that does not have the expected SHA-256.
 func otherHash(actual, expected string) error {
 	return fmt.Errorf("has the SHA-256 %s, not %s: it is a different file, or damaged", actual, expected)
 }

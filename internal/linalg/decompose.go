@@ -47,7 +47,6 @@ const smallProblem = 32
 // eigenvectors of a symmetric matrix.
 type syevFunc func(job lapack.EVJob, ul blas.Uplo, n int, a []float64, lda int, values, work []float64, lwork int) bool
 
-// syev calls the Dsyev of lapack64.
 func syev(job lapack.EVJob, ul blas.Uplo, n int, a []float64, lda int, values, work []float64, lwork int) bool {
 	return lapack64.Syev(job, blas64.Symmetric{Uplo: ul, N: n, Stride: lda, Data: a}, values, work, lwork)
 }
@@ -161,7 +160,6 @@ func leadingColumns(columns []float64, n, k int) *mat.Dense {
 	return out
 }
 
-// reversed reverses values in place and returns them.
 func reversed(ascending []float64) []float64 {
 	slices.Reverse(ascending)
 	return ascending

@@ -21,7 +21,6 @@ type boundSession struct {
 	cache   map[string]*ort.Value // buffers, by name and shape
 }
 
-// newBoundSession returns a session for a graph, without values bound to its inputs.
 func (t *Trainer) newBoundSession(graph *onnx.Model) (*boundSession, error) {
 	session, err := t.runtime.NewSession(graph, t.program.spec.Engine)
 	if err != nil {
@@ -86,7 +85,6 @@ func (s *boundSession) setInts(name string, x []int) error {
 	return nil
 }
 
-// setScalar sets a scalar input.
 func (s *boundSession) setScalar(name string, x float32) error {
 	v, err := s.buffer(name, onnx.Float)
 	if err != nil {
@@ -156,7 +154,6 @@ func (t *Trainer) feed(s *boundSession, b *Batch, unrolledIndex int) error {
 	return t.feedMain(s, b.Targets, n, inputName(unrolledIndex, targetName))
 }
 
-// feedMain copies targets of the main loss to an input.
 func (t *Trainer) feedMain(s *boundSession, targets Targets, n int, input string) error {
 	return t.feedTargets(s, targets, n, t.program.spec.Loss, t.program.classes, string(t.program.output), input)
 }

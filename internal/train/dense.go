@@ -76,7 +76,6 @@ func (s *Spec) checkTasks() error {
 	return nil
 }
 
-// outputs returns the outputs that the losses of a training read.
 func (p *program) outputs() []string {
 	names := []string{string(p.output)}
 	for _, t := range p.spec.Tasks {

@@ -153,7 +153,6 @@ func (t *Trainer) Fit(ctx context.Context, train, validation Source, f FitOption
 	return r.epochs, nil
 }
 
-// A fitter is the state of Fit.
 type fitter struct {
 	FitOptions
 	trainer           *Trainer
@@ -162,7 +161,6 @@ type fitter struct {
 	best              map[string]tensor.Tensor // weights of the best epoch
 }
 
-// outOfPatience reports whether the patience is exhausted.
 func (r *fitter) outOfPatience() bool {
 	if r.Patience == 0 || len(r.epochs) == 0 {
 		return false
@@ -171,7 +169,6 @@ func (r *fitter) outOfPatience() bool {
 	return last.Number-last.Best >= r.Patience
 }
 
-// runEpoch trains for one epoch and validates it.
 func (r *fitter) runEpoch(ctx context.Context) error {
 	number, began := len(r.epochs)+1, time.Now()
 	e := Epoch{Number: number, Validation: math.NaN(), ValidationAccuracy: math.NaN(), Objective: math.NaN(), ValidationMeanIoU: math.NaN(), ValidationRobust: math.NaN(), Best: number}

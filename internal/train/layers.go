@@ -55,7 +55,6 @@ func (l *layers) norm(x onnx.Value, name string, channels int) onnx.Value {
 		l.constant(name+".mean", 0, channels), l.constant(name+".variance", 1, channels))
 }
 
-// dropout returns x with Dropout, or x itself if the ratio is 0.
 func (l *layers) dropout(x onnx.Value, ratio float64) onnx.Value {
 	if ratio == 0 {
 		return x

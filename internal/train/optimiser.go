@@ -50,7 +50,6 @@ type Adam struct {
 // AdamW is Adam with decoupled weight decay: p is multiplied by 1 - rate WeightDecay in each step.
 type AdamW Adam
 
-// checkRates checks a learning rate and a weight decay.
 func checkRates(rate, decay float64) error {
 	if !(rate > 0) || math.IsInf(rate, 0) {
 		return fmt.Errorf("the learning rate is %g: it must be above 0 and finite", rate)

@@ -159,7 +159,6 @@ func (p *program) chooseParameters() error {
 // statistics.
 func (p *program) weights() []stateTensor { return slices.Concat(p.parameters, p.statistics) }
 
-// The values of lossGraph's argument training.
 const (
 	forTraining   = true
 	forEvaluation = false

@@ -52,7 +52,6 @@ type point struct{ curve, step int }
 func (r *run) curves(ctx context.Context, kind int) ([]measure.UnitResponse, error) {
 	p := r.trajectories[kind]
 	var all []curve
-	// The chunks whose values are read.
 	var g group
 	pointsOf := map[int][]point{} // by number of the image, which is an input on a trajectory
 	for layer, f := range r.results {

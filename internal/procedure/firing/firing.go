@@ -37,7 +37,6 @@ func (*firing) Needs() procedure.Needs {
 
 func (m *firing) Skip(j *procedure.Job) string { return m.skipReason(j) }
 
-// Work estimates the work of a job, in forward passes.
 func (m *firing) Work(j *procedure.Job) int64 { return m.forwardPasses(j) }
 
 // Run returns the scores of a job. If ctx is cancelled, it saves a checkpoint to resume from.

@@ -127,7 +127,6 @@ func (r *run) inverseValues(g group, s *activations, p trajectory) map[int]unitV
 	return out
 }
 
-// hasFeatureMaps reports whether values can be transformed as maps.
 func hasFeatureMaps[S ~string](axes S) bool { return axes == "NCHW" || axes == "NHWC" }
 
 // transformMaps applies an Op to one sample's feature maps: h x w x c if channelsLast, else c x h x

@@ -134,7 +134,6 @@ func (m *firing) skipReason(j *procedure.Job) string {
 	return ""
 }
 
-// forwardPasses estimates the number of forward passes of a job.
 func (m *firing) forwardPasses(j *procedure.Job) int64 {
 	l := m.newLayout(j)
 	var once int64

@@ -55,7 +55,6 @@ type unitValues struct {
 	z    tensor.Tensor // activations of the layer; the first axis is that of the images
 }
 
-// row returns the values of a chunk's units on image i.
 func (r unitValues) row(i int, c chunk) []float32 { return r.data[i*r.n+c.lo : i*r.n+c.hi] }
 
 // run pads a smaller batch with copies of the last image, since ONNX Runtime may round differently
@@ -90,7 +89,6 @@ func (g group) forEachPart(work func(at int, c chunk)) {
 
 const maxPart = 1 << 13
 
-// forEachChunk calls work in parallel, with each chunk's index.
 func (g group) forEachChunk(work func(at int, c chunk)) {
 	g.forEach(math.MaxInt, work)
 }

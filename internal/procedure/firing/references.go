@@ -129,7 +129,6 @@ func assignUnits(references int, c chunk, e *ThresholdEstimator, reference func(
 	return out
 }
 
-// A membership states how often an image is on the trajectory of a reference.
 type membership struct {
 	reference int32 // index in referenceUnits.places
 	times     int32 // how often the image is on its trajectory

@@ -103,7 +103,6 @@ type stage struct {
 	finish  func() error
 }
 
-// stages returns the stages of a group.
 func (r *run) stages(g group) []stage {
 	out := []stage{r.thresholdStage(g)}
 	if sketched(r.rank, r.settings.tolerance()) {
@@ -242,7 +241,6 @@ func (r *run) readAvailable(ctx context.Context, places []int) ([]image, error) 
 	return out, nil
 }
 
-// images returns samples with their places.
 func images(places []int, samples []dataset.Sample) []image {
 	out := make([]image, len(samples))
 	for i, s := range samples {
@@ -322,7 +320,6 @@ func (r *run) indexSamples() {
 	r.nulls = r.drawNulls(complete)
 }
 
-// localStage counts firing on the images of one kind of trajectory.
 func (r *run) localStage(g group, kind int) stage {
 	var references *referenceUnits
 	var images trajectoryImages

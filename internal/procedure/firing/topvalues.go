@@ -41,7 +41,6 @@ func newTopValues(units, k, z int, relative float64, first int) *topValues {
 	return t
 }
 
-// topValuesBytes returns the bytes of one unit of newTopValues(_, k, z, relative, _).
 func topValuesBytes(k, z int, relative float64) int64 {
 	if sketched(k, relative) {
 		return sketchBytes(k, relative) + int64(8*z+4) // strongestValue and strongestIndex, bound

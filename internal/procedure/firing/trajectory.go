@@ -109,7 +109,6 @@ func videoTrajectory(j *procedure.Job, amounts []float64) trajectory {
 	}
 }
 
-// readSamples returns an error if a sample cannot be read.
 func readSamples(ctx context.Context, j *procedure.Job, places []int) ([]image, error) {
 	samples, err := j.Read(ctx, places, j.A.Model.Frame())
 	if err != nil {
@@ -189,7 +188,6 @@ func inverses(list []step) func(image) transform.Op {
 	}
 }
 
-// op returns the transformation of the sample with an index.
 type step struct {
 	amount float64                      // parameter of the transformation, such as an angle, or the number of the step
 	op     func(index int) transform.Op // of the sample with an index

@@ -97,7 +97,6 @@ type factorTarget struct {
 	split split
 }
 
-// targets returns the factors to predict.
 func (r *run) targets(t *Targets) ([]factorTarget, error) {
 	var out []factorTarget
 	for _, name := range t.factors(r.job.Data.Factors(), r.job.Data.Classes() != nil) {

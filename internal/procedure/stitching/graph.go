@@ -21,7 +21,6 @@ const (
 	biasName   = "stitch bias"
 )
 
-// maxWeights bounds the number of weights of a stitch.
 const maxWeights = 1 << 24
 
 // An incompatible error says why two layers cannot be stitched.

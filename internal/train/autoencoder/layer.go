@@ -59,7 +59,6 @@ func (s Settings) complete() Settings {
 	return s
 }
 
-// check checks settings and patterns.
 func (s Settings) check(x, validation tensor.Tensor) error {
 	switch {
 	case x.Rank() != 2 || validation.Rank() != 2 || x.Shape[1] != validation.Shape[1]:
@@ -195,7 +194,6 @@ func (s Settings) penalty(n int) func(*onnx.Builder) onnx.Value {
 	}
 }
 
-// transposed returns the transpose of a matrix.
 func transposed(w tensor.Tensor) tensor.Tensor {
 	out := tensor.New(w.Shape[1], w.Shape[0])
 	for i := range w.Shape[0] {

@@ -49,7 +49,6 @@ func (s Settings) complete() Settings {
 	return s
 }
 
-// check checks settings and images.
 func (s Settings) check(x tensor.Tensor) error {
 	switch {
 	case x.Rank() != 4 || x.Len() == 0:
@@ -112,7 +111,6 @@ func Train(ctx context.Context, rt *ort.Runtime, images tensor.Tensor, s Setting
 	return l, nil
 }
 
-// rootMeanSquare returns the root of the mean square.
 func rootMeanSquare(x []float32) float64 {
 	var sum float64
 	for _, v := range x {

@@ -39,7 +39,6 @@ func (m *layerGraph) blocks(h onnx.Value) onnx.Value {
 	return b.Reshape(split, m.Batch, m.Units, m.height/k, m.width/k, k*k)
 }
 
-// unblocks is the inverse of blocks.
 func (m *layerGraph) unblocks(h onnx.Value) onnx.Value {
 	b, k := m.b, m.Block
 	split := b.Reshape(h, m.Batch, m.Units, m.height/k, m.width/k, k, k)
@@ -119,7 +118,6 @@ func (m *layerGraph) graph(shape []int) (*onnx.Model, error) {
 	return rewrite.WithOutputs(graph, outputs)
 }
 
-// A tensorInfo is the name and the shape of a tensor of the graph.
 type tensorInfo struct {
 	name  string
 	shape []int

@@ -75,7 +75,6 @@ type target struct {
 	energy float64
 }
 
-// newTarget returns the target of a filter, h x w.
 func newTarget(filter tensor.Tensor) *target {
 	f := &target{h: filter.Shape[0], w: filter.Shape[1]}
 	for _, v := range filter.Data {

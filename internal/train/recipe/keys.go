@@ -184,7 +184,6 @@ func (a *Augment) DecodeNode(n *config.Node) error {
 	return nil
 }
 
-// check returns an error for augmentations of images on audio, and of audio on images.
 func (a *Augment) check(n *config.Node, audio bool) error {
 	for i, t := range a.transforms {
 		at := n

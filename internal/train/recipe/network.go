@@ -136,7 +136,6 @@ func (f *File) build(shape []int, outputs int, heads []train.Head) (*onnx.Model,
 	return train.FlattenedMLP{Shape: shape, Outputs: outputs, Hidden: f.Network.MLP.Hidden, Seed: f.Seed}.Build()
 }
 
-// stages returns the stages of a residual network.
 func (k *stageKeys) stages() (train.ResNet, error) {
 	switch {
 	case k.Depth == 0 && k.Width > 0:
@@ -199,7 +198,6 @@ func (n *network) prependNormalisation(shape []int, p model.Preprocess) (err err
 	return err
 }
 
-// prependFeatures prepends the spectrogram to the network for training.
 func (n *network) prependFeatures(shape []int, p model.Preprocess) (err error) {
 	if len(shape) != 2 {
 		return errors.New("features need audio, and the samples are images")
@@ -222,7 +220,6 @@ func (n *network) trained(t *train.Trainer) (*onnx.Model, error) {
 	return rewrite.WithWeights(n.exported, t.Weights())
 }
 
-// firstNames joins the names of the first weights.
 func firstNames(weights []onnx.ValueInfo) string {
 	var names []string
 	for _, w := range weights {

@@ -68,7 +68,6 @@ func (f *File) checkTargets() error {
 	return nil
 }
 
-// lossFor returns the default loss of a target.
 func lossFor(target string) train.Loss {
 	switch target {
 	case "":
@@ -81,7 +80,6 @@ func lossFor(target string) train.Loss {
 	return train.SquaredError
 }
 
-// loss returns the loss of the file, or the default for the target.
 func (f *File) loss() train.Loss {
 	if f.Loss == "" {
 		return lossFor(f.target())
@@ -90,7 +88,6 @@ func (f *File) loss() train.Loss {
 	return losses[slices.IndexFunc(losses, func(l train.Loss) bool { return l.Name == f.Loss })]
 }
 
-// tasks returns the tasks with their losses.
 func (f *File) tasks() []train.Task {
 	var out []train.Task
 	for _, t := range f.Tasks {
