@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"archive/zip"
+	"bytes"
 	"context"
 	"errors"
 	"image"
@@ -69,5 +70,23 @@ func TestDeclaredSizeOfNPZ(t *testing.T) {
 	defer a.Close()
 	if _, err := a.open(t.Context(), "x"); err == nil || !strings.Contains(err.Error(), "the decompressed data exceed") {
 		t.Errorf("an array of 1 PiB: error %v, want one on the size of the decompressed data", err)
+	}
+}
+
+// TestJPEGScans checks that a progressive JPEG whose scans are repeated thousands of times, each of
+// which takes the time of a whole image, is refused.
+func TestJPEGScans(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile("testdata/images/progressive.jpg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := bytes.LastIndex(data, []byte("\xff\xda"))
+	many := append(bytes.Clone(data[:last]), bytes.Repeat(data[last:len(data)-2], 5000)...)
+	if _, err := decodeImage(append(many, data[len(data)-2:]...)); err == nil || !strings.Contains(err.Error(), "scans of") {
+		t.Errorf("error %v, want one on the number of scans", err)
+	}
+	if _, err := decodeImage(data); err != nil {
+		t.Errorf("the image with its own scans: %v", err)
 	}
 }

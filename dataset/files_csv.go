@@ -16,6 +16,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/noether-ml/noether/internal/filesys"
 )
 
 // A labelTable is a file of labels, in one of three forms:
@@ -301,7 +303,7 @@ func wholeNumbers(texts []string) (labels []int, highest int, ok bool, err error
 // fromCSV makes a sample of each row of a CSV file. If the file has a number in each line instead,
 // it labels the files of ImageNet's validation set (fromChallenge).
 func (l *fileList) fromCSV(ctx context.Context, file, label string) error {
-	r, err := os.Open(file)
+	r, err := filesys.Open(file)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/noether-ml/noether/internal/filesys"
 )
 
 // COCOOptions are the options of OpenCOCO.
@@ -63,7 +65,7 @@ func OpenCOCO(ctx context.Context, o COCOOptions) (*COCO, error) {
 }
 
 func openCOCO(ctx context.Context, o COCOOptions) (*COCO, error) {
-	file, err := os.Open(o.Annotations)
+	file, err := filesys.Open(o.Annotations)
 	if err != nil {
 		return nil, errors.Unwrap(err)
 	}
@@ -92,7 +94,7 @@ func openCOCO(ctx context.Context, o COCOOptions) (*COCO, error) {
 			d.add(r.class, r.hash)
 		}
 	}
-	c.fingerprint = d.String()
+	c.setFingerprint(d)
 	return c, nil
 }
 
@@ -307,6 +309,10 @@ func (c *COCO) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "folder "+c.dir, i, len(c.files)); err != nil {
 		return Sample{}, err
 	}
+	return c.watched.read(ctx, i, func() (Sample, error) { return c.at(ctx, i, frame) })
+}
+
+func (c *COCO) at(ctx context.Context, i int, frame Frame) (Sample, error) {
 	s, m := c.Describe(i), c.images[i]
 	file := filepath.Join(c.dir, s.Name)
 	h, w, err := imageSize(file)

@@ -253,6 +253,9 @@ func TestMasks(t *testing.T) {
 	}
 	writeImage(t, filepath.Join(masks, "a.png"), image.NewGray(image.Rect(0, 0, 41, 20)))
 	writeImage(t, filepath.Join(masks, "b.png"), image.NewRGBA(image.Rect(0, 0, 40, 20)))
+	if src, err = WithMasks(ctx, folder, MasksOptions{Dir: masks, Ignore: 255}); err != nil {
+		t.Fatal(err)
+	}
 	for i, want := range []string{"a.png: mask a.png: it has 41 x 20 pixels and the image 40 x 20: a mask has the size of its image", "b.png: mask b.png: its pixels are of the kind colour"} {
 		if _, err := src.At(ctx, i, Frame{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)

@@ -212,7 +212,6 @@ func (f *submitFlags) refuseRunning(ctx context.Context, run string) error {
 	return nil
 }
 
-// printDry prints the tasks and the scripts of a submission that is not submitted.
 func (f *submitFlags) printDry(run, studyName string, s *cluster.Submission) error {
 	if f.asJSON {
 		return printJSON(s)

@@ -188,7 +188,6 @@ type predicted struct {
 	Y     interval `json:"y"`
 }
 
-// An interval is a value with its 95 % interval.
 type interval struct {
 	Value number `json:"value"`
 	Low   number `json:"low"`

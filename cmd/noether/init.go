@@ -24,7 +24,6 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// initCommand returns the command init.
 func initCommand(engine *engineFlags) *cobra.Command {
 	var out string
 	var force, asJSON bool
@@ -75,7 +74,6 @@ func initCommand(engine *engineFlags) *cobra.Command {
 	return c
 }
 
-// An initOutput is the JSON output of init.
 type initOutput struct {
 	File  string `json:"file,omitempty"` // "" if it is only printed
 	Study string `json:"study"`          // the text

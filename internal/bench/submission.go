@@ -160,7 +160,6 @@ type step struct {
 	change func(s submission, run string) error // changes the copy before both; nil: nothing
 }
 
-// steps are the steps that are measured.
 var steps = map[string]step{
 	// The task that has not ended, which computes the scores of the last model.
 	"last-task": {args: []string{"cluster", "task", "RUN", "TASK"}},

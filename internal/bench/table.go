@@ -67,7 +67,6 @@ type measurement struct {
 	Memory string `json:"memory,omitempty"`
 }
 
-// results is a stored table.
 type results struct {
 	Date    string                   `json:"date"`
 	Machine string                   `json:"machine"`
@@ -141,15 +140,13 @@ func (r row) stored(rounds int, values [][]float64, memory []float64) map[string
 			continue
 		}
 		ratio := median(ofNoether) / median(ofPeer)
-		if isTime(r.Cells[2*k].Unit) {
+		if unit := r.Cells[2*k].Unit; unit == "s" || unit == "ms" { // a time, not a rate
 			ratio = 1 / ratio
 		}
 		cells[column] = measurement{Value: digits(ratio)}
 	}
 	return cells
 }
-
-func isTime(unit string) bool { return unit == "s" || unit == "ms" }
 
 // median returns the middle value, or the mean of the two middle ones.
 func median(values []float64) float64 {

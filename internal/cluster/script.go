@@ -92,7 +92,6 @@ func (s *Submission) memoryRequest() int64 {
 	return largest*3/2 + 512*mebibyte
 }
 
-// mebibytes rounds bytes up.
 func mebibytes(bytes int64) int64 { return (bytes + mebibyte - 1) / mebibyte }
 
 // Scripts returns the batch scripts of the tasks and of the merge. study is the study's name.

@@ -26,6 +26,8 @@ import (
 	"unicode/utf8"
 
 	yaml "go.yaml.in/yaml/v3"
+
+	"github.com/noether-ml/noether/internal/filesys"
 )
 
 // A Kind is the type of a node.
@@ -125,7 +127,7 @@ const (
 // ReadFile reads a file for Parse. Of a file that is too large for Parse it reads just enough that
 // Parse says so.
 func ReadFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := filesys.Open(path)
 	if err != nil {
 		return nil, err
 	}

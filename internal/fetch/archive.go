@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/noether-ml/noether/internal/fetch/uri"
+	"github.com/noether-ml/noether/internal/filesys"
 )
 
 // IsArchive reports whether a file name, path or URL has the extension of an archive that Tree
@@ -155,7 +156,7 @@ func unpack(ctx context.Context, archive, name, dir string, maxBytes int64, maxF
 	if strings.HasSuffix(strings.ToLower(name), ".zip") {
 		return u.sums, u.zip(archive)
 	}
-	f, err := os.Open(archive)
+	f, err := filesys.Open(archive)
 	if err != nil {
 		return nil, err
 	}
@@ -233,7 +234,7 @@ func (e *endReader) Read(p []byte) (int, error) {
 }
 
 func (u *unpacker) zip(archive string) error {
-	f, err := os.Open(archive)
+	f, err := filesys.Open(archive)
 	if err != nil {
 		return err
 	}

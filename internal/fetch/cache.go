@@ -17,6 +17,7 @@ import (
 
 	"github.com/noether-ml/noether/internal/atomicfile"
 	"github.com/noether-ml/noether/internal/filelock"
+	"github.com/noether-ml/noether/internal/filesys"
 )
 
 // path returns a path within the folder of the cache, which contains
@@ -181,7 +182,7 @@ func (c *Cache) enter(sum string) error {
 
 // FileHash returns the SHA-256 of a file in hexadecimal digits.
 func FileHash(file string) (string, error) {
-	f, err := os.Open(file)
+	f, err := filesys.Open(file)
 	if err != nil {
 		return "", err
 	}

@@ -88,7 +88,6 @@ type namer struct {
 	taken map[string]bool   // the names
 }
 
-// name returns the name of a key.
 func (n *namer) name(key string) string {
 	if n.names == nil {
 		n.names, n.taken = map[string]string{}, map[string]bool{}

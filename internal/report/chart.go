@@ -11,7 +11,6 @@ import (
 // A Mark is the way in which a chart draws rows of scores.
 type Mark string
 
-// The marks.
 const (
 	LineMark Mark = "line" // curves with points, interval bands and a dotted null, chance level
 	BarMark  Mark = "bar"  // horizontal bars with a line for the interval and a tick at the null

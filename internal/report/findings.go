@@ -109,7 +109,6 @@ type wording struct {
 	replicates *Replicates // for intervals of differences; nil if unknown
 }
 
-// noun returns the noun for the points of a curve.
 func (w wording) noun() string { return cmp.Or(w.points, "layers") }
 
 // where returns, for instance, "for hue of resnet20 under quarter on cifar10", with only the parts

@@ -18,7 +18,6 @@ type Statement struct {
 	Rows   []int   `json:"rows"`   // indices of the rows
 }
 
-// The kinds of statements.
 const (
 	CurveStatement = "curve" // how one curve changes; for charts that draw all of its rows
 	// Where two curves differ most; for charts that draw only these two.
@@ -43,7 +42,6 @@ func Statements(rows []scores.Row, known []measure.Descriptor, replicates *Repli
 	return b.out
 }
 
-// A statementBuilder collects the statements on some rows.
 type statementBuilder struct {
 	rows     []scores.Row
 	measures Measures // of rows

@@ -164,7 +164,6 @@ type daemon struct {
 	ended chan struct{} // closed when the program has ended
 }
 
-// start starts a daemon.
 func (c *Cluster) start(name string, args ...string) *daemon {
 	c.t.Helper()
 	d := &daemon{}

@@ -7,12 +7,12 @@ import (
 	"io"
 	"maps"
 	"math"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/filesys"
 )
 
 // ReadConfig reads a preprocessor_config.json, video_preprocessor_config.json or
@@ -45,7 +45,7 @@ func HasProcessor(path string) bool {
 }
 
 func readBounded(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := filesys.Open(path)
 	if err != nil {
 		return nil, err
 	}

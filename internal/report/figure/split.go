@@ -192,7 +192,6 @@ func (s *split) fill(measures report.Measures, panels []Field, of func(*scores.R
 	return nil
 }
 
-// add adds a row to the series of an index.
 func (g *group) add(r scores.Row, place, highlight int) {
 	i := slices.IndexFunc(g.series, func(m member) bool { return m.place == place })
 	if i < 0 {

@@ -54,7 +54,6 @@ func (s style) text(f font.Font, x text.XAlignment, y text.YAlignment) text.Styl
 	return text.Style{Color: s.ink, Font: f, XAlign: x, YAlign: y, Handler: plot.DefaultTextHandler}
 }
 
-// write draws words at a point.
 func (s style) write(c draw.Canvas, f font.Font, words string, at vg.Point, x text.XAlignment, y text.YAlignment) {
 	c.FillText(s.text(f, x, y), at, words)
 }
@@ -271,7 +270,6 @@ func lookAt(i, highlight int) look {
 	return greyLook
 }
 
-// withOpacity returns the colour with an opacity.
 func (l look) withOpacity(opacity float64) color.Color {
 	return color.NRGBA{l.colour.R, l.colour.G, l.colour.B, uint8(255*opacity + 0.5)}
 }

@@ -72,7 +72,6 @@ type column[T any] struct {
 	number      func(T) float64
 }
 
-// packTable returns a table with the given columns of rows.
 func packTable[T any](rows []T, columns []column[T]) tableData {
 	t := tableData{Rows: len(rows), Texts: map[string]textColumn{}, Numbers: map[string]numbers{}}
 	for _, c := range columns {
@@ -193,7 +192,6 @@ var notices = map[string]string{
 	"images": "The filters hide all images.",
 }
 
-// inStudyOrder returns feature maps in the order of the study.
 func inStudyOrder(sheets []report.MapSheet, rec *scores.Record) []report.MapSheet {
 	out := slices.Clone(sheets)
 	place := func(s report.MapSheet) []int {

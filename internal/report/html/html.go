@@ -106,7 +106,6 @@ type page struct {
 	Folded bool
 }
 
-// A section is the text of one measure.
 type section struct {
 	measure.Descriptor
 	ID   string

@@ -153,7 +153,6 @@ func (s *Server) rows(r *run, record scores.Record) ([]scores.Row, error) {
 	return s.tables.get(r.id, r.stamp(), func() ([]scores.Row, error) { return r.rows(record) })
 }
 
-// replicates returns the replicates of a run's scores.
 func (s *Server) replicates(r *run, record scores.Record) (*report.Replicates, error) {
 	return s.replicateCache.get(r.id, r.stamp(), func() (*report.Replicates, error) { return r.replicates(record) })
 }

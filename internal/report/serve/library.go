@@ -153,7 +153,6 @@ func idOf(root, name string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// run returns the run with an id.
 func (l *library) run(id string) (*run, error) {
 	for _, r := range l.runs() {
 		if r.id == id {
@@ -163,7 +162,6 @@ func (l *library) run(id string) (*run, error) {
 	return nil, problemf(404, "run not found")
 }
 
-// A run is a run folder.
 type run struct {
 	id      string
 	root    *root

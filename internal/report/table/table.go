@@ -124,7 +124,6 @@ func headlines(rows []scores.Row, known []measure.Descriptor) []scores.Row {
 	return slices.DeleteFunc(slices.Clone(rows), func(r scores.Row) bool { return !shown[[2]string{r.Measure, r.Statistic}] })
 }
 
-// A columnKey identifies a column.
 type columnKey struct{ transform, measure, statistic string }
 
 // columnKeys returns the column of each row, whose line names identify. A statistic that is the

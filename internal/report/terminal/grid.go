@@ -97,7 +97,6 @@ func (g *grid) render(width int, style styles) string {
 	return text
 }
 
-// layOut formats the grid in a layout.
 func (g *grid) layOut(l layout, style styles) string {
 	hasNull := slices.ContainsFunc(g.rows, func(r gridRow) bool { return r.null != "" })
 
@@ -151,7 +150,6 @@ func namesBelow(above, labels []string, width int) []string {
 // withOther is written before the second of two compared layers.
 const withOther = "~ "
 
-// write formats a value in a layout.
 func (v gridValue) write(l layout) string {
 	if v.value == "" {
 		return "–"

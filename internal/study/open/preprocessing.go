@@ -81,12 +81,17 @@ func PreprocessFor(text, modelPath string) (p preprocessing.Settings, found stri
 	return p, "", err
 }
 
-// RecordedPreprocess returns the preprocessing that noether train has recorded in the metadata of
-// an ONNX file, and its text. found is false if there is none or the file cannot be read.
+// RecordedPreprocess returns the preprocessing that noether train or Ultralytics has recorded in the
+// metadata of an ONNX file, and its text. found is false if there is none or the file cannot be
+// read.
 func RecordedPreprocess(path string) (p preprocessing.Settings, text string, found bool, err error) {
 	text, err = onnx.ReadMetadata(path, spec.PreprocessKey)
-	if err != nil || text == "" {
+	if err != nil {
 		return p, "", false, nil // opening the model reports the error
+	}
+	if text == "" {
+		p, text, err = ultralytics(path)
+		return p, text, text != "", err
 	}
 	if p, err = spec.ParsePreprocess(path, text); err != nil {
 		return p, text, false, fmt.Errorf("%s in the metadata of %s is %q: %w; set preprocess to ignore it", spec.PreprocessKey, path, text, err)

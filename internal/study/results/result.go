@@ -58,7 +58,11 @@ func (r *Writer) Finish(ctx context.Context) (*Result, error) {
 		group.Go(t.finish)
 	} else if r.Plan.Study.Samples || len(parts[samplesPart]) > 0 {
 		group.Go(func() error {
-			return r.Folder.write("samples.parquet", func(w io.Writer) error { return r.writeSamples(ctx, w, parts[samplesPart]) })
+			read := func(c *plan.Cell) (map[string][]statisticValues, error) { return r.Folder.readPackedSamples(c.Key) }
+			return r.Folder.write("samples.parquet", func(w io.Writer) error {
+				_, err := r.writeSamples(ctx, w, slices.Values(parts[samplesPart]), read)
+				return err
+			})
 		})
 	}
 	if err := group.Wait(); err != nil {
@@ -78,15 +82,6 @@ func (r *Writer) Finish(ctx context.Context) (*Result, error) {
 	}
 	// Not read back: another run of the study may be writing to the same folder.
 	return result, r.Outcome()
-}
-
-// drawSheets writes contact sheets and sample sheets at once: most of the time is their
-// compression.
-func (r *Writer) drawSheets(ctx context.Context) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return r.writeImages(ctx) })
-	group.Go(func() error { return r.writeSampleSheets(ctx) })
-	return group.Wait()
 }
 
 // clearStates removes failures, states and checkpoints, and gathers the records in one log.
@@ -211,7 +206,6 @@ func (f Folder) verifyFiles(r scores.Record) error {
 	return nil
 }
 
-// writeTables writes the tables of scores.
 func (f Folder) writeTables(rows []scores.Row) error {
 	var group errgroup.Group
 	group.Go(func() error {

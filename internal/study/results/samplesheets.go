@@ -68,7 +68,6 @@ func (r *Writer) writeSampleSheet(ctx context.Context, name string, cells []*pla
 		return nil, err
 	}
 	sheet := s.sheet()
-	// Projections of layers onto their two leading principal components.
 	if err := r.addProjections(s, sheet, cells); err != nil {
 		return nil, err
 	}

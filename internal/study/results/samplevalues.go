@@ -239,7 +239,6 @@ func spread(items []string, n int) []string {
 	return out
 }
 
-// valuesOf returns the values of the samples in s.indices.
 func (s *sampleValues) valuesOf(values map[int]float64) []float64 {
 	out := make([]float64, len(s.indices))
 	for i, index := range s.indices {

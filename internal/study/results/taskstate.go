@@ -37,7 +37,6 @@ func taskKey(c *plan.Cell, s plan.Shard, task string) string {
 // sharedPrefix begins the keys of checkpoints that cells share.
 const sharedPrefix = "shared/"
 
-// splitKey returns the cell, the shard and the task in the key of a state.
 func splitKey(key string) (cell, shard, task string) {
 	id, task, _ := strings.Cut(key, "/")
 	cell, shard, _ = strings.Cut(id, ".")
@@ -148,7 +147,6 @@ func writeTask(w io.Writer, t *plan.Task, acc plan.Accumulator) (err error) {
 // errUnusable is the error of a state that does not fit its task.
 var errUnusable = errors.New("the state is not that of this task")
 
-// stateOf reads the state of a key.
 func (f Folder) stateOf(key string) (*store.Item, taskState, error) {
 	it, err := f.states.Get(key)
 	if err != nil {

@@ -37,7 +37,6 @@ export interface Panel {
   rows: number[];
 }
 
-/** A point of a chart. */
 export interface Point {
   id: number; // its row
   series: string;

@@ -37,7 +37,6 @@ interface Tile {
 
 export class Classes extends Part {
   private readonly sheets: SampleSheet[];
-  private figures: Figure[] = [];
 
   constructor(root: HTMLElement, scores: Scores, state: State, filter: Filter) {
     super(root, scores, state, filter, 'classes');
@@ -51,15 +50,11 @@ export class Classes extends Part {
     const models = [...new Set(ofData.flatMap((s) => s.models.map((m) => m.model)))].filter((model) =>
       this.filter.passes({ model }),
     );
-    for (const figure of this.figures) figure.remove();
-    this.figures = [];
     this.root.hidden = this.sheets.length === 0;
     if (!this.root.querySelector('details')!.open) return;
     if (models.length === 0) {
-      this.part('controls').replaceChildren();
-      this.part('charts').replaceChildren();
       this.part('reading').textContent = this.scores.packed.notices.hidden;
-      return;
+      return this.showNothing('');
     }
     const model = validOrFirst(models, this.asked('model'));
     const statistic: Statistic = this.asked('statistic') === 'share' ? 'share' : 'drop';
@@ -76,8 +71,7 @@ export class Classes extends Part {
     );
     const values = new Map(ofData.map((s) => [s.transform, s.parameters[placeOf(this.state, s)]]));
     this.part('reading').textContent = reading(all, names, statistic, model, values);
-    this.figures = [this.map(all, names, statistic, model), this.confusion(sheet, model, chosen)];
-    this.part('charts').replaceChildren(...this.figures.map((f) => f.root));
+    this.show([this.map(all, names, statistic, model), this.confusion(sheet, model, chosen)]);
   }
 
   // tiles are one for each class and transformation, at the chosen value of its parameter.

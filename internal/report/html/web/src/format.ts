@@ -33,7 +33,6 @@ export function shorten(name: string, length: number): string {
   return core.slice(0, head) + '…' + core.slice(core.length - (length - 1 - head));
 }
 
-/** A text with a capital at its start. */
 export function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }

@@ -19,7 +19,6 @@ export function onLayer(listener: () => void): () => void {
   return () => listeners.delete(listener);
 }
 
-/** The chosen layer, if there is one. */
 export function layerOf(state: State): Chosen | undefined {
   const layer = state.get('layer.name');
   return layer === '' ? undefined : { model: state.get('layer.model'), layer };

@@ -29,7 +29,6 @@ const formats: Record<string, (v: number | null) => string> = {
   null: (v) => (v === null ? '' : number(v)),
 };
 
-// textOf returns a field of a row as text.
 function textOf(t: Rows, name: string, row: number): string {
   return t.has(name) ? t.text(name, row) : (formats[name] ?? number)(t.number(name, row));
 }

@@ -44,7 +44,6 @@ export class Section extends Part {
   private readonly charts: Chart[];
   private readonly table: ScoreTable;
   private readonly legend: Legend;
-  private figures: Figure[] = [];
   private showing = panelsPerStep; // largest number of panels that are shown
   private atLayer = false; // whether the charts show one layer, which the reader can choose
 
@@ -254,16 +253,14 @@ export class Section extends Part {
     const container = this.part('charts');
     // The page does not jump while charts are replaced.
     container.style.minHeight = `${container.offsetHeight}px`;
-    for (const figure of this.figures) figure.remove();
     const allPanels = c.rows.length > 0 ? panels(c) : [];
     const shown = allPanels.slice(0, this.showing);
     const domain = c.chart.common && allPanels.length > 1 ? this.common(c, allPanels) : undefined;
     const wide = c.chart.wide || (c.chart.mark === 'bar' && allPanels.length === 1);
     this.part('reading').textContent = '';
     container.classList.toggle('several', allPanels.length > 1);
-    this.figures = shown.map((panel) => this.figure(c, panel, wide, domain));
-    container.replaceChildren(
-      ...this.figures.map((f) => f.root),
+    this.show(
+      shown.map((panel) => this.figure(c, panel, wide, domain)),
       ...this.more(allPanels.length - shown.length, c, all),
     );
     if (allPanels.length === 0)
@@ -297,7 +294,6 @@ export class Section extends Part {
     return [Math.min(0, ...ends), Math.max(0, ...ends)];
   }
 
-  // figure returns the figure of a panel.
   private figure(c: Context, panel: Panel, wide: boolean, domain?: [number, number]): Figure {
     const title = `${c.statistic.title}, ${panel.title}`;
     return new Figure({
@@ -347,5 +343,4 @@ const fixedTitles = {
   layer: 'Layer',
 };
 
-// layerOfRow returns the layer of a row.
 const layerOfRow = (t: Table, row: number) => ({ model: t.text('model', row), layer: t.text('layer', row) });

@@ -33,7 +33,6 @@ export function textsOf<T>(fields: Field<T>[], item: T): [string, string][] {
   });
 }
 
-/** The table of items. */
 export function tableOf<T>(title: string, items: T[], fields: Field<T>[]): Source {
   return {
     title,

@@ -14,7 +14,6 @@ export interface TileSheet {
 const sheets = new WeakMap<TileSheet, Promise<HTMLImageElement>>();
 const cut = new WeakMap<TileSheet, Map<string, Promise<string>>>();
 
-/** Whether a sheet has images. */
 export const hasImages = (sheet: TileSheet) => Boolean(sheet.tile && sheet.image);
 
 /** The tile at a line and a column, both counted from 0, as a data URL of a PNG image. */
