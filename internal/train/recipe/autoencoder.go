@@ -66,7 +66,7 @@ func (l *layerTraining) trainAutoencoder(ctx context.Context, i int, k autoencod
 			l.Batch - 1) / l.Batch),
 		Engine: ort.Options{Threads: l.Threads, Device: l.Device}, FitOptions: train.FitOptions{
 			Epochs: l.Epochs, Batch: l.Batch, Seed: l.Seed + uint64(i), KeepLast: !best,
-				Patience: l.Patience,
+			Patience:       l.Patience,
 			RollbackFactor: rollbackFactor, RollbackByLoss: byLoss, Checkpoint: l.checkpoint(i),
 			Identity: fmt.Sprint(l.identity, " layer ", i+1), AfterEpoch: afterEpoch,
 			Resumed: func(epochs []train.Epoch) error {
