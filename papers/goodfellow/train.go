@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/noether-ml/noether/engine/ort"
+	"github.com/noether-ml/noether/internal/train"
 	"github.com/noether-ml/noether/internal/train/autoencoder"
 	"github.com/noether-ml/noether/internal/train/filters"
 	"github.com/noether-ml/noether/onnx"
@@ -95,7 +96,10 @@ func (p plan) pick(usual, quick int) int {
 
 // settings returns the settings of a layer without the sparsity penalty.
 func (p plan) settings(decay float64, seed uint64) autoencoder.Settings {
-	return autoencoder.Settings{Units: units, Decay: decay, Epochs: p.pick(20, 2), Rate: 0.002, Seed: seed, Engine: ort.Options{Threads: 1}, RollbackFactor: p.rollback, RollbackByLoss: decay <= mild}
+	return autoencoder.Settings{Units: units, Decay: decay, Rate: 0.002,
+		Engine: ort.Options{Threads: 1},
+		FitOptions: train.FitOptions{Epochs: p.pick(20, 2), Seed: seed, KeepLast: true,
+			RollbackFactor: p.rollback, RollbackByLoss: decay <= mild}}
 }
 
 // ridge trains networks with every target and every decay, several times each. held is for
