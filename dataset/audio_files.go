@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/noether-ml/noether/internal/audio"
+	"github.com/noether-ml/noether/internal/filestate"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -42,6 +43,10 @@ type Audio struct {
 	items   []audioItem
 }
 
+// otherAudioExtensions are the extensions of recordings in formats that are not read.
+var otherAudioExtensions = []string{".aac", ".aif", ".aifc", ".aiff", ".amr", ".ape", ".au", ".caf", ".m4a", ".mp3", ".oga", ".ogg", ".opus", ".rf64", ".snd", ".sph",
+	".w64", ".wma", ".wv"}
+
 // An audioItem is one sample of the source: a part of a file. file is an index into files. Only Fit
 // "split" has parts other than part 0.
 type audioItem struct{ file, part int }
@@ -70,10 +75,10 @@ type audioItem struct{ file, part int }
 //	split  a file is cut into whole items from its start, and the rest is left out; a shorter file is
 //	       left out, and Notes counts such files and names the first five
 //
-// Channels are averaged. The fingerprint hashes names, sizes, labels, factors, the first and last
-// 64 KiB of up to 10,000 files, and the options Rate, Length and Fit.
+// Channels are averaged. The fingerprint hashes names, labels, factors and contents of the
+// files as that of OpenFolder, and the options Rate, Length and Fit.
 func OpenAudio(ctx context.Context, o AudioOptions) (*Audio, error) {
-	s := &Audio{fileList: fileList{dir: o.Dir, what: "audio files", extensions: []string{".flac", ".wav", ".wave"}}, options: o}
+	s := &Audio{fileList: fileList{dir: o.Dir, what: "audio files", extensions: []string{".flac", ".wav", ".wave"}, others: otherAudioExtensions}, options: o}
 	if err := s.open(ctx); err != nil {
 		return nil, fmt.Errorf("opening audio files %s: %w", o.Dir, err)
 	}
@@ -105,7 +110,7 @@ func (s *Audio) open(ctx context.Context) error {
 	d := newDigest("sounds")
 	d.add(s.options.Rate, s.options.Length, s.options.Fit)
 	err := s.hash(ctx, d)
-	s.fingerprint = d.String()
+	s.setFingerprint(d)
 	return err
 }
 
@@ -145,8 +150,14 @@ func (s *Audio) readHeaders(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		s.info[i], s.damaged[i] = audio.Probe(filepath.Join(s.dir, f.name))
-		if s.damaged[i] != nil {
+		err := filestate.Retry(ctx, func() (err error) {
+			s.info[i], err = audio.Probe(filepath.Join(s.dir, f.name))
+			return err
+		})
+		if filestate.Passing(err) {
+			return err // says nothing about the file
+		}
+		if s.damaged[i] = err; err != nil {
 			continue
 		}
 		if !ownDuration {
@@ -234,6 +245,10 @@ func (s *Audio) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "audio files "+s.dir, i, len(s.items)); err != nil {
 		return Sample{}, err
 	}
+	return s.watched.read(ctx, s.items[i].file, func() (Sample, error) { return s.at(i, frame) })
+}
+
+func (s *Audio) at(i int, frame Frame) (Sample, error) {
 	item, out := s.items[i], s.Describe(i)
 	if err := s.damaged[item.file]; err != nil {
 		return out, &BadSample{Name: out.Name, Err: err}

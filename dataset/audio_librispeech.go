@@ -7,6 +7,8 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+
+	"github.com/noether-ml/noether/internal/filesys"
 )
 
 // readTranscripts sets the factors of LibriSpeech files from their names and transcripts, and
@@ -54,7 +56,7 @@ func (s *Audio) readTranscripts() error {
 // readTranscript adds the number of words of each line, "SPEAKER-CHAPTER-NUMBER WORD WORD ...", to
 // words, by the path of the utterance without its extension. A missing file counts as empty.
 func (s *Audio) readTranscript(name string, words map[string]int) error {
-	file, err := os.Open(filepath.Join(s.dir, name))
+	file, err := filesys.Open(filepath.Join(s.dir, name))
 	if os.IsNotExist(err) {
 		return nil
 	}

@@ -87,7 +87,11 @@ type metadata struct {
 	classes     []string
 	factors     []string // sorted
 	fingerprint string
+	watched     *watched // the files of the samples; nil if there are none
 }
+
+// setFingerprint sets what a digest has hashed.
+func (m *metadata) setFingerprint(d digest) { m.fingerprint, m.watched = d.String(), d.files }
 
 func (m metadata) Classes() []string   { return m.classes }
 func (m metadata) Factors() []string   { return m.factors }

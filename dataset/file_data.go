@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/noether-ml/noether/internal/filesys"
 	"github.com/noether-ml/noether/internal/machine"
 )
 
@@ -60,7 +61,7 @@ func (b fileData) readFull(dst []byte, at int64) error {
 
 // openSized opens a file and returns its size in bytes.
 func openSized(path string) (*os.File, int64, error) {
-	f, err := os.Open(path)
+	f, err := filesys.Open(path)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -75,7 +76,7 @@ func openSized(path string) (*os.File, int64, error) {
 // openData opens a file. A file whose name ends in .gz is decompressed into memory, unless that
 // exceeds decompressedLimit, which is an error, or ctx ends.
 func openData(ctx context.Context, path string) (fileData, error) {
-	f, err := os.Open(path)
+	f, err := filesys.Open(path)
 	if err != nil {
 		return fileData{}, err
 	}

@@ -12,6 +12,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/noether-ml/noether/internal/plural"
 )
 
 // A fileList is a list of the files of a folder, with their labels and factors.
@@ -24,7 +26,12 @@ type fileList struct {
 	categories map[string][]string // by factor that is text: names of its categories, by value
 	// Symbolic links with a matching extension whose target is missing.
 	dangling []string
-	notes    []string // on what else is left out
+	// Files of formats that are not read, whose extensions are in others, and what has a matching
+	// extension but is no file, such as a pipe.
+	others    []string
+	unread    []string
+	irregular []string
+	notes     []string // on what else is left out
 }
 
 type fileEntry struct {
@@ -97,7 +104,11 @@ func (l *fileList) find(ctx context.Context) error {
 		return err
 	}
 	if len(l.files) == 0 {
-		return fmt.Errorf("no %s (%s)", l.what, strings.Join(l.extensions, ", "))
+		why := ""
+		if notes := l.leftOut(); len(notes) > 0 {
+			why = "; " + strings.Join(notes, "; ")
+		}
+		return fmt.Errorf("no %s (%s)%s", l.what, strings.Join(l.extensions, ", "), why)
 	}
 	return nil
 }
@@ -112,9 +123,25 @@ func (l *fileList) Describe(i int) Sample {
 
 // Notes returns sentences on what was left out: the number, some of the names, and the reason.
 func (l *fileList) Notes() []string {
-	notes := slices.Clone(l.notes)
+	return append(l.leftOut(), l.notes...)
+}
+
+// leftOut returns the notes on the files that find did not list.
+func (l *fileList) leftOut() []string {
+	var notes []string
 	if len(l.dangling) > 0 {
-		notes = append([]string{"left out links to files that do not exist: " + firstNames(l.dangling, 20)}, notes...)
+		notes = append(notes, "left out links to files that do not exist: "+firstNames(l.dangling, 20))
+	}
+	if len(l.irregular) > 0 {
+		notes = append(notes, "left out what is no file, such as a named pipe: "+firstNames(l.irregular, 20))
+	}
+	if len(l.unread) > 0 {
+		var formats []string
+		for _, name := range l.unread {
+			formats = append(formats, strings.ToLower(path.Ext(name)))
+		}
+		notes = append(notes, fmt.Sprintf("left out %s of formats that are not read (%s): %s", plural.Of(len(l.unread), "file"), strings.Join(distinct(formats), ", "),
+			firstNames(l.unread, 5)))
 	}
 	return notes
 }
@@ -146,7 +173,13 @@ func (l *fileList) filesBeneath(ctx context.Context, dir string) ([]fileEntry, e
 	var folders []string
 	for _, e := range entries {
 		name := path.Join(dir, e.Name())
-		if strings.HasPrefix(e.Name(), ".") || (e.Type().IsRegular() && !l.hasExtension(name)) {
+		if strings.HasPrefix(e.Name(), ".") {
+			continue
+		}
+		if !e.IsDir() && slices.Contains(l.others, strings.ToLower(path.Ext(name))) {
+			l.unread = append(l.unread, name)
+		}
+		if e.Type().IsRegular() && !l.hasExtension(name) {
 			continue
 		}
 		info, err := statEntry(l.dir, name, e)
@@ -159,7 +192,10 @@ func (l *fileList) filesBeneath(ctx context.Context, dir string) ([]fileEntry, e
 			return nil, err
 		case info.IsDir():
 			folders = append(folders, name)
-		case l.hasExtension(name):
+		case !l.hasExtension(name):
+		case !info.Mode().IsRegular():
+			l.irregular = append(l.irregular, name)
+		default:
 			files = append(files, fileEntry{name: name, size: info.Size(), label: NoLabel})
 		}
 	}
@@ -259,18 +295,16 @@ func (l *fileList) labelBySynset() error {
 	return nil
 }
 
-// maxHashedFiles is the largest number of files whose bytes are part of the fingerprint.
-const maxHashedFiles = 10_000
-
-// hash adds the names, sizes, labels and factors of the files to a digest, and the first and the
-// last block of up to maxHashedFiles of them.
+// hash adds the names, labels, factors and contents of the files to a digest.
 func (l *fileList) hash(ctx context.Context, d digest) error {
 	d.add(len(l.classes))
 	for _, c := range l.classes {
 		d.add(c)
 	}
-	for _, p := range l.files {
-		d.add(p.name, p.size, p.label)
+	names := make([]string, len(l.files))
+	for i, p := range l.files {
+		names[i] = p.name
+		d.add(p.name, p.label)
 		for _, name := range l.factors {
 			d.add(name, p.factors[name])
 		}
@@ -278,23 +312,7 @@ func (l *fileList) hash(ctx context.Context, d digest) error {
 	for _, name := range slices.Sorted(maps.Keys(l.categories)) {
 		d.add(name, l.categories[name])
 	}
-	n := min(len(l.files), maxHashedFiles)
-	for i := range n {
-		if err := l.hashEnds(ctx, d, l.files[i*len(l.files)/n]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// hashEnds hashes the first and the last block of a file.
-func (l *fileList) hashEnds(ctx context.Context, d digest, p fileEntry) error {
-	file, err := os.Open(filepath.Join(l.dir, p.name))
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	return d.addBlocks(ctx, file, p.size, 2)
+	return d.addFiles(ctx, l.dir, names)
 }
 
 // withoutPath returns the cause of a file system error without the path, which is in the sample's

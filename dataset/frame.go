@@ -29,11 +29,18 @@ type Frame struct {
 	// Height and Width are the size of the centre crop, in pixels; 0: unchanged. If Resize is 0,
 	// nothing is cropped: the image is resized to this size, ignoring the aspect ratio.
 	Height, Width int
+	// Letterbox resizes the image to the largest size within Height and Width that keeps its aspect
+	// ratio, and pads it on both sides with Fill, as YOLO detectors do. Resize is then 0.
+	Letterbox bool    `json:",omitzero"`
+	Fill      float32 `json:",omitzero"` // value, from 0 to 1, of what is added around an image
+	// FloorCrop rounds the start of a centre crop down, as the library transformers does. Otherwise
+	// halves are rounded to even, as torchvision does.
+	FloorCrop bool `json:",omitzero"`
 	// Channels is 3 for colour (grey is repeated), 1 for grey (0.2989 R + 0.587 G + 0.114 B), or 0
 	// for the channels of the image.
 	Channels int
-	// Interpolation is "bilinear" (the default), "bicubic" or "nearest". Like PIL's, the first two
-	// widen their filter when shrinking, so that every pixel counts.
+	// Interpolation is "bilinear" (the default), "bicubic", "lanczos" or "nearest". Like PIL's, the
+	// first three widen their filter when shrinking, so that every pixel counts.
 	Interpolation string
 
 	Rate   int `json:",omitzero"` // audio: values per second that the model takes; 0: unchanged
@@ -57,6 +64,8 @@ func (f Frame) Check() error {
 		return fmt.Errorf("frame: rate %d, length %d: neither can be negative", f.Rate, f.Length)
 	case f.ForImages() && (f.Rate > 0 || f.Length > 0):
 		return errors.New("frame: rate and length are for audio, sizes and channels for images")
+	case f.Letterbox && (f.Height == 0 || f.Width == 0 || f.Resize > 0 || f.Square):
+		return errors.New("frame: letterbox needs a height and a width, and no resize")
 	case f.Channels != 0 && f.Channels != 1 && f.Channels != 3:
 		return fmt.Errorf("frame: %d channels: images have 1 or 3", f.Channels)
 	}
@@ -136,10 +145,10 @@ func (f Frame) window(h, w int) window {
 	rh, rw := f.resized(h, w)
 	win := window{resizedH: rh, resizedW: rw, height: rh, width: rw}
 	if f.Height > 0 {
-		win.height, win.top = f.Height, centre(rh, f.Height)
+		win.height, win.top = f.Height, f.centre(rh, f.Height)
 	}
 	if f.Width > 0 {
-		win.width, win.left = f.Width, centre(rw, f.Width)
+		win.width, win.left = f.Width, f.centre(rw, f.Width)
 	}
 	return win
 }
@@ -149,6 +158,9 @@ func (f Frame) window(h, w int) window {
 func (f Frame) resized(h, w int) (int, int) {
 	short := float64(min(h, w))
 	switch {
+	case f.Letterbox:
+		scale := min(float64(f.Height)/float64(h), float64(f.Width)/float64(w))
+		return max(1, int(math.RoundToEven(scale*float64(h)))), max(1, int(math.RoundToEven(scale*float64(w))))
 	case f.Resize == 0:
 		if f.Height > 0 {
 			h = f.Height
@@ -166,12 +178,12 @@ func (f Frame) resized(h, w int) (int, int) {
 	}
 }
 
-// centre returns the start of a centre crop on a side, in pixels. Halves round to even, as in
-// Python. If the crop is larger than the side by an odd number, the end gets the extra pixel of
-// padding.
-func centre(side, crop int) int {
-	if crop > side {
-		return -((crop - side) / 2)
+// centre returns the start of a centre crop on a side, in pixels. Unless FloorCrop is set, halves
+// round to even, as in Python. If the crop is larger than the side by an odd number, the end gets
+// the extra pixel of padding.
+func (f Frame) centre(side, crop int) int {
+	if crop > side || f.FloorCrop {
+		return (side - crop) / 2 // towards zero
 	}
 	return int(math.RoundToEven(float64(side-crop) / 2))
 }
@@ -206,13 +218,18 @@ func frameStrips[T uint8 | float32, A int32 | float32](f Frame, r strips[T], rou
 	if err != nil {
 		return tensor.Tensor{}, err
 	}
-	return convertChannels(toPlanes(framed, win), f.Channels), nil
+	return convertChannels(toPlanes(framed, win, f.Fill), f.Channels), nil
 }
 
 // toPlanes converts r, the part of an image inside a window, to planes of values in [0, 1], and
-// pads it with zeros to the size of the window.
-func toPlanes[T uint8 | float32](r interleaved[T], win window) tensor.Tensor {
+// pads it with a value to the size of the window.
+func toPlanes[T uint8 | float32](r interleaved[T], win window, fill float32) tensor.Tensor {
 	t := tensor.New(r.c, win.height, win.width)
+	if fill != 0 {
+		for i := range t.Data {
+			t.Data[i] = fill
+		}
+	}
 	top, left := max(0, -win.top), max(0, -win.left)
 	for y := range r.h {
 		row := r.pix[y*r.w*r.c : (y+1)*r.w*r.c]

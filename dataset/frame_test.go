@@ -8,8 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/noether-ml/noether/tensor"
 	"pgregory.net/rapid"
+
+	"github.com/noether-ml/noether/tensor"
 )
 
 // drawFrame returns a random frame of moderate size. A Frame says how images are resized, cropped
@@ -20,7 +21,7 @@ func drawFrame(t *rapid.T) Frame {
 		Resize: size.Draw(t, "resize"), Square: rapid.Bool().Draw(t, "square"),
 		Height: size.Draw(t, "height"), Width: size.Draw(t, "width"),
 		Channels:      rapid.SampledFrom([]int{0, 1, 3}).Draw(t, "channels"),
-		Interpolation: rapid.SampledFrom([]string{"", "bilinear", "bicubic", "nearest"}).Draw(t, "interpolation"),
+		Interpolation: rapid.SampledFrom([]string{"", "bilinear", "bicubic", "lanczos", "nearest"}).Draw(t, "interpolation"),
 	}
 }
 
@@ -112,7 +113,7 @@ func TestFrameErrors(t *testing.T) {
 	}{
 		{"negative", Frame{Resize: -1}, grey, "negative"},
 		{"channels", Frame{Channels: 2}, grey, "2 channels"},
-		{"interpolation", Frame{Height: 2, Interpolation: "lanczos"}, grey, "bilinear, bicubic or nearest"},
+		{"interpolation", Frame{Height: 2, Interpolation: "box"}, grey, "bilinear, bicubic, lanczos or nearest"},
 		{"rank", Frame{}, tensor.New(4, 4), "channels x height x width"},
 		{"empty", Frame{Height: 3}, tensor.New(3, 0, 4), "empty"},
 		{"five channels", Frame{Channels: 3}, tensor.New(5, 4, 4), "5 channels"},
@@ -188,6 +189,48 @@ func TestImageTypesAgree(t *testing.T) {
 		}
 		if !slices.Equal(got.Data, want.Data) {
 			t.Errorf("an image of type %s differs from NRGBA", name)
+		}
+	}
+}
+
+// TestLetterbox compares where an image lies in its frame with the function letterbox of
+// Ultralytics, whose results these are, and checks the grey around it.
+func TestLetterbox(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		h, w, height, width int
+		want                window // with the negative of the padding above and to the left
+	}{
+		{40, 100, 64, 64, window{26, 64, -19, 0, 64, 64}},
+		{61, 30, 64, 64, window{64, 31, 0, -16, 64, 64}},
+		{480, 640, 640, 640, window{480, 640, -80, 0, 640, 640}},
+		{333, 500, 640, 640, window{426, 640, -107, 0, 640, 640}},
+		{100, 100, 384, 640, window{384, 384, 0, -128, 384, 640}},
+		{7, 13, 32, 48, window{26, 48, -3, 0, 32, 48}},
+		{1080, 1920, 640, 640, window{360, 640, -140, 0, 640, 640}},
+	} {
+		f := Frame{Letterbox: true, Fill: 0.25, Height: c.height, Width: c.width}
+		if got := f.window(c.h, c.w); got != c.want {
+			t.Errorf("%d x %d: %+v, want %+v", c.h, c.w, got, c.want)
+		}
+		white := tensor.New(1, c.h, c.w)
+		for i := range white.Data {
+			white.Data[i] = 1
+		}
+		framed, err := f.Tensor(white)
+		if err != nil {
+			t.Fatal(err)
+		}
+		grey := 0
+		for _, v := range framed.Data {
+			if math.Abs(float64(v)-0.25) < 1e-6 {
+				grey++
+			} else if math.Abs(float64(v)-1) > 1e-6 {
+				t.Fatalf("%d x %d: value %v", c.h, c.w, v)
+			}
+		}
+		if want := c.height*c.width - c.want.resizedH*c.want.resizedW; grey != want {
+			t.Errorf("%d x %d: %d grey values, want %d", c.h, c.w, grey, want)
 		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/noether-ml/noether/internal/filesys"
 )
 
 // hdf5Signature starts an HDF5 file, such as a MATLAB file from version 7.3 on.
@@ -34,7 +36,7 @@ func explainHDF5(path string, err error) error {
 // isHDF5 reports whether a file starts as an HDF5 file does. It is false for a file that cannot be
 // read.
 func isHDF5(path string) bool {
-	f, err := os.Open(path)
+	f, err := filesys.Open(path)
 	if err != nil {
 		return false
 	}

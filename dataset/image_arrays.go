@@ -68,19 +68,23 @@ func OpenArrays(ctx context.Context, o ArraysOptions) (*Arrays, error) {
 }
 
 func openArraySource(ctx context.Context, o ArraysOptions) (*Arrays, error) {
+	d := newDigest("arrays")
+	if err := d.watch(ctx, o.Images); err != nil {
+		return nil, err
+	}
 	file, err := openArchive(ctx, o.Images)
 	if err != nil {
 		return nil, err
 	}
 	a := &Arrays{labelledArrays: labelledArrays{file: file, name: filepath.Base(o.Images)}, raw: o.Raw, max: o.Max}
-	if err := a.open(ctx, o); err != nil {
+	if err := a.open(ctx, o, d); err != nil {
 		file.Close()
 		return nil, err
 	}
 	return a, nil
 }
 
-func (a *Arrays) open(ctx context.Context, o ArraysOptions) error {
+func (a *Arrays) open(ctx context.Context, o ArraysOptions, d digest) error {
 	key := o.ImagesKey
 	var err error
 	if key == "" {
@@ -106,10 +110,9 @@ func (a *Arrays) open(ctx context.Context, o ArraysOptions) error {
 	if err := a.readLabels(ctx, o.Labels, o.LabelsKey, key, a.Len()); err != nil {
 		return err
 	}
-	d := newDigest("arrays")
 	d.add(a.name, key, a.c, a.h, a.w, a.channelsLast, a.max, a.raw, a.labels)
 	err = d.addFile(ctx, o.Images)
-	a.fingerprint = d.String()
+	a.setFingerprint(d)
 	return err
 }
 
@@ -235,6 +238,10 @@ func (a *Arrays) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "arrays", i, a.Len()); err != nil {
 		return Sample{}, err
 	}
+	return a.watched.read(ctx, 0, func() (Sample, error) { return a.at(i, frame) })
+}
+
+func (a *Arrays) at(i int, frame Frame) (Sample, error) {
 	s := a.Describe(i)
 	n := a.c * a.h * a.w
 	raw, err := a.images.read(i*n, n)

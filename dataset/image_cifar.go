@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/noether-ml/noether/internal/filesys"
 	"github.com/noether-ml/noether/internal/plural"
 )
 
@@ -75,7 +76,7 @@ func openCIFAR(ctx context.Context, o CIFAROptions, kind string, labelBytes, lab
 		c.files = append(c.files, f)
 		c.size += len(f.labels)
 	}
-	c.fingerprint = d.String()
+	c.setFingerprint(d)
 	return c, nil
 }
 
@@ -148,7 +149,10 @@ func partOf[T any](part string, train, test T) ([]T, error) {
 
 // open opens a file, reads its labels and adds its bytes to d.
 func (c *CIFAR) open(ctx context.Context, path, kind string, label int, d digest) (cifarFile, error) {
-	file, err := os.Open(path)
+	if err := d.watch(ctx, path); err != nil {
+		return cifarFile{}, err
+	}
+	file, err := filesys.Open(path)
 	if err != nil {
 		return cifarFile{}, err
 	}
@@ -156,6 +160,10 @@ func (c *CIFAR) open(ctx context.Context, path, kind string, label int, d digest
 	if err := f.readLabels(ctx, kind, c.record(), label, len(c.classes), d); err != nil {
 		file.Close()
 		return cifarFile{}, fmt.Errorf("%s: %w", path, err)
+	}
+	if err := d.files.check(len(c.files)); err != nil {
+		file.Close()
+		return cifarFile{}, err
 	}
 	return f, nil
 }
@@ -218,7 +226,8 @@ func (c *CIFAR) Close() error {
 func (c *CIFAR) Len() int { return c.size }
 
 func (c *CIFAR) Describe(i int) Sample {
-	f, at := c.locate(i)
+	n, at := c.locate(i)
+	f := &c.files[n]
 	return Sample{Index: i, Name: fmt.Sprintf("%s#%d", f.name, at), Label: int(f.labels[at])}
 }
 
@@ -228,8 +237,13 @@ func (c *CIFAR) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "cifar", i, c.size); err != nil {
 		return Sample{}, err
 	}
+	n, at := c.locate(i)
+	return c.watched.read(ctx, n, func() (Sample, error) { return c.at(i, &c.files[n], at, frame) })
+}
+
+// at reads image i, which is record at of a file.
+func (c *CIFAR) at(i int, f *cifarFile, at int, frame Frame) (Sample, error) {
 	s := c.Describe(i)
-	f, at := c.locate(i)
 	var pixels [cifarPixels]byte
 	if _, err := f.file.ReadAt(pixels[:], int64(at)*int64(c.record())+int64(c.labelBytes)); err != nil {
 		return s, fmt.Errorf("reading %s: %w", s.Name, err)
@@ -239,8 +253,8 @@ func (c *CIFAR) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	return s, err
 }
 
-// locate returns the file of image i and the index of its record there.
-func (c *CIFAR) locate(i int) (*cifarFile, int) {
+// locate returns the index of the file of image i, and that of its record there.
+func (c *CIFAR) locate(i int) (file, record int) {
 	n, _ := slices.BinarySearchFunc(c.files, i, func(f cifarFile, i int) int { return f.first + len(f.labels) - 1 - i })
-	return &c.files[n], i - c.files[n].first
+	return n, i - c.files[n].first
 }

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/noether-ml/noether/internal/filesys"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -106,7 +107,7 @@ func (c *COCO) maskClasses() []string {
 func (c *COCO) mask(m cocoImage, frame Frame) (tensor.Tensor, error) {
 	mask := newRegionMask(m.height, m.width)
 	if len(m.regions) > 0 {
-		file, err := os.Open(c.options.Annotations)
+		file, err := filesys.Open(c.options.Annotations)
 		if err != nil {
 			return tensor.Tensor{}, fmt.Errorf("reading annotations: %w", err)
 		}
@@ -129,7 +130,7 @@ func (r regionText) read(file *os.File) (cocoRegion, error) {
 		return cocoRegion{}, err
 	}
 	var a cocoAnnotation
-	if err := json.Unmarshal(bytes.TrimLeft(text, ", \t\r\n"), &a); err != nil {
+	if err := json.Unmarshal(withoutNaN(bytes.TrimLeft(text, ", \t\r\n")), &a); err != nil {
 		return cocoRegion{}, err
 	}
 	region, err := parseRegion(a.Segmentation)

@@ -9,6 +9,9 @@ import (
 	_ "image/jpeg" // the formats that image.Decode recognises
 	_ "image/png"
 	"io"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	_ "golang.org/x/image/bmp"
 	_ "golang.org/x/image/webp"
@@ -24,6 +27,15 @@ import (
 // bytes.
 var imageExtensions = []string{".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"}
 
+// IsImage reports whether a file name has the extension of an image that OpenFolder reads.
+func IsImage(name string) bool {
+	return slices.Contains(imageExtensions, strings.ToLower(filepath.Ext(name)))
+}
+
+// otherImageExtensions are the extensions of images in formats that are not read.
+var otherImageExtensions = []string{".arw", ".avif", ".cr2", ".cr3", ".dcm", ".dds", ".dng", ".eps", ".exr", ".hdr", ".heic", ".heif", ".ico", ".j2k", ".jfif", ".jp2",
+	".jxl", ".nef", ".nii", ".pbm", ".pcx", ".pfm", ".pgm", ".pnm", ".ppm", ".psd", ".qoi", ".ras", ".raw", ".svg", ".tga", ".xbm", ".xpm"}
+
 // Bounds on image files. All but rowPixels reject decompression bombs.
 const (
 	maxPixels = 1 << 27   // of an image
@@ -35,6 +47,11 @@ const (
 	// anyPixels pixels. Deflate, which shrinks data at most 1,032 times, has at most 8,256 pixels
 	// of one bit in a byte.
 	perByte = 1 << 14
+
+	// maxScans and maxScanned are the largest numbers of scans of a JPEG, and of scans times pixels:
+	// a scan of a few bytes changes all pixels, and decoding takes time for each.
+	maxScans   = 500
+	maxScanned = 1 << 31
 )
 
 // decoding limits the total number of pixels that goroutines decode at the same time to maxPixels.
@@ -138,7 +155,7 @@ func readImage(r io.Reader) (image.Image, error) {
 func decodeImage(data []byte) (image.Image, error) {
 	c, format, err := image.DecodeConfig(bytes.NewReader(data))
 	if err != nil {
-		return nil, fmt.Errorf("unknown image format: %w", err)
+		return nil, cmp.Or(refusedTIFF(data), fmt.Errorf("unknown image format: %w", err))
 	}
 	if bound := min(maxPixels, max(anyPixels, perByte*len(data))); c.Width <= 0 || c.Height <= 0 || c.Width > bound/c.Height {
 		return nil, fmt.Errorf("the image has %d x %d pixels in %d bytes: the limit is %d pixels", c.Width, c.Height, len(data), bound)
@@ -154,6 +171,9 @@ func decodeImage(data []byte) (image.Image, error) {
 func decodePixels(data []byte, format string, c image.Config) (image.Image, error) {
 	switch format {
 	case "jpeg":
+		if scans := bytes.Count(data, []byte("\xff\xda")); scans > min(maxScans, maxScanned/(c.Width*c.Height)) {
+			return nil, fmt.Errorf("%d scans of %d x %d pixels: the limit is %d", scans, c.Width, c.Height, min(maxScans, maxScanned/(c.Width*c.Height)))
+		}
 		if img, ok := turbojpeg.Decode(data, c.Width, c.Height); ok {
 			return img, nil
 		}
@@ -164,7 +184,7 @@ func decodePixels(data []byte, format string, c image.Config) (image.Image, erro
 	case "gif":
 		return decodeGIF(data)
 	case "tiff":
-		return decodeTIFF(data)
+		return decodeTIFF(data, c)
 	case "webp":
 		frame, animated, err := firstWebPFrame(data)
 		if err != nil {

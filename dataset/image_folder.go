@@ -41,12 +41,12 @@ type Folder struct {
 // every name starts with such an identifier, else "flat". If only some are, Layout must be set.
 // Names that start with a dot are ignored.
 //
-// The fingerprint hashes the names, sizes, labels and factors of all files, and the first and last
-// 64 KiB of up to 10,000 of them, evenly spaced: reading every byte of ImageNet would take longer
-// than many studies take. If there are WebP, GIF or TIFF files, it also hashes webpVersion,
-// gifVersion or tiffVersion, which change when decoding changes.
+// The fingerprint hashes the names, labels, factors and contents of all files. Hashes of contents
+// are kept in the user's cache: a file is read again only if its size, times or inode differ. If
+// there are WebP, GIF or TIFF files, the fingerprint also hashes webpVersion, gifVersion or
+// tiffVersion, which change when decoding changes.
 func OpenFolder(ctx context.Context, o FolderOptions) (*Folder, error) {
-	f := &Folder{fileList: fileList{dir: o.Dir, what: "images", extensions: imageExtensions}}
+	f := &Folder{fileList: fileList{dir: o.Dir, what: "images", extensions: imageExtensions, others: otherImageExtensions}}
 	err := f.findAndLabel(ctx, labelSource{table: o.Labels, column: o.Label, pattern: o.Pattern, layout: o.Layout})
 	d := newDigest("folder")
 	if err == nil {
@@ -63,7 +63,7 @@ func OpenFolder(ctx context.Context, o FolderOptions) (*Folder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening folder %s: %w", o.Dir, explainHDF5(o.Dir, err))
 	}
-	f.fingerprint = d.String()
+	f.setFingerprint(d)
 	return f, nil
 }
 
@@ -72,8 +72,10 @@ func (f *Folder) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "folder "+f.dir, i, len(f.files)); err != nil {
 		return Sample{}, err
 	}
-	s := f.Describe(i)
-	var err error
-	s.Input, err = frameFile(ctx, filepath.Join(f.dir, s.Name), frame)
-	return s, asBadSample(ctx, s.Name, err)
+	return f.watched.read(ctx, i, func() (Sample, error) {
+		s := f.Describe(i)
+		var err error
+		s.Input, err = frameFile(ctx, filepath.Join(f.dir, s.Name), frame)
+		return s, asBadSample(ctx, s.Name, err)
+	})
 }

@@ -300,20 +300,17 @@ func TestFolderFingerprint(t *testing.T) {
 	}
 }
 
-// TestFolderBadSample checks that an image that cannot be read, since it is truncated, a text or
-// deleted, is a BadSample, the error of one sample, and that a wrong index is not.
+// TestFolderBadSample checks that an image that cannot be read, since it is truncated or a text, is a
+// BadSample, the error of one sample, and that a wrong index is not.
 func TestFolderBadSample(t *testing.T) {
 	t.Parallel()
 	good := dot(t, 9)
-	dir := folderOf(t, map[string][]byte{"a.png": good, "b.png": good[:len(good)-20], "c.jpg": []byte("no image"), "d.gif": nil})
+	dir := folderOf(t, map[string][]byte{"a.png": good, "b.png": good[:len(good)-20], "c.jpg": []byte("no image")})
 	src, err := OpenFolder(t.Context(), FolderOptions{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Remove(filepath.Join(dir, "d.gif")); err != nil {
-		t.Fatal(err)
-	}
-	for i, want := range []string{"", "b.png: damaged png", "c.jpg: unknown image format", "d.gif: no such file or directory"} {
+	for i, want := range []string{"", "b.png: damaged png", "c.jpg: unknown image format"} {
 		s, err := src.At(t.Context(), i, Frame{})
 		if want == "" {
 			if err != nil {
@@ -329,7 +326,7 @@ func TestFolderBadSample(t *testing.T) {
 			t.Errorf("the sample beside the error is %+v", s)
 		}
 	}
-	if _, err := src.At(t.Context(), 4, Frame{}); err == nil || errors.As(err, new(*BadSample)) {
+	if _, err := src.At(t.Context(), 3, Frame{}); err == nil || errors.As(err, new(*BadSample)) {
 		t.Errorf("error %v for a sample that is not there", err)
 	}
 }
@@ -418,5 +415,38 @@ func TestDanglingLinks(t *testing.T) {
 	want := "left out links to files that do not exist: b.png, c.png"
 	if got := Notes(f); len(got) != 1 || got[0] != want {
 		t.Errorf("the notes are %q, want %q", got, want)
+	}
+}
+
+// Files of formats that are not read are named with their number, in a folder that has images and in
+// one that has none, and so are recordings.
+func TestOtherFormatsAreNamed(t *testing.T) {
+	t.Parallel()
+	dir := dots(t, "a.png")
+	for _, name := range []string{"b.ppm", "c.HEIC", "d.ppm", "notes.txt"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("P6 1 1 255 abc"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := "left out 3 files of formats that are not read (.heic, .ppm): b.ppm, c.HEIC, d.ppm"
+	f, err := OpenFolder(t.Context(), FolderOptions{Dir: dir})
+	if err != nil || f.Len() != 1 {
+		t.Fatalf("%d images, %v", f.Len(), err)
+	}
+	if got := Notes(f); len(got) != 1 || got[0] != want {
+		t.Errorf("the notes are %q, want %q", got, want)
+	}
+	if err := os.Remove(filepath.Join(dir, "a.png")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenFolder(t.Context(), FolderOptions{Dir: dir}); err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("a folder without images: error %v, want one that ends in %q", err, want)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "e.mp3"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want = "left out 1 file of formats that are not read (.mp3): e.mp3"
+	if _, err := OpenAudio(t.Context(), AudioOptions{Dir: dir}); err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("a folder without recordings: error %v, want one that ends in %q", err, want)
 	}
 }

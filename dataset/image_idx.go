@@ -60,7 +60,7 @@ func (x *IDX) openAll(ctx context.Context, o IDXOptions) error {
 			return err
 		}
 	}
-	x.fingerprint = d.String()
+	x.setFingerprint(d)
 	x.classes, err = x.nameClasses()
 	return err
 }
@@ -129,6 +129,9 @@ func onlyFile(dir string, patterns []string) (string, error) {
 // open adds a file of images and its labels, and adds both to d.
 func (x *IDX) open(ctx context.Context, path, labels string, d digest) error {
 	const rank = 3 // number of images, height, width
+	if err := d.watch(ctx, path); err != nil {
+		return err
+	}
 	images, header, err := openIDXFile(ctx, path, rank)
 	if err != nil {
 		return err
@@ -258,7 +261,7 @@ func (x *IDX) Close() error {
 func (x *IDX) Len() int { return x.size }
 
 func (x *IDX) Describe(i int) Sample {
-	p := x.locate(i)
+	p := &x.parts[x.locate(i)]
 	s := Sample{Index: i, Name: fmt.Sprintf("%s#%d", p.name, i-p.first), Label: NoLabel}
 	if p.labels != nil {
 		s.Label = int(p.labels[i-p.first])
@@ -270,7 +273,11 @@ func (x *IDX) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "idx", i, x.size); err != nil {
 		return Sample{}, err
 	}
-	s, p := x.Describe(i), x.locate(i)
+	return x.watched.read(ctx, x.locate(i), func() (Sample, error) { return x.at(i, frame) })
+}
+
+func (x *IDX) at(i int, frame Frame) (Sample, error) {
+	s, p := x.Describe(i), &x.parts[x.locate(i)]
 	h, w := p.header.dims[1], p.header.dims[2]
 	pixels := make([]byte, h*w)
 	if err := p.images.readFull(pixels, p.header.length()+int64(i-p.first)*int64(h*w)); err != nil {
@@ -281,11 +288,11 @@ func (x *IDX) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	return s, err
 }
 
-// locate returns the part that contains image i.
-func (x *IDX) locate(i int) *idxPart {
+// locate returns the index of the part that contains image i.
+func (x *IDX) locate(i int) int {
 	n := len(x.parts) - 1
 	for i < x.parts[n].first {
 		n--
 	}
-	return &x.parts[n]
+	return n
 }

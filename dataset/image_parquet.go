@@ -52,7 +52,7 @@ type Parquet struct {
 // have no page index, images are read slowly in any order but that of the rows.
 //
 // The fingerprint hashes the labels, the names of the classes and of the factors, and the content
-// of the files (of a file above 256 MiB, evenly spaced blocks).
+// of the files, whose hashes are kept as those of OpenFolder.
 func OpenParquet(ctx context.Context, o ParquetOptions) (*Parquet, error) {
 	p := &Parquet{}
 	if err := p.open(ctx, o); err != nil {
@@ -67,7 +67,11 @@ func (p *Parquet) open(ctx context.Context, o ParquetOptions) error {
 	var columns parquetColumns
 	var texts []string // the label of each row as text; "": no label
 	for i, path := range o.Paths {
-		err := guardParquet(func() error {
+		err := d.watch(ctx, path)
+		if err != nil {
+			return fmt.Errorf("opening %s: %w", path, err)
+		}
+		err = guardParquet(func() error {
 			f, err := p.openFile(path)
 			if err != nil {
 				return err
@@ -87,7 +91,7 @@ func (p *Parquet) open(ctx context.Context, o ParquetOptions) error {
 			row := 0
 			for _, g := range f.RowGroups() {
 				if g.NumRows() > 0 {
-					p.groups = append(p.groups, parquetGroup{filepath.Base(path), row, len(texts), g.ColumnChunks()[c.image]})
+					p.groups = append(p.groups, parquetGroup{filepath.Base(path), i, row, len(texts), g.ColumnChunks()[c.image]})
 				}
 				row += int(g.NumRows())
 				if err := columns.read(ctx, g, &texts); err != nil {
@@ -125,7 +129,7 @@ func (p *Parquet) open(ctx context.Context, o ParquetOptions) error {
 		}
 	}
 	d.add(p.classes, p.labels)
-	p.fingerprint = d.String()
+	p.setFingerprint(d)
 	return nil
 }
 
@@ -193,12 +197,14 @@ func (p *Parquet) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "Parquet files", i, len(p.labels)); err != nil {
 		return Sample{}, err
 	}
-	sample := p.Describe(i)
-	data, err := p.encoded(i)
-	if err == nil {
-		sample.Input, err = frameEncoded(ctx, bytes.NewReader(data), int64(len(data)), frame)
-	}
-	return sample, asBadSample(ctx, sample.Name, err)
+	return p.watched.read(ctx, p.groups[p.locate(i)].source, func() (Sample, error) {
+		sample := p.Describe(i)
+		data, err := p.encoded(i)
+		if err == nil {
+			sample.Input, err = frameEncoded(ctx, bytes.NewReader(data), int64(len(data)), frame)
+		}
+		return sample, asBadSample(ctx, sample.Name, err)
+	})
 }
 
 func (p *Parquet) Close() error {

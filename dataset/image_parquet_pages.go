@@ -13,6 +13,7 @@ import (
 // A parquetGroup is a row group of one of the files of a Parquet.
 type parquetGroup struct {
 	file   string              // name of the file, for messages
+	source int                 // index of the file
 	row    int                 // number of its first row in the file, from 0
 	first  int                 // index of the sample in its first row
 	images parquet.ColumnChunk // the encoded images

@@ -15,17 +15,20 @@ type filter struct {
 	weight  func(x float64) float64
 }
 
-// filterOf returns the kernels of PIL: Image.BILINEAR, Image.BICUBIC (a = -0.5) and Image.NEAREST.
+// filterOf returns the kernels of PIL: Image.BILINEAR, Image.BICUBIC (a = -0.5), Image.LANCZOS (a =
+// 3) and Image.NEAREST.
 func filterOf(name string) (filter, error) {
 	switch name {
 	case "", "bilinear":
 		return filter{1, func(x float64) float64 { return max(0, 1-math.Abs(x)) }}, nil
 	case "bicubic":
 		return filter{2, cubic}, nil
+	case "lanczos":
+		return filter{3, lanczos}, nil
 	case "nearest":
 		return filter{}, nil
 	}
-	return filter{}, fmt.Errorf("frame: unknown interpolation %q: use bilinear, bicubic or nearest", name)
+	return filter{}, fmt.Errorf("frame: unknown interpolation %q: use bilinear, bicubic, lanczos or nearest", name)
 }
 
 // cubic is the cubic convolution kernel of Keys (1981) with its parameter a = -0.5.
@@ -39,6 +42,19 @@ func cubic(x float64) float64 {
 		return (((x-5)*x+8)*x - 4) * a
 	}
 	return 0
+}
+
+// lanczos is the sinc function, windowed by its middle lobe over a width of 3.
+func lanczos(x float64) float64 {
+	const a = 3
+	if x == 0 {
+		return 1
+	}
+	if math.Abs(x) >= a {
+		return 0
+	}
+	x *= math.Pi
+	return a * math.Sin(x) * math.Sin(x/a) / (x * x)
 }
 
 // taps are the weights of the source pixels of one output pixel. In this file T is the type of a

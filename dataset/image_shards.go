@@ -8,12 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/noether-ml/noether/internal/filestate"
+	"github.com/noether-ml/noether/internal/filesys"
 )
 
 // ShardsOptions are the options of OpenShards.
@@ -53,13 +55,17 @@ type shardSample struct {
 // sorted labels. Only headers and labels are read when the shards are opened; At reads the images,
 // in any order. A shard that is compressed, is truncated or contains a name twice is an error.
 //
-// The fingerprint is a hash of the names of the classes, the names, sizes and labels of all images,
-// and the first and last 64 KiB of up to 10,000 of them, evenly spaced.
+// The fingerprint is a hash of the names of the classes, the names and labels of all images, and
+// their contents, whose hashes are kept as those of OpenFolder.
 func OpenShards(ctx context.Context, o ShardsOptions) (*Shards, error) {
 	s := &Shards{paths: o.Paths}
 	var labels []string
 	withoutImage := 0
+	d := newDigest("shards")
 	for i, p := range o.Paths {
+		if err := d.watch(ctx, p); err != nil {
+			return nil, fmt.Errorf("opening shard %s: %w", p, err)
+		}
 		r := shardReader{index: i, name: filepath.Base(p), image: strings.ToLower(o.Image), label: strings.ToLower(o.Label), seen: map[string]bool{}}
 		if key, ok := strings.CutPrefix(o.Label, "json."); ok {
 			r.label, r.field = "json", key
@@ -80,11 +86,10 @@ func OpenShards(ctx context.Context, o ShardsOptions) (*Shards, error) {
 	if err := s.setLabels(labels, o); err != nil {
 		return nil, err
 	}
-	d := newDigest("shards")
 	if err := s.hash(ctx, d); err != nil {
 		return nil, fmt.Errorf("opening shards: %w", err)
 	}
-	s.fingerprint = d.String()
+	s.setFingerprint(d)
 	return s, nil
 }
 
@@ -128,7 +133,7 @@ func (s *Shards) setLabels(texts []string, o ShardsOptions) error {
 // readLines returns the lines of a short text file, without empty ones at its end.
 func readLines(file string) ([]string, error) {
 	const maxBytes = 16 << 20
-	f, err := os.Open(file)
+	f, err := filesys.Open(file)
 	if err != nil {
 		return nil, err
 	}
@@ -316,27 +321,14 @@ func (s *Shards) hash(ctx context.Context, d digest) error {
 		d.add(c)
 	}
 	for _, p := range s.samples {
-		d.add(path.Base(p.name), p.size, p.label)
+		d.add(path.Base(p.name), p.label)
 	}
-	n := min(len(s.samples), maxHashedFiles)
-	var open *os.File
-	defer func() {
-		if open != nil {
-			open.Close()
-		}
-	}()
-	for i := range n {
-		p := s.samples[i*len(s.samples)/n]
-		if open == nil || open.Name() != s.paths[p.shard] {
-			if open != nil {
-				open.Close()
-			}
-			var err error
-			if open, err = os.Open(s.paths[p.shard]); err != nil {
-				return err
-			}
-		}
-		if err := d.addBlocks(ctx, io.NewSectionReader(open, p.offset, p.size), p.size, 2); err != nil {
+	parts := make([][]filestate.Part, len(s.paths))
+	for _, p := range s.samples {
+		parts[p.shard] = append(parts[p.shard], filestate.Part{Name: filepath.Base(s.paths[p.shard]), Offset: p.offset, Size: p.size})
+	}
+	for i, shard := range s.paths {
+		if err := d.addParts(ctx, shard, parts[i]); err != nil {
 			return err
 		}
 	}
@@ -358,12 +350,14 @@ func (s *Shards) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "shards", i, len(s.samples)); err != nil {
 		return Sample{}, err
 	}
-	sample, image := s.Describe(i), s.samples[i]
-	data, err := readPart(s.paths[image.shard], image.offset, image.size)
-	if err == nil {
-		sample.Input, err = frameEncoded(ctx, bytes.NewReader(data), int64(len(data)), frame)
-	}
-	return sample, asBadSample(ctx, sample.Name, err)
+	return s.watched.read(ctx, s.samples[i].shard, func() (Sample, error) {
+		sample, image := s.Describe(i), s.samples[i]
+		data, err := readPart(s.paths[image.shard], image.offset, image.size)
+		if err == nil {
+			sample.Input, err = frameEncoded(ctx, bytes.NewReader(data), int64(len(data)), frame)
+		}
+		return sample, asBadSample(ctx, sample.Name, err)
+	})
 }
 
 // readPart reads size bytes of a file from an offset.
@@ -371,7 +365,7 @@ func readPart(file string, offset, size int64) ([]byte, error) {
 	if size > maxFile {
 		return nil, fmt.Errorf("the image has %d bytes; the limit is %d MiB", size, maxFile>>20)
 	}
-	f, err := os.Open(file)
+	f, err := filesys.Open(file)
 	if err != nil {
 		return nil, err
 	}

@@ -66,19 +66,23 @@ type RawArrays struct {
 // OpenRawArrays opens arrays whose first axis counts the samples. Their classes are the numbers
 // from "0" to the largest label.
 func OpenRawArrays(ctx context.Context, o RawArraysOptions) (*RawArrays, error) {
+	d := newDigest("raw arrays")
+	if err := d.watch(ctx, o.Inputs); err != nil {
+		return nil, fmt.Errorf("opening arrays: %w", err)
+	}
 	file, err := openArchive(ctx, o.Inputs)
 	if err != nil {
 		return nil, fmt.Errorf("opening arrays: %w", err)
 	}
 	a := &RawArrays{labelledArrays: labelledArrays{file: file, name: filepath.Base(o.Inputs)}}
-	if err := a.open(ctx, o); err != nil {
+	if err := a.open(ctx, o, d); err != nil {
 		file.Close()
 		return nil, fmt.Errorf("opening arrays: %w", err)
 	}
 	return a, nil
 }
 
-func (a *RawArrays) open(ctx context.Context, o RawArraysOptions) error {
+func (a *RawArrays) open(ctx context.Context, o RawArraysOptions, d digest) error {
 	keys := a.inputKeys(o)
 	if len(keys) == 0 {
 		return fmt.Errorf("%s has no arrays besides the labels", o.Inputs)
@@ -97,10 +101,9 @@ func (a *RawArrays) open(ctx context.Context, o RawArraysOptions) error {
 	if err := a.readLabels(ctx, o.Labels, o.LabelsKey, "images", a.Len()); err != nil {
 		return err
 	}
-	d := newDigest("raw arrays")
 	d.add(a.name, a.described, a.labels)
 	err := d.addFile(ctx, o.Inputs)
-	a.fingerprint = d.String()
+	a.setFingerprint(d)
 	return err
 }
 
@@ -156,6 +159,10 @@ func (a *RawArrays) At(ctx context.Context, i int, _ Frame) (Sample, error) {
 	if err := checkAccess(ctx, "arrays", i, a.Len()); err != nil {
 		return Sample{}, err
 	}
+	return a.watched.read(ctx, 0, func() (Sample, error) { return a.at(i) })
+}
+
+func (a *RawArrays) at(i int) (Sample, error) {
 	s := a.Describe(i)
 	s.Input = tensor.New(a.values)
 	from := 0

@@ -97,7 +97,7 @@ func OpenGratings(o GratingsOptions) (*Gratings, error) {
 		return nil, fmt.Errorf("gratings: %w", err)
 	}
 	factors := []string{"frequency", "orientation", "phase"}
-	return &Gratings{metadata{nil, factors, syntheticFingerprint("gratings", gratingsVersion, o)}, o}, nil
+	return &Gratings{metadata{factors: factors, fingerprint: syntheticFingerprint("gratings", gratingsVersion, o)}, o}, nil
 }
 
 func (o GratingsOptions) withDefaults() GratingsOptions {

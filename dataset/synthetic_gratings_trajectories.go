@@ -55,7 +55,7 @@ func symmetric(n int, step float64) []float64 {
 // that a model runs on it once.
 func (s *Gratings) trajectories(name string, amounts []float64, vary func(Grating, float64) Grating) *GratingTrajectories {
 	fingerprint := syntheticFingerprint("gratings along "+name, gratingsVersion, s.options)
-	w := &GratingTrajectories{metadata{nil, s.factors, fingerprint}, s, nil, amounts, make([][]int, s.Len())}
+	w := &GratingTrajectories{metadata{factors: s.factors, fingerprint: fingerprint}, s, nil, amounts, make([][]int, s.Len())}
 	indices := map[[3]int64]int{}
 	indexOf := func(g Grating) int {
 		key := g.key()

@@ -70,7 +70,7 @@ func OpenShapes(o ShapesOptions) (*Shapes, error) {
 	if o.Channels == 1 {
 		factors = factors[1:]
 	}
-	return &Shapes{metadata{o.Kinds, factors, syntheticFingerprint("shapes", shapesVersion, o)}, o}, nil
+	return &Shapes{metadata{classes: o.Kinds, factors: factors, fingerprint: syntheticFingerprint("shapes", shapesVersion, o)}, o}, nil
 }
 
 func (o ShapesOptions) withDefaults() ShapesOptions {

@@ -59,7 +59,7 @@ func OpenTones(o TonesOptions) (*Tones, error) {
 		return nil, fmt.Errorf("tones: %w", err)
 	}
 	factors := []string{"beats", "bright", "loudness", "pitch"}
-	return &Tones{metadata{nil, factors, syntheticFingerprint("tones", tonesVersion, o)}, o}, nil
+	return &Tones{metadata{factors: factors, fingerprint: syntheticFingerprint("tones", tonesVersion, o)}, o}, nil
 }
 
 func (o TonesOptions) withDefaults() TonesOptions {

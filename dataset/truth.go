@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/noether-ml/noether/internal/filesys"
 	"github.com/noether-ml/noether/measure/decoded"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -76,7 +77,7 @@ func WithMasks(ctx context.Context, f *Folder, o MasksOptions) (Source, error) {
 	if err := masks.hash(ctx, d); err != nil {
 		return nil, fmt.Errorf("reading the masks in %s: %w", o.Dir, err)
 	}
-	return masked{f, o, d.String()}, nil
+	return masked{f, o, d.String(), d.files}, nil
 }
 
 // maskName returns the name of the mask of an image.
@@ -87,6 +88,7 @@ type masked struct {
 	*Folder
 	options     MasksOptions
 	fingerprint string
+	masks       *watched
 }
 
 func (m masked) Fingerprint() string        { return m.fingerprint }
@@ -97,12 +99,14 @@ func (m masked) At(ctx context.Context, i int, f Frame) (Sample, error) {
 	if err != nil {
 		return s, err
 	}
-	mask, err := m.read(s.Name, f)
-	if err != nil {
-		return s, asBadSample(ctx, s.Name, fmt.Errorf("mask %s: %w", maskName(s.Name), err))
-	}
-	s.Truth = &Truth{Mask: mask}
-	return s, nil
+	return m.masks.read(ctx, i, func() (Sample, error) {
+		mask, err := m.read(s.Name, f)
+		if err != nil {
+			return s, asBadSample(ctx, s.Name, fmt.Errorf("mask %s: %w", maskName(s.Name), err))
+		}
+		s.Truth = &Truth{Mask: mask}
+		return s, nil
+	})
 }
 
 // read reads the mask of the image with the given name, and brings it to a frame.
@@ -111,7 +115,7 @@ func (m masked) read(name string, f Frame) (tensor.Tensor, error) {
 	if err != nil {
 		return tensor.Tensor{}, err
 	}
-	file, err := os.Open(filepath.Join(m.options.Dir, maskName(name)))
+	file, err := filesys.Open(filepath.Join(m.options.Dir, maskName(name)))
 	if err != nil {
 		return tensor.Tensor{}, errors.Unwrap(err)
 	}
@@ -141,7 +145,7 @@ func (f Frame) mask(classes tensor.Tensor) (tensor.Tensor, error) {
 	for i := range classes.Data { // raised by 1, since the frame pads with 0, which then becomes -1
 		classes.Data[i]++
 	}
-	f.Channels, f.Interpolation = 0, "nearest"
+	f.Channels, f.Interpolation, f.Fill = 0, "nearest", 0
 	framed, err := f.Tensor(classes)
 	if err != nil {
 		return tensor.Tensor{}, err
@@ -188,7 +192,7 @@ func modelName(m color.Model) string {
 
 // imageSize returns the height and the width of an image file.
 func imageSize(path string) (h, w int, err error) {
-	file, err := os.Open(path)
+	file, err := filesys.Open(path)
 	if err != nil {
 		return 0, 0, err
 	}

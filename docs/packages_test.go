@@ -99,7 +99,7 @@ var order = strings.Fields(`
 	measure/decoded
 	measure
 	engine engine/enginetest
-	internal/seed internal/filesys internal/filelock internal/tempfolder internal/unsaved internal/supervise internal/atomicfile internal/powerloss internal/state internal/plainjson internal/spelling internal/machine internal/chroma internal/dynlib internal/turbojpeg internal/webp internal/gpu internal/gpu/gputest
+	internal/seed internal/filesys internal/filelock internal/tempfolder internal/unsaved internal/supervise internal/atomicfile internal/filestate internal/powerloss internal/state internal/plainjson internal/spelling internal/machine internal/chroma internal/dynlib internal/turbojpeg internal/webp internal/gpu internal/gpu/gputest
 	internal/study/store
 	internal/quickselect internal/plural internal/webguard internal/browse internal/mlflow internal/testdata
 	internal/checksum internal/pictures internal/config internal/hubtest internal/fetch/uri internal/fetch internal/contactsheet internal/checkpoint
@@ -129,7 +129,7 @@ var order = strings.Fields(`
 	transform
 	dataset dataset/video
 	engine/recorded engine/oip
-	internal/model/logmel internal/model/output internal/model/preprocessing
+	internal/model/logmel internal/model/output internal/model/preprocessing internal/model/preprocessing/pixels
 	internal/model internal/model/modeltest
 
 	internal/features internal/parity

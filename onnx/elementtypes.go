@@ -2,20 +2,23 @@ package onnx
 
 import (
 	"cmp"
+	"slices"
+	"strings"
 
 	"github.com/noether-ml/noether/onnx/internal/pbutil"
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// ElementTypes returns each tensor's element type, Undefined if it cannot be inferred.
+// ElementTypes returns each tensor's element type, Undefined if it cannot be inferred. It is NoTensor
+// for sequences, maps, optionals and sparse tensors.
 func (m *Model) ElementTypes() map[string]Type {
 	g := m.proto.Graph
-	types := map[string]Type{}
+	types := map[string]valueType{}
 	for _, in := range g.Input {
-		types[in.GetName()] = ValueInfoOf(in).Type
+		types[in.GetName()] = typeOf(in.GetType())
 	}
 	for _, t := range g.Initializer {
-		types[t.GetName()] = Type(t.GetDataType())
+		types[t.GetName()] = valueType{element: Type(t.GetDataType())}
 	}
 	for _, n := range g.Node {
 		for i, out := range n.Output {
@@ -24,27 +27,93 @@ func (m *Model) ElementTypes() map[string]Type {
 			}
 		}
 	}
-	for _, v := range g.ValueInfo {
-		if t := ValueInfoOf(v).Type; t != Undefined {
+	for _, v := range slices.Concat(g.ValueInfo, g.Output) {
+		if t := typeOf(v.GetType()); t != (valueType{}) {
 			types[v.GetName()] = t
 		}
 	}
-	return types
+	elements := make(map[string]Type, len(types))
+	for name, t := range types {
+		elements[name] = t.element
+		if t.around != "" {
+			elements[name] = NoTensor
+		}
+	}
+	return elements
+}
+
+// A valueType is the type of a value in a graph: a tensor, or what has tensors as its elements.
+type valueType struct {
+	element Type   // of the tensors
+	around  string // from the outside, a letter for each sequence, optional, map or sparse tensor
+}
+
+// The letters of valueType.around.
+const (
+	sequence, optional, mapping, sparse = "s", "o", "m", "x"
+)
+
+// typeOf returns a type that a graph declares.
+func typeOf(t *pb.TypeProto) valueType {
+	within := func(letter string, t valueType) valueType { return valueType{t.element, letter + t.around} }
+	switch v := t.GetValue().(type) {
+	case *pb.TypeProto_TensorType:
+		return valueType{element: Type(v.TensorType.GetElemType())}
+	case *pb.TypeProto_SequenceType:
+		return within(sequence, typeOf(v.SequenceType.GetElemType()))
+	case *pb.TypeProto_OptionalType:
+		return within(optional, typeOf(v.OptionalType.GetElemType()))
+	case *pb.TypeProto_MapType:
+		return within(mapping, typeOf(v.MapType.GetValueType()))
+	case *pb.TypeProto_SparseTensorType:
+		return valueType{Type(v.SparseTensorType.GetElemType()), sparse}
+	}
+	return valueType{}
 }
 
 // outputType returns an output's type: the first input's unless the operator says otherwise.
-func outputType(n *pb.NodeProto, i int, types map[string]Type) Type {
+func outputType(n *pb.NodeProto, i int, types map[string]valueType) valueType {
+	first := valueType{}
+	if len(n.Input) > 0 {
+		first = types[n.Input[0]]
+	}
+	switch n.GetOpType() {
+	case "SequenceEmpty":
+		return valueType{Type(AttrInt(n, "dtype", int(Float))), sequence}
+	case "SequenceConstruct", "SplitToSequence":
+		return valueType{first.element, sequence}
+	case "SequenceAt", "ConcatFromSequence":
+		return valueType{element: first.element}
+	case "Optional":
+		return valueType{first.element, optional + first.around}
+	case "OptionalGetElement":
+		return valueType{first.element, strings.TrimPrefix(first.around, optional)}
+	case "ZipMap":
+		return valueType{Float, sequence + mapping}
+	case "If", "Loop", "Scan":
+		return bodyType(n, i)
+	case "SequenceMap":
+		return valueType{bodyType(n, i).element, sequence}
+	case "Identity", "SequenceInsert", "SequenceErase":
+		return first
+	}
+	return valueType{element: elementType(n, i, types)}
+}
+
+// elementType returns the element type of an output that is a tensor.
+func elementType(n *pb.NodeProto, i int, types map[string]valueType) Type {
 	input := func(i int) Type {
 		if i < len(n.Input) {
-			return types[n.Input[i]]
+			return types[n.Input[i]].element
 		}
 		return Undefined
 	}
 	attribute := func(name string, fallback Type) Type { return Type(AttrInt(n, name, int(fallback))) }
 	switch n.GetOpType() {
-	case "Shape", "Size", "ArgMax", "ArgMin", "NonZero", "NonMaxSuppression":
+	case "Shape", "Size", "ArgMax", "ArgMin", "NonZero", "NonMaxSuppression", "SequenceLength":
 		return Int64
-	case "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "And", "Or", "Not", "Xor", "IsNaN", "IsInf":
+	case "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "And", "Or", "Not", "Xor", "IsNaN", "IsInf",
+		"OptionalHasElement", "RegexFullMatch":
 		return Bool
 	case "ConvInteger", "MatMulInteger":
 		return Int32
@@ -91,10 +160,43 @@ func outputType(n *pb.NodeProto, i int, types map[string]Type) Type {
 		if i > 0 {
 			return attribute("stash_type", Float)
 		}
-	case "If", "Loop", "Scan":
-		return bodyType(n, i)
+	case "StringSplit":
+		if i > 0 {
+			return Int64
+		}
+	case "TfIdfVectorizer", "FeatureVectorizer", "LinearRegressor", "SVMRegressor", "TreeEnsembleRegressor", "Normalizer", "OneHotEncoder", "Scaler":
+		return Float
+	case "LinearClassifier", "SVMClassifier", "TreeEnsembleClassifier":
+		switch {
+		case i > 0:
+			return Float
+		case find(n, "classlabels_strings") != nil:
+			return String
+		}
+		return Int64
+	case "LabelEncoder", "CategoryMapper":
+		return encodedType(n, input(0))
+	case "DictVectorizer", "CastMap":
+		return Undefined // the engine infers it
 	}
 	return input(0)
+}
+
+// encodedType returns the element type of the labels that a LabelEncoder or CategoryMapper gives
+// for labels of type from.
+func encodedType(n *pb.NodeProto, from Type) Type {
+	for attribute, t := range map[string]Type{"values_floats": Float, "values_int64s": Int64, "values_strings": String} {
+		if find(n, attribute) != nil {
+			return t
+		}
+	}
+	if t := AttrTensor(n, "values_tensor"); t != nil {
+		return Type(t.GetDataType())
+	}
+	if from == String {
+		return Int64
+	}
+	return String
 }
 
 func constantType(n *pb.NodeProto) Type {
@@ -112,14 +214,14 @@ func constantType(n *pb.NodeProto) Type {
 }
 
 // bodyType returns what a subgraph declares for output i; a Loop's body has its condition first.
-func bodyType(n *pb.NodeProto, i int) Type {
+func bodyType(n *pb.NodeProto, i int) valueType {
 	if n.GetOpType() == "Loop" {
 		i++
 	}
 	for _, g := range pbutil.Subgraphs(n) {
 		if i < len(g.Output) {
-			return ValueInfoOf(g.Output[i]).Type
+			return typeOf(g.Output[i].GetType())
 		}
 	}
-	return Undefined
+	return valueType{}
 }

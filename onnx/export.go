@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/noether-ml/noether/internal/filesys"
 )
 
 // How to export a network from other frameworks, at the end of an error.
@@ -38,7 +40,7 @@ func Foreign(path string) error {
 		}
 		return nil
 	}
-	f, err := os.Open(path)
+	f, err := filesys.Open(path)
 	if err != nil {
 		return nil
 	}

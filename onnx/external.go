@@ -14,6 +14,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/noether-ml/noether/internal/filesys"
 	"github.com/noether-ml/noether/onnx/internal/pbutil"
 	"github.com/noether-ml/noether/onnx/pb"
 )
@@ -101,6 +102,25 @@ func (m *Model) ExternalDir() string {
 // model, with links out of the folder replaced.
 func (m *Model) ExternalFiles() []string { return slices.Clone(m.files) }
 
+// CheckUnchanged returns an error if an external file is not what it was when the model was read.
+// An engine reads these files when it opens the model, or when it runs.
+func (m *Model) CheckUnchanged() error {
+	for path, s := range m.states {
+		if err := s.Check(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *Model) externalPaths() []string {
+	paths := make([]string, len(m.files))
+	for i, name := range m.files {
+		paths[i] = filepath.Join(m.dir, filepath.FromSlash(name))
+	}
+	return paths
+}
+
 // ListExternal returns a model's sorted external files, relative to its folder, which need not
 // exist.
 func ListExternal(path string) ([]string, error) {
@@ -143,16 +163,19 @@ func (m *Model) SHA256() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("hashing model %s: %w", m.path, err)
 	}
-	for _, name := range m.files {
-		if err := hashFile(h, filepath.Join(m.dir, filepath.FromSlash(name))); err != nil {
+	for _, file := range m.externalPaths() {
+		if err := hashFile(h, file); err != nil {
 			return "", fmt.Errorf("hashing model %s: %w", m.path, err)
 		}
+	}
+	if err := m.CheckUnchanged(); err != nil {
+		return "", fmt.Errorf("hashing model %s: %w", m.path, err)
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 func hashFile(w io.Writer, path string) error {
-	f, err := os.Open(path)
+	f, err := filesys.Open(path)
 	if err != nil {
 		return err
 	}

@@ -88,7 +88,6 @@ func (in *inclusion) include(m *Model, inputs map[string]Value) error {
 	return nil
 }
 
-// domains adds the operator sets and functions of the model to the graph.
 func (in *inclusion) domains(m *Model) error {
 	p := in.b.model.proto
 	for _, o := range m.proto.OpsetImport {
@@ -121,6 +120,9 @@ func (in *inclusion) weights(m *Model) ([]*pb.TensorProto, error) {
 	sameFolder := len(m.files) == 0 || len(into.files) == 0 || into.dir == m.dir
 	if len(m.files) > 0 && sameFolder {
 		into.dir = m.dir
+		states := maps.Clone(m.states)
+		maps.Copy(states, into.states)
+		into.states = states
 		into.files = slices.Compact(slices.Sorted(slices.Values(slices.Concat(into.files, m.files))))
 	}
 	var list []*pb.TensorProto

@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/noether-ml/noether/internal/filesys"
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
@@ -44,7 +44,7 @@ func (m *Model) Metadata(key string) string {
 // ReadMetadata returns an entry of the metadata of a file, "" if none has at most 1 MiB, without
 // reading the graph.
 func ReadMetadata(path, key string) (string, error) {
-	f, err := os.Open(path)
+	f, err := filesys.Open(path)
 	if err != nil {
 		return "", fmt.Errorf("reading model %s: %w", path, withoutPath(err))
 	}

@@ -16,6 +16,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/noether-ml/noether/internal/filestate"
+	"github.com/noether-ml/noether/internal/filesys"
 	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/onnx/internal/pbutil"
 	"github.com/noether-ml/noether/onnx/pb"
@@ -36,10 +38,11 @@ const (
 // functions that change it return another, which shares the weights.
 type Model struct {
 	proto            *pb.ModelProto
-	path             string   // of the file; "" for a model from memory
-	dir              string   // folder of the external files
-	files            []string // names of the external files, relative to dir
-	classifierOutput string   // output of the classifier, if WithClassifier has set it
+	path             string                     // of the file; "" for a model from memory
+	dir              string                     // folder of the external files
+	files            []string                   // names of the external files, relative to dir
+	states           map[string]filestate.State // of the external files when the model was read, by path
+	classifierOutput string                     // output of the classifier, if WithClassifier has set it
 
 	// hashed returns the SHA-256 of the file, to which external files are to be added. The first
 	// call frees the content unless weights share it.
@@ -68,6 +71,16 @@ func Read(path string) (*Model, error) {
 	})
 	if err := m.followLinks(); err != nil {
 		return nil, fmt.Errorf("reading model %s: %w", path, err)
+	}
+	for _, file := range m.externalPaths() {
+		s, err := filestate.Of(file)
+		if err != nil {
+			return nil, fmt.Errorf("reading model %s: %w", path, err)
+		}
+		if m.states == nil {
+			m.states = map[string]filestate.State{}
+		}
+		m.states[file] = s
 	}
 	return m, nil
 }
@@ -101,10 +114,10 @@ func readFile(path string) ([]byte, error) {
 		return nil, fmt.Errorf("has %d bytes, and an ONNX file cannot exceed 2 GB: save its weights as external data", info.Size())
 	}
 	if info.Size() < minHuge { // also a pipe, whose size is 0
-		data, err := os.ReadFile(path)
+		data, err := filesys.ReadFile(path)
 		return data, withoutPath(err)
 	}
-	f, err := os.Open(path)
+	f, err := filesys.Open(path)
 	if err != nil {
 		return nil, withoutPath(err)
 	}
@@ -170,7 +183,6 @@ func isText(data []byte) bool {
 	return true
 }
 
-// nameStandard sets the standard domain, "ai.onnx" or "", to "".
 func nameStandard(p *pb.ModelProto) {
 	const long = "ai.onnx"
 	sets := slices.Clone(p.OpsetImport)

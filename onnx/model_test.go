@@ -191,6 +191,12 @@ func TestExternalData(t *testing.T) {
 	if err := os.WriteFile(file, weights, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := m.SHA256(); err == nil || !strings.Contains(err.Error(), "weights has changed") {
+		t.Errorf("the hash of a model whose weights have changed since it was read: %v", err)
+	}
+	if m, err = onnx.Read(m.Path()); err != nil {
+		t.Fatal(err)
+	}
 	if after, err := m.SHA256(); err != nil || after == before {
 		t.Errorf("the hash does not change with a weight (%v)", err)
 	}

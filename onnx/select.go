@@ -95,7 +95,6 @@ func matching(layers []tensor.Layer, match func(tensor.Layer) bool, pattern, pre
 	return names, nil
 }
 
-// outputLayers returns the names of the layers that are outputs of the model.
 func (m *Model) outputLayers(layers []tensor.Layer) ([]string, error) {
 	var names []string
 	for _, out := range m.proto.Graph.Output {

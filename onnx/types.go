@@ -28,10 +28,15 @@ const (
 	Uint64    Type = 13
 	Complex64 Type = 14
 	BFloat16  Type = 16
+	// NoTensor is the type of a sequence, a map, an optional or a sparse tensor.
+	NoTensor Type = -1
 )
 
 // String returns the name of the type in ONNX, in lower case, or "type N" for an unknown number.
 func (t Type) String() string {
+	if t == NoTensor {
+		return "no tensor"
+	}
 	if name, ok := pb.TensorProto_DataType_name[int32(t)]; ok {
 		return strings.ToLower(name)
 	}
@@ -120,6 +125,9 @@ func (p ValueInfo) String() string {
 func ValueInfoOf(v *pb.ValueInfoProto) ValueInfo {
 	tensor := v.GetType().GetTensorType()
 	p := ValueInfo{Name: v.GetName(), Type: Type(tensor.GetElemType())}
+	if tensor == nil && v.GetType().GetValue() != nil {
+		p.Type = NoTensor
+	}
 	if tensor.GetShape() == nil {
 		return p
 	}
@@ -133,8 +141,12 @@ func ValueInfoOf(v *pb.ValueInfoProto) ValueInfo {
 	return p
 }
 
-// Proto returns the message: of rank 0 if Shape is empty, without a shape if it is nil.
+// Proto returns the message: of rank 0 if Shape is empty, without a shape if it is nil. It declares
+// no type if the value is no tensor; the engine infers it.
 func (p ValueInfo) Proto() *pb.ValueInfoProto {
+	if p.Type == NoTensor {
+		return &pb.ValueInfoProto{Name: &p.Name}
+	}
 	tensor := &pb.TypeProto_Tensor{ElemType: new(int32(p.Type))}
 	if p.Shape != nil {
 		tensor.Shape = &pb.TensorShapeProto{}

@@ -4,9 +4,9 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 
+	"github.com/noether-ml/noether/internal/filesys"
 	"github.com/noether-ml/noether/onnx/internal/pbutil"
 	"github.com/noether-ml/noether/onnx/pb"
 	"github.com/noether-ml/noether/tensor"
@@ -68,7 +68,7 @@ func (m *Model) load(t *pb.TensorProto) (*pb.TensorProto, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := os.Open(filepath.Join(m.dir, filepath.FromSlash(s.file)))
+	f, err := filesys.Open(filepath.Join(m.dir, filepath.FromSlash(s.file)))
 	if err != nil {
 		return nil, err
 	}

@@ -212,7 +212,6 @@ func (f *submitFlags) refuseRunning(ctx context.Context, run string) error {
 	return nil
 }
 
-// printDry prints the tasks and the scripts of a submission that is not submitted.
 func (f *submitFlags) printDry(run, studyName string, s *cluster.Submission) error {
 	if f.asJSON {
 		return printJSON(s)
@@ -289,8 +288,8 @@ func (f *submitFlags) plan(ctx context.Context, engine *engineFlags, s *study.St
 	return out, nil
 }
 
-// taskCount returns the profile's number of tasks, or as many as take about an hour each. Slurm's
-// limit for job arrays bounds it, except with --dry-run.
+// taskCount returns the profile's number of tasks, or as many as take about an hour each, within
+// Slurm's limit for job arrays.
 func (f *submitFlags) taskCount(ctx context.Context, costs []cluster.Cost, p cluster.Profile) int {
 	n := p.Tasks
 	if n == 0 {

@@ -114,7 +114,6 @@ func fourDigits(v float64) string {
 	return fmt.Sprintf("%.4g", v)
 }
 
-// sameComparison reports whether two scores compare the same models and layers on the same data.
 func sameComparison(a, b scores.Row) bool {
 	return a.Model == b.Model && a.OtherModel == b.OtherModel && a.Layer == b.Layer && a.Data == b.Data && a.Variant == b.Variant
 }

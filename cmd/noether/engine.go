@@ -29,7 +29,6 @@ type engineFlags struct {
 	timeout    time.Duration  // time limit of one run of the engine; 0: none
 }
 
-// deviceUsage describes --device.
 const deviceUsage = "cpu, webgpu, cuda, tensorrt, coreml, openvino or directml, or auto for a graphics processor if there is one (see noether doctor)"
 
 // defaultTimeout: a batch takes seconds, or minutes for the largest networks on one core.

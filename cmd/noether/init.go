@@ -24,7 +24,6 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// initCommand returns the command init.
 func initCommand(engine *engineFlags) *cobra.Command {
 	var out string
 	var force, asJSON bool
@@ -75,7 +74,6 @@ func initCommand(engine *engineFlags) *cobra.Command {
 	return c
 }
 
-// An initOutput is the JSON output of init.
 type initOutput struct {
 	File  string `json:"file,omitempty"` // "" if it is only printed
 	Study string `json:"study"`          // the text
@@ -151,7 +149,7 @@ func inspectForStudy(ctx context.Context, engine *engineFlags, address, dataPath
 			g.Normalises = fmt.Sprintf("subtract %s and divide by %s", perChannel(n.Mean), perChannel(n.Std))
 		}
 	}
-	if beside := model.ConfigBeside(modelPath, "preprocessor_config.json"); beside != "" {
+	if beside := open.PreprocessorConfig(modelPath); beside != "" {
 		g.Preprocess, g.PreprocessIsFile = beside, true
 		if uri.IsURL(address) {
 			g.Preprocess = filepath.Base(beside) + " of the repository"

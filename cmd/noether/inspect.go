@@ -33,7 +33,7 @@ type inspection struct {
 	Takes      string         `json:"takes,omitempty"`               // "images 3 x 32 x 32", "audio of 16000 samples", or "arrays" (other tensors)
 	Classes    int            `json:"classes"`                       // 0: the model gives no class scores
 	ClassNames []string       `json:"class_names,omitempty"`         // by output, if the metadata or a config.json name them
-	Scores     string         `json:"scores,omitempty"`              // "logits" or "probabilities"
+	Scores     string         `json:"scores,omitempty"`              // "logits", "probabilities" or "none"
 	Basis      string         `json:"scores_basis,omitempty"`        // how Scores is known
 	Output     string         `json:"scores_output,omitempty"`       // name of the output with the class scores
 	Decoded    *decodedValues `json:"decoded,omitempty"`             // how dense outputs are decoded
@@ -209,12 +209,17 @@ func inspect(ctx context.Context, engine *engineFlags, address string, patterns 
 	}
 	options := model.Options{Layers: patterns, Size: [2]int{size, size}, Samples: length}
 	m, err := model.Open(ctx, net, options)
-	if err != nil && takesIntegers(graph) {
+	if err != nil {
 		// Arrays are the inputs of a model that takes neither images nor audio.
-		if options.Arrays, err = model.ArraysOf(graph, nil, length); err != nil {
-			err = fmt.Errorf("%w: set --length, the number of tokens", err)
-		} else {
-			m, err = model.Open(ctx, net, options)
+		arrays, arraysErr := model.ArraysOf(graph, nil, length)
+		switch {
+		case arraysErr == nil:
+			options.Arrays = arrays
+			if other, err2 := model.Open(ctx, net, options); err2 == nil || takesIntegers(graph) {
+				m, err = other, err2
+			}
+		case takesIntegers(graph):
+			err = fmt.Errorf("%w: set --length, the number of tokens", arraysErr)
 		}
 	}
 	if ctx.Err() != nil {
@@ -237,10 +242,11 @@ func inspect(ctx context.Context, engine *engineFlags, address string, patterns 
 		for _, l := range blocks.Choose(m.Graph(), m.Input().Name, m.Output(), layers) {
 			roles[l.Name] = l.Role
 		}
-		if out.Classes, out.Scores, out.Takes = m.Classes(), m.Scores(), takes(m); out.Classes > 0 {
-			out.Output, out.Basis = m.Output(), m.ScoresBasis()
+		out.Classes, out.Scores, out.Takes, out.Basis = m.Classes(), m.Scores(), takes(m), m.ScoresBasis()
+		if out.Classes > 0 {
+			out.Output = m.Output()
 		}
-		out.Doubts = m.Doubts()
+		out.Doubts = m.Doubts(0)
 		out.Decoded = decoded(m)
 		if err := out.preprocessing(path); err != nil {
 			note(err.Error())
@@ -311,6 +317,7 @@ func printInspection(w io.Writer, in *inspection) error {
 		fmt.Fprintf(t, "output\t%s\n", in.Decoded)
 	default:
 		fmt.Fprintf(t, "classes\tnone: measures of predictions are skipped\n")
+		fmt.Fprintf(t, "scores\tnone: %s\n", in.Basis)
 	}
 	for _, text := range in.Doubts {
 		fmt.Fprintf(t, "warning\t%s\n", text)

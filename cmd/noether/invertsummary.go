@@ -12,7 +12,6 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// An inversionSummary is the content of summary.json.
 type inversionSummary struct {
 	Model     string            `json:"model"`
 	SHA256    string            `json:"sha256"`

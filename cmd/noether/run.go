@@ -191,7 +191,6 @@ func runStudy(ctx context.Context, s *study.Study, out string, o study.Options, 
 	return errors.Join(showResult(result, out, p), err)
 }
 
-// printFlags are the flags for printing the scores of a run.
 type printFlags struct{ json, all bool }
 
 func (p *printFlags) add(f *pflag.FlagSet) {

@@ -64,7 +64,7 @@ batch: 50
 				}
 			}
 			written, err := os.ReadFile(study)
-			if err != nil || !found || !strings.Contains(string(written), "As the training recorded it") {
+			if err != nil || !found || !strings.Contains(string(written), "As recorded in the model") {
 				t.Errorf("accuracy in the scores: %t; error %v; want a study with preprocessing as recorded:\n%s", found, err, written)
 			}
 		})

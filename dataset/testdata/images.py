@@ -114,7 +114,7 @@ def framed(name, transform, **frame):
     framings.append({"name": name, "frame": frame})
 
 
-modes = {"bilinear": I.BILINEAR, "bicubic": I.BICUBIC, "nearest": I.NEAREST}
+modes = {"bilinear": I.BILINEAR, "bicubic": I.BICUBIC, "lanczos": I.LANCZOS, "nearest": I.NEAREST}
 for mode, m in modes.items():
     for size in (17, 43, 71):
         framed(f"{mode}-{size}", T.Resize(size, m), Resize=size, Interpolation=mode)
@@ -124,6 +124,8 @@ framed("wide", T.Resize((43, 30), I.BILINEAR), Height=43, Width=30)
 framed("tall", T.Resize((20, 61), I.BILINEAR), Height=20, Width=61)
 framed("pad", T.Compose([T.Resize(20), T.CenterCrop((33, 35))]), Resize=20, Height=33, Width=35)
 framed("pad-one-side", T.Compose([T.Resize(20), T.CenterCrop((27, 19))]), Resize=20, Height=27, Width=19)
+# The library transformers rounds the start of a crop down.
+framed("floor", lambda p: T.Resize(32)(p).crop((9, 1, 9 + 26, 1 + 29)), Resize=32, Height=29, Width=26, FloorCrop=True)
 framed("square", T.Compose([T.Resize((32, 32)), T.CenterCrop(27)]), Resize=32, Square=True, Height=27, Width=27)
 # Tensors are resampled in float32, without PIL's rounding: torch's antialiased interpolation is the reference.
 for mode in ("bilinear", "bicubic"):

@@ -16,12 +16,13 @@ import (
 	"strings"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/filesys"
 	"github.com/noether-ml/noether/tensor"
 )
 
 // hashFile returns the SHA-256 of a file, in hexadecimal.
 func hashFile(ctx context.Context, path string) (string, error) {
-	f, err := os.Open(path)
+	f, err := filesys.Open(path)
 	if err != nil {
 		return "", err
 	}
@@ -41,7 +42,7 @@ func hashFile(ctx context.Context, path string) (string, error) {
 
 // isGIF reports whether a file starts with the signature of a GIF.
 func isGIF(path string) bool {
-	f, err := os.Open(path)
+	f, err := filesys.Open(path)
 	if err != nil {
 		return false
 	}

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/noether-ml/noether/internal/filesys"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -45,7 +46,7 @@ func drawGIF(path string, yield func(tensor.Tensor) bool) error {
 	if info.Size() > maxGIF {
 		return fmt.Errorf("the GIF is larger than %d MiB: convert it to a video", maxGIF>>20)
 	}
-	data, err := os.ReadFile(path)
+	data, err := filesys.ReadFile(path)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/noether-ml/noether/internal/filestate"
 )
 
 // version changes when the same files and options give different samples.
@@ -66,6 +68,21 @@ func open(ctx context.Context, o Options) (*Source, error) {
 		}
 		found = append(found, list...)
 	}
+	var files []string
+	for _, e := range found {
+		list, err := e.files()
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, list...)
+	}
+	states := make([]filestate.State, len(files))
+	for i, file := range files {
+		var err error
+		if states[i], err = filestate.Of(file); err != nil {
+			return nil, err
+		}
+	}
 	clips := make([]clip, len(found))
 	for i, e := range found {
 		var err error
@@ -79,7 +96,10 @@ func open(ctx context.Context, o Options) (*Source, error) {
 	}
 	if err = o.checkWindow(src.longestScene()); err == nil {
 		o.Paths = nil
-		src.fingerprint, err = fingerprint(ctx, "video", o, found)
+		src.fingerprint, err = fingerprint(ctx, "video", o, files)
+	}
+	for i := 0; i < len(files) && err == nil; i++ { // the patches are of the files that were hashed
+		err = states[i].Check(files[i])
 	}
 	if err != nil {
 		src.Close()
@@ -92,6 +112,14 @@ func open(ctx context.Context, o Options) (*Source, error) {
 type entry struct {
 	path   string
 	frames bool
+}
+
+// files returns the files of an entry.
+func (e entry) files() ([]string, error) {
+	if e.frames {
+		return frameFiles(e.path)
+	}
+	return []string{e.path}, nil
 }
 
 // videoExtensions are the extensions of video files within a folder. A file in Paths may have any
@@ -166,27 +194,19 @@ func (e entry) clip(ctx context.Context, ffmpeg string) (clip, error) {
 
 // fingerprint hashes the kind of data set (such as "video"), the version, the options, and the name
 // and bytes of every file.
-func fingerprint(ctx context.Context, kind string, options any, list []entry) (string, error) {
+func fingerprint(ctx context.Context, kind string, options any, files []string) (string, error) {
 	text, err := json.Marshal(options)
 	if err != nil {
 		return "", err
 	}
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%s %d %s\n", kind, version, text)
-	for _, e := range list {
-		files := []string{e.path}
-		if e.frames {
-			if files, err = frameFiles(e.path); err != nil {
-				return "", err
-			}
+	for _, file := range files {
+		fileHash, err := hashFile(ctx, file)
+		if err != nil {
+			return "", err
 		}
-		for _, file := range files {
-			fileHash, err := hashFile(ctx, file)
-			if err != nil {
-				return "", err
-			}
-			fmt.Fprintf(sum, "%q %s\n", filepath.Base(file), fileHash)
-		}
+		fmt.Fprintf(sum, "%q %s\n", filepath.Base(file), fileHash)
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }

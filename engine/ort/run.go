@@ -176,6 +176,9 @@ func (s *Session) run(ctx context.Context, in, out []binding.Value, used []*Valu
 	if err != nil {
 		return s.explain("running a graph", err)
 	}
+	if s.check != nil {
+		return s.check() // the engine maps files of weights to memory, and reads them when it runs
+	}
 	return nil
 }
 

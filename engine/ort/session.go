@@ -44,7 +44,8 @@ type Options struct {
 // A Session executes one graph.
 type Session struct {
 	runtime         *Runtime
-	model           string // the file that the graph was made of; "": none
+	model           string       // the file that the graph was made of; "": none
+	check           func() error // returns an error if a file of the weights has changed; nil: there is none
 	inputs, outputs []string
 	session         *binding.DynamicAdvancedSession
 	onCPU           bool
@@ -85,8 +86,18 @@ func (r *Runtime) NewSession(m *onnx.Model, o Options) (*Session, error) {
 	o.unpacked = o.onCPU() && hasLargeGemm(m, weights)
 	inputs, outputs := names(m.Inputs()), names(m.Outputs())
 	s, err := r.newSession(inputs, outputs, o, weights, fromBytes(data, inputs, outputs))
-	if err != nil || o.onCPU() {
-		return s, err
+	if err != nil {
+		return nil, err
+	}
+	if o.ExternalDir != "" {
+		s.check = m.CheckUnchanged
+		if err := s.check(); err != nil {
+			s.Close()
+			return nil, fmt.Errorf("making a session: %w", err)
+		}
+	}
+	if o.onCPU() {
+		return s, nil
 	}
 	// Remark on the operators that the device leaves to the CPU.
 	if err := r.noteFallbacks(s.session, m, o.Device); err != nil {

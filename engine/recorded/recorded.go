@@ -36,6 +36,8 @@ import (
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/engine"
+	"github.com/noether-ml/noether/internal/filestate"
+	"github.com/noether-ml/noether/internal/filesys"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -50,14 +52,22 @@ type Network struct {
 	n      int // samples
 	layers []tensor.Layer
 
+	states map[string]filestate.State // of all files, by path, when the folder was opened
+
 	mutex sync.Mutex
-	views map[string]map[string]*dataset.ArrayFile // by view and layer
+	views map[string]map[string]array // by view and layer
+}
+
+// An array is an open file, or an array of one.
+type array struct {
+	*dataset.ArrayFile
+	path string
 }
 
 // Open reads the shapes of the clean activations. It is an error if layers have different numbers
 // of samples.
 func Open(ctx context.Context, dir string) (*Network, error) {
-	n := &Network{dir: dir, views: map[string]map[string]*dataset.ArrayFile{}}
+	n := &Network{dir: dir, views: map[string]map[string]array{}, states: map[string]filestate.State{}}
 	if err := n.open(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("activations %s: %w", dir, err), n.Close())
 	}
@@ -65,6 +75,13 @@ func Open(ctx context.Context, dir string) (*Network, error) {
 }
 
 func (n *Network) open(ctx context.Context) error {
+	err := n.eachFile(func(path string) (err error) {
+		n.states[path], err = filestate.Of(path)
+		return err
+	})
+	if err != nil {
+		return err
+	}
 	arrays, err := n.view(ctx, "")
 	if err != nil {
 		return err
@@ -88,6 +105,16 @@ func (n *Network) open(ctx context.Context) error {
 		n.layers = append(n.layers, tensor.Layer{Name: a.layer, Depth: i + 1, Shape: slices.Clone(shape[1:]), Axes: axes})
 	}
 	return nil
+}
+
+// eachFile calls f for the files of arrays in the folder, in the order of their paths.
+func (n *Network) eachFile(f func(path string) error) error {
+	return filepath.WalkDir(n.dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !slices.Contains(extensions, filepath.Ext(path)) {
+			return err
+		}
+		return f(path)
+	})
 }
 
 // An arrayName is a layer, and where its array is.
@@ -130,7 +157,7 @@ func natural(name string) string {
 }
 
 // view returns the arrays of a view by layer, opened once.
-func (n *Network) view(ctx context.Context, view string) (map[string]*dataset.ArrayFile, error) {
+func (n *Network) view(ctx context.Context, view string) (map[string]array, error) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
 	if arrays := n.views[view]; arrays != nil {
@@ -148,14 +175,14 @@ func (n *Network) view(ctx context.Context, view string) (map[string]*dataset.Ar
 	if err == nil && len(list) == 0 {
 		err = fmt.Errorf("%s has no arrays (%s)", base, strings.Join(extensions, ", "))
 	}
-	arrays := map[string]*dataset.ArrayFile{}
+	arrays := map[string]array{}
 	n.views[view] = arrays // Close closes what has been opened
 	for _, a := range list {
 		var file *dataset.ArrayFile
 		if file, err = dataset.OpenArrayFile(ctx, a.path, a.key); err != nil {
 			break
 		}
-		arrays[a.layer] = file
+		arrays[a.layer] = array{file, a.path}
 	}
 	if err == nil && view != "" {
 		err = n.checkView(arrays, view)
@@ -169,10 +196,10 @@ func (n *Network) view(ctx context.Context, view string) (map[string]*dataset.Ar
 }
 
 // checkView returns an error if the layers of a view differ in shape from the clean ones.
-func (n *Network) checkView(arrays map[string]*dataset.ArrayFile, view string) error {
+func (n *Network) checkView(arrays map[string]array, view string) error {
 	for _, l := range n.layers {
-		a := arrays[l.Name]
-		if want := append([]int{n.n}, l.Shape...); a != nil && !slices.Equal(a.Shape(), want) {
+		a, ok := arrays[l.Name]
+		if want := append([]int{n.n}, l.Shape...); ok && !slices.Equal(a.Shape(), want) {
 			return fmt.Errorf("layer %s has the shape %v in %s, and %v in %s", l.Name, a.Shape(), view, want, Clean)
 		}
 	}
@@ -198,11 +225,8 @@ func (n *Network) Metadata() *engine.Metadata {
 // Hash returns the SHA-256 of the names and the contents of the files.
 func (n *Network) Hash() (string, error) {
 	sum := sha256.New()
-	err := filepath.WalkDir(n.dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !slices.Contains(extensions, filepath.Ext(path)) {
-			return err
-		}
-		f, err := os.Open(path)
+	err := n.eachFile(func(path string) error {
+		f, err := filesys.Open(path)
 		if err != nil {
 			return err
 		}
@@ -213,8 +237,10 @@ func (n *Network) Hash() (string, error) {
 		}
 		name, _ := filepath.Rel(n.dir, path)
 		fmt.Fprintf(sum, "%q %d ", filepath.ToSlash(name), info.Size())
-		_, err = io.Copy(sum, f)
-		return err
+		if _, err = io.Copy(sum, f); err != nil {
+			return err
+		}
+		return n.states[path].Check(path)
 	})
 	return hex.EncodeToString(sum.Sum(nil)), err
 }
@@ -259,7 +285,7 @@ func (n *Network) Close() error {
 	return err
 }
 
-func closeArrays(arrays map[string]*dataset.ArrayFile) (err error) {
+func closeArrays(arrays map[string]array) (err error) {
 	for _, a := range arrays {
 		err = errors.Join(err, a.Close())
 	}
@@ -293,13 +319,16 @@ func (s *session) Run(ctx context.Context, b engine.Batch) error {
 		return errors.New("recorded activations are those of the samples of the data: the network cannot run on other inputs")
 	}
 	for k, o := range s.outputs {
-		a := arrays[o.Name]
-		if a == nil {
+		a, ok := arrays[o.Name]
+		if !ok {
 			return fmt.Errorf("there are no activations of layer %s for %s", o.Name, b.Samples.View)
 		}
 		dst := b.Outputs[k].Tensor().Data
 		values := make([]float64, len(b.Samples.Index)*tensor.Size(o.Shape))
 		if err := a.Rows(b.Samples.Index, values); err != nil {
+			return err
+		}
+		if err := s.network.states[a.path].Check(a.path); err != nil {
 			return err
 		}
 		for i, v := range values {

@@ -135,7 +135,15 @@ func TestFormats(t *testing.T) {
 				t.Fatal(err)
 			}
 			write(filepath.Join(dir, "rotate", "90"), clean)
-			if again, err := n.Hash(); err != nil || again == hash {
+			if _, err := rowsOf(t, n, found.All[1], engine.Samples{View: "rotate/90", Index: []int{0}}); err == nil || !strings.Contains(err.Error(), "has changed") {
+				t.Errorf("rows of a file that has changed: %v", err)
+			}
+			changed, err := recorded.Open(t.Context(), dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer changed.Close()
+			if again, err := changed.Hash(); err != nil || again == hash {
 				t.Errorf("the hash %s, error %v, does not change with the values", again, err)
 			}
 		})

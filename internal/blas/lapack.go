@@ -115,7 +115,6 @@ func reversedColumns(rows []float64, n, k int) *mat.Dense {
 	return out
 }
 
-// CholeskySingle implements linalg.Library.
 func (f fastLAPACK) CholeskySingle(a []float32, n, stride int) bool {
 	if n == 0 {
 		return true

@@ -79,7 +79,6 @@ func penultimate(g *onnx.Model, layers []tensor.Layer) tensor.Layer {
 	return layers[i]
 }
 
-// A candidate is a layer that may be chosen.
 type candidate struct {
 	layer tensor.Layer
 	node  int  // index of its node on the path
@@ -103,7 +102,6 @@ const (
 
 func (k kind) ofBlock() bool { return k == block || k == attention || k == perceptron }
 
-// A chooser collects candidates.
 type chooser struct {
 	path   *path                   // the nodes between input and output, with all branches
 	layers map[string]tensor.Layer // layers that can be measured, by name
@@ -272,7 +270,6 @@ func (c *chooser) addActivations() {
 	c.sort()
 }
 
-// sort sorts the candidates in the order of computation.
 func (c *chooser) sort() {
 	slices.SortStableFunc(c.found, func(a, b candidate) int { return a.node - b.node })
 }
@@ -317,7 +314,6 @@ func (c *chooser) assignStages() {
 	}
 }
 
-// writeRoles writes the roles of the layers of one stage. stages is the number of stages in all.
 func (c *chooser) writeRoles(layers []candidate, stages int) {
 	total := map[string]int{}
 	for _, f := range layers {

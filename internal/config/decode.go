@@ -89,7 +89,6 @@ func (n *Node) Scalar() (string, error) {
 	return n.Text, nil
 }
 
-// expected returns an error that says what the node should be.
 func (n *Node) expected(what string) error {
 	found := n.Kind.String()
 	if n.Kind == String {
@@ -134,7 +133,6 @@ func decodeMap(n *Node, v reflect.Value) error {
 	return nil
 }
 
-// A field is a struct field with its tags.
 type field struct {
 	// key names the field in YAML, doc describes it, and min and max bound it. required makes the key
 	// obligatory. If short is set, the value of this field may stand for the whole struct.
@@ -229,7 +227,6 @@ func (f field) setDefault(v reflect.Value) {
 	}
 }
 
-// check checks a value against the enum and the bounds of its field.
 func (f field) check(n *Node, v reflect.Value) error {
 	if f.enum != nil && v.Kind() == reflect.String && !slices.Contains(f.enum, v.String()) {
 		return n.Unknown(f.key, f.enum)

@@ -3,8 +3,6 @@ package features
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/state"
@@ -50,18 +48,24 @@ func (r *Request) samplesName() string {
 	return fmt.Sprintf("samples %s %d %v", r.Data, r.N, r.Model.Frame())
 }
 
+// Code writes or reads the samples.
+func (s *Samples) Code(c *state.Codec) {
+	c.Values(&s.Positions, &s.Index, &s.Label)
+	n := len(s.Positions)
+	c.Check(len(s.Index) == n && len(s.Label) == n, "%d positions, %d indices and %d labels", n,
+		len(s.Index), len(s.Label))
+	state.Map(c, s.Factors, 1<<16, func(values *[]float64) {
+		c.Values(values)
+		c.Check(len(*values) == n, "%d factors of %d samples", len(*values), n)
+	})
+}
+
 func (s *Store) saveSamples(r *Request, found *Samples) error {
-	w := state.NewWriter(samplesKind, samplesVersion)
-	w.Ints(found.Positions)
-	w.Ints(found.Index)
-	w.Ints(found.Label)
-	names := slices.Sorted(maps.Keys(found.Factors))
-	w.Int(len(names))
-	for _, name := range names {
-		w.String(name)
-		w.Floats(found.Factors[name])
+	raw, err := state.Marshal(samplesKind, samplesVersion, found.Code)
+	if err != nil {
+		return err
 	}
-	return s.Save(r.samplesName(), w.Bytes())
+	return s.Save(r.samplesName(), raw)
 }
 
 // Samples returns the labels and factors of all readable samples of a request. It reads the samples
@@ -72,7 +76,8 @@ func (s *Store) Samples(ctx context.Context, r Request) (*Samples, error) {
 		return nil, err
 	}
 	if raw != nil {
-		if found, err := decodeSamples(raw); err == nil {
+		found := &Samples{Factors: map[string][]float64{}}
+		if state.Unmarshal(raw, samplesKind, samplesVersion, found.Code) == nil {
 			return found, nil
 		}
 	}
@@ -91,25 +96,4 @@ func (s *Store) Samples(ctx context.Context, r Request) (*Samples, error) {
 		return nil, err
 	}
 	return found, s.saveSamples(&r, found)
-}
-
-// decodeSamples reads what saveSamples has written. r.Close returns the first error of reading, or
-// that of r.Fail.
-func decodeSamples(raw []byte) (*Samples, error) {
-	r, err := state.NewReader(raw, samplesKind, samplesVersion)
-	if err != nil {
-		return nil, err
-	}
-	out := &Samples{Positions: r.Ints(), Index: r.Ints(), Label: r.Ints(), Factors: map[string][]float64{}}
-	n := len(out.Positions)
-	if len(out.Index) != n || len(out.Label) != n {
-		r.Fail(fmt.Errorf("%d positions, %d indices and %d labels", n, len(out.Index), len(out.Label)))
-	}
-	for range min(r.Int(), 1<<16) { // bounded, so that a damaged count does not loop for long
-		name := r.String()
-		values := make([]float64, n)
-		r.FloatsInto(values)
-		out.Factors[name] = values
-	}
-	return out, r.Close()
 }

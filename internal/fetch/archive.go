@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/noether-ml/noether/internal/fetch/uri"
+	"github.com/noether-ml/noether/internal/filesys"
 )
 
 // IsArchive reports whether a file name, path or URL has the extension of an archive that Tree
@@ -155,7 +156,7 @@ func unpack(ctx context.Context, archive, name, dir string, maxBytes int64, maxF
 	if strings.HasSuffix(strings.ToLower(name), ".zip") {
 		return u.sums, u.zip(archive)
 	}
-	f, err := os.Open(archive)
+	f, err := filesys.Open(archive)
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +174,6 @@ type unpacker struct {
 	files, maxFiles int
 }
 
-// tar unpacks a tar, which may be compressed by gzip.
 func (u *unpacker) tar(in *bufio.Reader) error {
 	var from io.Reader = in
 	if magic, _ := in.Peek(2); string(magic) == "\x1f\x8b" {
@@ -233,9 +233,8 @@ func (e *endReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// zip unpacks a zip.
 func (u *unpacker) zip(archive string) error {
-	f, err := os.Open(archive)
+	f, err := filesys.Open(archive)
 	if err != nil {
 		return err
 	}
@@ -267,7 +266,6 @@ func (u *unpacker) zip(archive string) error {
 	return nil
 }
 
-// member unpacks a file of a zip.
 func (u *unpacker) member(member *zip.File) error {
 	in, err := member.Open()
 	if err != nil {
@@ -293,7 +291,6 @@ func (u *unpacker) clean(name string) (string, error) {
 	return filepath.FromSlash(local), nil
 }
 
-// folder makes a folder.
 func (u *unpacker) folder(name string) error {
 	local, err := u.clean(name)
 	if err != nil || local == "." {
@@ -302,7 +299,6 @@ func (u *unpacker) folder(name string) error {
 	return u.root.MkdirAll(local, 0o777)
 }
 
-// file writes a file and records its SHA-256.
 func (u *unpacker) file(name string, from io.Reader) error {
 	local, err := u.clean(name)
 	if err != nil {

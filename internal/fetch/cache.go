@@ -17,6 +17,7 @@ import (
 
 	"github.com/noether-ml/noether/internal/atomicfile"
 	"github.com/noether-ml/noether/internal/filelock"
+	"github.com/noether-ml/noether/internal/filesys"
 )
 
 // path returns a path within the folder of the cache, which contains
@@ -71,7 +72,6 @@ func key(t target) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// An entry records the content of a URL at the last download.
 type entry struct {
 	URL     string    `json:"url"`     // without user, password and query, see Redact
 	SHA256  string    `json:"sha256"`  // of the content
@@ -80,7 +80,6 @@ type entry struct {
 	When    time.Time `json:"when"`    // of the download
 }
 
-// readEntry reads the entry of a URL.
 func (c *Cache) readEntry(t target) (entry, error) {
 	var e entry
 	raw, err := os.ReadFile(c.path("urls", key(t)+".json"))
@@ -150,7 +149,6 @@ func (c *Cache) hold(sum string) {
 	}
 }
 
-// store moves a finished download, the file part, into the cache and returns its hash.
 func (c *Cache) store(part string) (string, error) {
 	sum, err := FileHash(part)
 	if err != nil {
@@ -170,7 +168,6 @@ func (c *Cache) store(part string) (string, error) {
 	return sum, nil
 }
 
-// enter creates the folder of a content and locks it.
 func (c *Cache) enter(sum string) error {
 	if err := os.MkdirAll(c.path("content", sum), 0o777); err != nil {
 		return err
@@ -185,7 +182,7 @@ func (c *Cache) enter(sum string) error {
 
 // FileHash returns the SHA-256 of a file in hexadecimal digits.
 func FileHash(file string) (string, error) {
-	f, err := os.Open(file)
+	f, err := filesys.Open(file)
 	if err != nil {
 		return "", err
 	}
@@ -241,7 +238,6 @@ func linkOrCopy(from, to string) error {
 	})
 }
 
-// A content is a folder of the cache that can be evicted.
 type content struct {
 	dir  string
 	size int64     // bytes

@@ -79,7 +79,6 @@ func Default() (*Cache, error) {
 	return c, nil
 }
 
-// A target is a parsed URL.
 type target struct {
 	url    *url.URL
 	text   string // for messages, redacted
@@ -287,7 +286,6 @@ func (c *Cache) transfer(ctx context.Context, text, part string, resume bool,
 	return body, n, nil
 }
 
-// fill appends a body to the part file and returns the file's length.
 func (c *Cache) fill(part string, body *body, watch *watch) (int64, error) {
 	f, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE, 0o666)
 	if err != nil {
@@ -361,7 +359,6 @@ func newWatch(every time.Duration, stalled func()) *watch {
 
 func (w *watch) stop() { w.timer.Stop() }
 
-// reader returns a Reader of r that the watch observes.
 func (w *watch) reader(r io.Reader) io.Reader { return &watched{r, w} }
 
 type watched struct {

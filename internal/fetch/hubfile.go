@@ -34,12 +34,10 @@ type snapshot struct {
 
 func (s *snapshot) folder() string { return filepath.Join(s.hub.Dir, s.address.Folder()) }
 
-// path returns where the cache has, or is to have, a file of the commit.
 func (s *snapshot) path(name string) string {
 	return filepath.Join(s.folder(), "snapshots", s.commit, filepath.FromSlash(name))
 }
 
-// has reports whether the cache has a file of the commit.
 func (s *snapshot) has(name string) bool {
 	info, err := os.Stat(s.path(name))
 	return err == nil && info.Mode().IsRegular()
@@ -172,7 +170,6 @@ func (s *snapshot) link(name, blob string) error {
 	return nil
 }
 
-// A blobInfo describes the content of a file of a repository.
 type blobInfo struct {
 	hash string // hexadecimal: SHA-256 of large files, else the SHA-1 of Git
 	size int64  // in bytes; -1 if unknown

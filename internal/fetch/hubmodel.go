@@ -14,7 +14,7 @@ import (
 )
 
 // hubConfigs are the files that describe a model. They are optional.
-var hubConfigs = []string{"preprocessor_config.json", "config.json"}
+var hubConfigs = []string{"preprocessor_config.json", "processor_config.json", "video_preprocessor_config.json", "config.json"}
 
 // configs returns the paths at which the files that describe a model may be: in its folder and, if
 // that is called onnx, in the parent folder.

@@ -57,12 +57,10 @@ func (c *Cache) Model(ctx context.Context, address, sum string, external func(fi
 	return c.bundle(ctx, t, main, names)
 }
 
-// otherHash returns the error for a file that does not have the expected SHA-256.
 func otherHash(actual, expected string) error {
 	return fmt.Errorf("has the SHA-256 %s, not %s: it is a different file, or damaged", actual, expected)
 }
 
-// listExternal lists the external files of a model, or none if the model cannot be read.
 func listExternal(external func(string) ([]string, error), file string) []string {
 	names, err := external(file)
 	if err != nil {

@@ -23,14 +23,12 @@ import (
 	"github.com/noether-ml/noether/internal/fetch/uri"
 )
 
-// A request selects the bytes of a download.
 type request struct {
 	unless  string // send nothing if the content has this version; only if offset is 0
 	offset  int64  // start at this byte if the content still has the version below, else at 0
 	version string // "": HTTP servers start at the offset unchecked; for callers that verify a hash afterwards
 }
 
-// A body is the content of a response.
 type body struct {
 	io.ReadCloser
 	unchanged bool   // the content has the version request.unless, and no bytes follow
@@ -122,7 +120,6 @@ func (c *Cache) openHTTP(ctx context.Context, address *url.URL, header http.Head
 	}
 }
 
-// A statusError is a response of a server that refuses a request.
 type statusError struct {
 	code   int
 	status string
@@ -134,7 +131,6 @@ func (e *statusError) Error() string { return "the server answers " + e.status }
 // errRange reports that the file ends before the requested offset.
 var errRange = errors.New("the server has no more than what was fetched before")
 
-// strongTag returns the strong ETag of a response, or "".
 func strongTag(h http.Header) string {
 	if tag := h.Get("ETag"); tag != "" && !strings.HasPrefix(tag, "W/") && len(tag) < 1000 {
 		return tag
@@ -164,7 +160,6 @@ func contentRange(text string) (from, size int64, err error) {
 // maxPause bounds the wait that a server may ask for by Retry-After.
 const maxPause = time.Minute
 
-// waitAsAsked waits for the seconds of a Retry-After header, and returns err.
 func waitAsAsked(ctx context.Context, after string, err error) error {
 	if s, parse := strconv.Atoi(after); parse == nil && s > 0 {
 		sleep(ctx, min(time.Duration(s)*time.Second, maxPause))
@@ -188,7 +183,6 @@ func plainHTTPError(err error) error {
 	return err
 }
 
-// openBlob opens an object of an S3 bucket, or a file of a folder.
 func (c *Cache) openBlob(ctx context.Context, t target, r request) (*body, error) {
 	address, key := t.bucket()
 	open := c.Bucket // replaces the function that opens a bucket; nil: blob.OpenBucket
@@ -221,7 +215,6 @@ func (c *Cache) openBlob(ctx context.Context, t target, r request) (*body, error
 	return out, nil
 }
 
-// A blobBody closes its bucket when it is closed.
 type blobBody struct {
 	io.ReadCloser
 	bucket *blob.Bucket

@@ -115,7 +115,6 @@ func (c *Cache) readTreeSums(sum string) (treeSums, error) {
 	return out, lines.Err()
 }
 
-// rememberTree remembers that the files of an archive are intact.
 func (c *Cache) rememberTree(sum string) { rememberIntact(c.path("content", sum, "tree"), sum) }
 
 // treeIsIntact reports whether the cache holds exactly the files of an archive, whose hash is sum.

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/noether-ml/noether/internal/state"
@@ -24,65 +23,48 @@ const (
 // start from. Of the two copies of the state a step reads one and writes the other.
 func (r *run) save() error {
 	r.saved = time.Now()
-	if r.problem.Checkpoint == nil {
+	if r.problem.Checkpoint == nil { // nothing to download from the device for
 		return nil
 	}
 	if err := r.download(r.iteration % 2); err != nil {
 		return err
 	}
-	if err := r.problem.Checkpoint.Save(r.write); err != nil {
+	if err := state.Save(r.problem.Checkpoint, stateKind, stateVersion, r.Code); err != nil {
 		return fmt.Errorf("saving the checkpoint: %w", err)
 	}
 	return nil
 }
 
-func (r *run) write(to io.Writer) error {
-	w := state.Stream(to, stateKind, stateVersion)
-	w.String(r.fingerprint())
-	w.Int(r.search.batch()) // samples in a batch
-	w.Int(r.batch)          // index of the current batch
-	w.Int(r.iteration)
-	done := min(r.batch*r.search.batch(), r.samples())
-	w.Float32s(r.images.Slice(0, done).Data)
-	w.Float32s(r.loss[:done])
-	for _, dropped := range r.dropped[:done] { // samples whose loss or gradient was not finite
-		w.Bool(dropped)
-	}
-	for i := range r.search.step.state {
-		w.Float32s(r.state[r.iteration%2][i])
-	}
-	return w.Close()
-}
-
 // restore continues from the checkpoint of the same search, and reports whether there was one.
 func (r *run) restore() (bool, error) {
-	if r.problem.Checkpoint == nil {
-		return false, nil
+	r.restored = false
+	err := state.Load(r.problem.Checkpoint, stateKind, stateVersion, r.Code)
+	return r.restored, err
+}
+
+func (r *run) Code(c *state.Codec) {
+	if !c.Matches(r.fingerprint()) || !c.Matches(r.search.batch()) {
+		return
 	}
-	found := false
-	err := state.Load(r.problem.Checkpoint, stateKind, stateVersion, func(f *state.Reader) bool {
-		if f.String() != r.fingerprint() || f.Int() != r.search.batch() {
-			return false
-		}
-		found = true
-		batch, step := f.Int(), f.Int()
-		if batch < 0 || batch >= r.batches() || step < 0 || step > r.search.options.Steps {
-			f.Fail(fmt.Errorf("batch %d, step %d: there are %d batches of %d steps", batch, step, r.batches(), r.search.options.Steps))
-			return true
-		}
-		r.batch, r.iteration = batch, step
-		done := batch * r.search.batch()
-		f.Float32sInto(r.images.Slice(0, done).Data)
-		f.Float32sInto(r.loss[:done])
-		for i := range done {
-			r.dropped[i] = f.Bool()
-		}
-		for i := range r.search.step.state {
-			f.Float32sInto(r.state[step%2][i])
-		}
-		return true
-	})
-	return found, err
+	batch, step := r.batch, r.iteration // index of the current batch, and step
+	c.Values(&batch, &step)
+	if c.Reads() && (batch < 0 || batch >= r.batches() || step < 0 ||
+		step > r.search.options.Steps) {
+		c.Fail(fmt.Errorf("batch %d, step %d: there are %d batches of %d steps", batch, step,
+			r.batches(), r.search.options.Steps))
+		return
+	}
+	done := min(batch*r.search.batch(), r.samples())
+	c.Values(r.images.Slice(0, done).Data, r.loss[:done])
+	for i := range done { // samples whose loss or gradient was not finite
+		c.Values(&r.dropped[i])
+	}
+	for i := range r.search.step.state {
+		c.Values(r.state[step%2][i])
+	}
+	if c.Reads() {
+		r.batch, r.iteration, r.restored = batch, step, true
+	}
 }
 
 // fingerprint hashes what the results depend on, except the batch size, which write writes.

@@ -25,6 +25,7 @@ type run struct {
 
 	batch, iteration int       // indices of the current batch and step
 	saved            time.Time // when the last checkpoint was written
+	restored         bool      // whether a checkpoint was read
 
 	// The tensors of the current batch. A step reads one copy of the state and writes the other.
 	state          [2][][]float32 // the two copies, each in the order of stepBuilder.state

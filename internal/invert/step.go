@@ -144,7 +144,6 @@ func (s *stepBuilder) finite(v onnx.Value) onnx.Value {
 	return s.b.Op("Less", nil, s.b.Abs(v), s.b.Scalar(3.4e38))
 }
 
-// inputs returns the inputs in the order in which the graph declares them.
 func (s *stepBuilder) inputs(declared []onnx.ValueInfo) ([]tensorInfo, error) {
 	var list []tensorInfo
 	known := slices.Concat(s.state, s.schedule, s.constants)

@@ -2,6 +2,7 @@ package linalg
 
 import (
 	"fmt"
+	"math"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
@@ -99,27 +100,14 @@ func (c *CrossScatter[T]) Clone() *CrossScatter[T] {
 	return out
 }
 
-// Write writes the scatter to a state, the saved sums of an unfinished computation.
-func (c *CrossScatter[T]) Write(w *state.Writer) {
-	w.Int(c.N)
-	if c.N == 0 {
-		return
-	}
-	w.Floats(c.MeanX)
-	w.Floats(c.MeanY)
-	writeValues(w, c.Data)
-}
-
-// Read replaces the scatter by one of the same numbers of variables from a state. An error is
-// recorded in r.
-func (c *CrossScatter[T]) Read(r *state.Reader) {
-	if c.N = readCount(r); c.N == 0 {
+// Code writes the scatter to a state, or replaces it by one of the same numbers of variables from a
+// state.
+func (c *CrossScatter[T]) Code(s *state.Codec) {
+	if s.Len(&c.N, math.MaxInt) > 0 {
+		s.Values(c.MeanX, c.MeanY, c.Data)
+	} else if s.Reads() {
 		clear(c.MeanX)
 		clear(c.MeanY)
 		clear(c.Data)
-		return
 	}
-	r.FloatsInto(c.MeanX)
-	r.FloatsInto(c.MeanY)
-	readValues(r, c.Data)
 }

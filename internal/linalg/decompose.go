@@ -47,7 +47,6 @@ const smallProblem = 32
 // eigenvectors of a symmetric matrix.
 type syevFunc func(job lapack.EVJob, ul blas.Uplo, n int, a []float64, lda int, values, work []float64, lwork int) bool
 
-// syev calls the Dsyev of lapack64.
 func syev(job lapack.EVJob, ul blas.Uplo, n int, a []float64, lda int, values, work []float64, lwork int) bool {
 	return lapack64.Syev(job, blas64.Symmetric{Uplo: ul, N: n, Stride: lda, Data: a}, values, work, lwork)
 }
@@ -137,7 +136,6 @@ func singular(job lapack.SVDJob, a *mat.Dense, u, vt blas64.General) ([]float64,
 // of a, and replaces the columns of a by the eigenvectors.
 func eigen(a []float64, n int) ([]float64, error) { return eigenBy(syev, a, n) }
 
-// eigenBy implements eigen by a given Dsyev.
 func eigenBy(syev syevFunc, a []float64, n int) ([]float64, error) {
 	values, size := make([]float64, n), make([]float64, 1) // size: see singular
 	syev(lapack.EVCompute, blas.Upper, n, a, n, values, size, -1)
@@ -161,7 +159,6 @@ func leadingColumns(columns []float64, n, k int) *mat.Dense {
 	return out
 }
 
-// reversed reverses values in place and returns them.
 func reversed(ascending []float64) []float64 {
 	slices.Reverse(ascending)
 	return ascending

@@ -2,6 +2,7 @@ package linalg
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/noether-ml/noether/internal/state"
 )
@@ -75,54 +76,14 @@ func (s *Scatter[T]) Clone() *Scatter[T] {
 	return &Scatter[T]{P: s.P, N: s.N, Mean: append([]float64(nil), s.Mean...), Data: append([]T(nil), s.Data...)}
 }
 
-// Write writes the scatter, without P, to a state: the serialised form of sums that are updated
-// batch by batch.
-func (s *Scatter[T]) Write(w *state.Writer) {
-	w.Int(s.N)
-	if s.N == 0 {
-		return
-	}
-	w.Floats(s.Mean)
-	writeValues(w, s.Data)
-}
-
-// Read replaces the scatter by one of the same number of variables from a state. An error is
-// recorded in r.
-func (s *Scatter[T]) Read(r *state.Reader) {
-	if s.N = readCount(r); s.N == 0 {
+// Code writes the scatter, without P, to a state, or replaces it by one of the same number of
+// variables from a state.
+func (s *Scatter[T]) Code(c *state.Codec) {
+	if c.Len(&s.N, math.MaxInt) > 0 {
+		c.Values(s.Mean, s.Data)
+	} else if c.Reads() {
 		s.Clear()
-		return
 	}
-	r.FloatsInto(s.Mean)
-	readValues(r, s.Data)
-}
-
-func writeValues[T float32 | float64](w *state.Writer, values []T) {
-	switch values := any(values).(type) {
-	case []float64:
-		w.Floats(values)
-	case []float32:
-		w.Float32s(values)
-	}
-}
-
-func readValues[T float32 | float64](r *state.Reader, values []T) {
-	switch values := any(values).(type) {
-	case []float64:
-		r.FloatsInto(values)
-	case []float32:
-		r.Float32sInto(values)
-	}
-}
-
-// readCount reads a number of observations.
-func readCount(r *state.Reader) int {
-	n := r.Int()
-	if n < 0 {
-		r.Fail(fmt.Errorf("the state has %d observations", n))
-		return 0
-	}
-	return n
 }
 
 // Clear removes all observations.

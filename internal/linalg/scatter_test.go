@@ -109,9 +109,8 @@ func TestCentreKeepsNonFinite(t *testing.T) {
 	}
 }
 
-// TestStateRoundTrip checks that Read reads what Write wrote to a state, the saved form of
-// unfinished work. A CrossScatter (c) holds the sums of products of three variables with the three
-// others.
+// TestStateRoundTrip checks that scatters read from a state what they wrote to it. A CrossScatter
+// (c) holds the sums of products of three variables with the three others.
 func TestStateRoundTrip(t *testing.T) {
 	t.Parallel()
 	g := rand.New(rand.NewPCG(1, 1))
@@ -119,19 +118,15 @@ func TestStateRoundTrip(t *testing.T) {
 	b := Centre(gaussian(g, 10, 6, 1), 6)
 	s.Add(b, f, new(Scratch))
 	c.Add(b.Columns(0, 3), b.Columns(3, 6), nil, new(Scratch))
-	w := state.NewWriter("test", 1)
-	s.Write(w)
-	f.Write(w)
-	c.Write(w)
-	s2, f2, c2 := NewScatter[float64](6), NewScatter[float32](6), NewCrossScatter[float64](3, 3)
-	r, err := state.NewReader(w.Bytes(), "test", 1)
+	data, err := state.Marshal("test", 1, func(w *state.Codec) { w.Values(s, f, c) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	s2.Read(r)
-	f2.Read(r)
-	c2.Read(r)
-	if err := r.Close(); err != nil {
+	s2, f2, c2 := NewScatter[float64](6), NewScatter[float32](6), NewCrossScatter[float64](3, 3)
+	if err := state.Unmarshal(data, "test", 1, func(r *state.Codec) {
+		r.Values(s2, f2,
+			c2)
+	}); err != nil {
 		t.Fatal(err)
 	}
 	same := func(a, b []float64) bool {
@@ -143,15 +138,13 @@ func TestStateRoundTrip(t *testing.T) {
 		return len(a) == len(b)
 	}
 	if s2.N != 10 || f2.N != 10 || c2.N != 10 || !same(s.Data, s2.Data) || !same(s.Mean, s2.Mean) || !same(c.Data, c2.Data) || f2.Data[3] != f.Data[3] {
-		t.Fatal("Read does not return what Write wrote")
+		t.Fatal("the scatters that were read are not those that were written")
 	}
-	r, err = state.NewReader(w.Bytes(), "test", 1)
-	if err != nil {
+	if data, err = state.Marshal("test", 1, s.Code); err != nil {
 		t.Fatal(err)
 	}
-	NewScatter[float64](7).Read(r)
-	if r.Close() == nil {
-		t.Fatal("Read accepted a scatter of 6 variables as one of 7")
+	if state.Unmarshal(data, "test", 1, NewScatter[float64](7).Code) == nil {
+		t.Fatal("Unmarshal accepted a scatter of 6 variables as one of 7")
 	}
 }
 

@@ -25,7 +25,6 @@ type Library interface {
 	LeadingEigen(a []float64, n int, count func(values []float64) int) (values []float64, vectors *mat.Dense, err error)
 }
 
-// library is the Library in use.
 var library Library = Gonum{}
 
 // Use makes the functions of this package call a library. Call it before any of them.

@@ -88,7 +88,6 @@ type namer struct {
 	taken map[string]bool   // the names
 }
 
-// name returns the name of a key.
 func (n *namer) name(key string) string {
 	if n.names == nil {
 		n.names, n.taken = map[string]string{}, map[string]bool{}
@@ -104,8 +103,8 @@ func (n *namer) name(key string) string {
 	return name
 }
 
-// paramName returns a key in the characters that MLflow permits (letters, digits, underscore,
-// hyphen, dot, space and slash), as a relative path without empty or dot elements.
+// paramName returns a key in the characters that MLflow permits, as a relative path without empty
+// or dot elements.
 func paramName(key string) string {
 	allowed := func(r rune) rune {
 		switch {

@@ -218,7 +218,7 @@ func (b *Buffers) LogProbs(classes []int) (tensor.Tensor, error) {
 	b.logs = slices.Grow(b.logs[:0], b.n*width)[:b.n*width]
 	for i := range b.n {
 		row := b.logs[i*width : (i+1)*width]
-		scores := b.outputs[s.scores].Data[i*known : (i+1)*known]
+		scores := s.model.scores.row(b.outputs[s.scores].Data, i)
 		if classes == nil {
 			copy(row, scores)
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/noether-ml/noether/engine"
 	"github.com/noether-ml/noether/internal/model/output"
@@ -76,11 +77,13 @@ func (m *Model) findDecoder(shapes map[string][]int, axes map[string]tensor.Axes
 	}
 	about := output.About{Scored: m.scores.classes > 0, Height: m.input.height, Width: m.input.width, Channels: m.input.channels, Metadata: m.Graph().Metadata}
 	for _, p := range m.Graph().Outputs() {
-		about.Ports = append(about.Ports, output.Port{Name: p.Name, Type: p.Type, Sizes: p.Sizes(), Sample: shapes[p.Name], Axes: axes[p.Name]})
+		about.Ports = append(about.Ports, output.Port{Name: p.Name, Type: p.Type, Sizes: p.Sizes(), Sample: shapes[p.Name], Axes: axes[p.Name],
+			After: headOf(m.Graph(), p.Name).after})
 	}
-	named, err := readLabels(m.name) // names of classes in a file beside the model
+	config, err := readConfig(m.name)
 	if err == nil {
-		about.Names = named
+		about.Names, _ = config.labels() // ClassNames reports the error
+		about.Depth = strings.Contains(strings.Join(config.Architectures, " "), "DepthEstimation")
 	}
 	if m.decoder, err = output.Find(about, m.options.Decode); err != nil {
 		return settingError(err, "output")

@@ -8,6 +8,7 @@ import (
 	"github.com/noether-ml/noether/internal/model/preprocessing"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/pb"
+	"github.com/noether-ml/noether/onnx/rewrite"
 )
 
 // A GraphNetwork is a network that computes an ONNX graph. Open reads more from it than from other
@@ -43,9 +44,15 @@ func (m *Model) rewrite(f func(*onnx.Model) (*onnx.Model, error)) error {
 }
 
 // addPreprocessing adds the features to the front of the graph or, if there are none, a missing
-// batch axis of an image input.
+// batch axis of an image input. Scores in maps become a tensor.
 func (m *Model) addPreprocessing() error {
 	o := m.options
+	if m.source != nil {
+		err := m.rewrite(func(graph *onnx.Model) (*onnx.Model, error) { return rewrite.WithoutMaps(graph), nil })
+		if err != nil {
+			return err
+		}
+	}
 	switch {
 	case o.Arrays != nil:
 		return nil

@@ -41,11 +41,44 @@ func (m *Model) include(b *onnx.Builder, images onnx.Value, n int, tensors []str
 	if err != nil {
 		return nil, err
 	}
-	part, err := rewrite.WithOutputs(whole, tensors)
+	read := slices.Clone(tensors)
+	scores := slices.Index(tensors, m.ScoresTensor())
+	if scores >= 0 {
+		read[scores] = m.scores.output
+	}
+	part, err := rewrite.WithOutputs(whole, slices.Compact(slices.Sorted(slices.Values(read))))
 	if err != nil {
 		return nil, err
 	}
-	return m.includePart(b, part, map[string]onnx.Value{m.input.info.Name: m.input.normalise(b, images)}, n)
+	computed, err := m.includePart(b, part, map[string]onnx.Value{m.input.info.Name: m.input.normalise(b, images)}, n)
+	if err != nil {
+		return nil, err
+	}
+	values := make([]onnx.Value, len(tensors))
+	for i, p := range part.Outputs() {
+		for k, name := range read {
+			if name == p.Name {
+				values[k] = computed[i]
+			}
+		}
+	}
+	if scores >= 0 {
+		values[scores] = m.ofTwoClasses(b, values[scores])
+	}
+	return values, b.Err()
+}
+
+// ofTwoClasses returns the scores of both classes if y has a single value for two, else y.
+func (m *Model) ofTwoClasses(b *onnx.Builder, y onnx.Value) onnx.Value {
+	if !m.scores.single {
+		return y
+	}
+	y = b.Reshape(b.Cast(y, onnx.Float), -1, 1)
+	first := b.Mul(y, b.Scalar(0)) // a logit of 0
+	if m.scores.kind == probabilities {
+		first = b.Sub(b.Scalar(1), y)
+	}
+	return b.Concat(1, first, y)
 }
 
 // IncludeAfter adds to a graph under construction the part of the model that computes the class
@@ -69,7 +102,7 @@ func (m *Model) includeAfter(b *onnx.Builder, layer tensor.Layer, z onnx.Value, 
 	if err != nil {
 		return "", err
 	}
-	return values[0], nil
+	return m.ofTwoClasses(b, values[0]), nil
 }
 
 func (m *Model) partAfter(layer tensor.Layer) (*onnx.Model, error) {
@@ -119,9 +152,14 @@ func (m *Model) includePart(b *onnx.Builder, part *onnx.Model, inputs map[string
 	return values, b.Err()
 }
 
-// ScoresTensor returns the name of the tensor with the class scores. Its element type is that of
-// the model's computation.
-func (m *Model) ScoresTensor() string { return m.scores.output }
+// ScoresTensor returns the name by which Include adds the tensor with the class scores. Its element
+// type is that of the model's computation.
+func (m *Model) ScoresTensor() string {
+	if m.scores.single {
+		return m.scores.output + " of two classes"
+	}
+	return m.scores.output
+}
 
 // normalise adds the nodes that compute what fillOne computes, but for the rounding to bytes, which
 // has no gradient.

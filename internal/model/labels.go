@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/noether-ml/noether/internal/filesys"
 	"github.com/noether-ml/noether/internal/model/output"
 )
 
@@ -40,46 +41,65 @@ func (m *Model) ClassNames() ([]string, error) {
 		return nil, nil
 	}
 	source := "names in the metadata of the model"
-	names, err := output.ParseNames(m.properties["names"]), error(nil)
+	names := output.ParseNames(m.properties["names"])
 	if names == nil {
-		source = ConfigBeside(m.name, "config.json") + ": id2label"
-		names, err = readLabels(m.name)
+		config, err := readConfig(m.name)
+		if err == nil {
+			source = config.file + ": id2label"
+			names, err = config.labels()
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
-	if err == nil && names != nil && len(names) != n {
-		err = fmt.Errorf("%s names %d classes, and the model has %d", source, len(names), n)
+	if m.scores.single && len(names) == 1 { // of the second class
+		return nil, nil
 	}
-	if err != nil {
-		return nil, err
+	if names != nil && len(names) != n {
+		return nil, fmt.Errorf("%s names %d classes, and the model has %d", source, len(names), n)
 	}
 	return names, nil
 }
 
-// readLabels returns id2label in the order of the numbers, or nil.
-func readLabels(modelPath string) ([]string, error) {
-	file := ConfigBeside(modelPath, "config.json")
-	if file == "" {
-		return nil, nil
+// A modelConfig is what config.json says of a model: that of Hugging Face's transformers, or of timm.
+type modelConfig struct {
+	file          string
+	Labels        map[string]string `json:"id2label"`
+	Architectures []string          `json:"architectures"`
+	Problem       string            `json:"problem_type"`
+	Classes       int               `json:"num_labels"`
+	TimmClasses   int               `json:"num_classes"`
+}
+
+// readConfig reads the config.json that describes a model (see ConfigBeside). Without one the
+// result is empty.
+func readConfig(modelPath string) (*modelConfig, error) {
+	config := &modelConfig{file: ConfigBeside(modelPath, "config.json")}
+	if config.file == "" {
+		return config, nil
 	}
-	raw, err := os.ReadFile(file)
+	raw, err := filesys.ReadFile(config.file)
 	if err != nil {
 		return nil, fmt.Errorf("reading names of classes: %w", err)
 	}
-	var config struct {
-		Labels map[string]string `json:"id2label"`
+	if err := json.Unmarshal(raw, config); err != nil {
+		return nil, fmt.Errorf("reading names of classes in %s: %w", config.file, err)
 	}
-	if err := json.Unmarshal(raw, &config); err != nil {
-		return nil, fmt.Errorf("reading names of classes in %s: %w", file, err)
-	}
-	if len(config.Labels) == 0 {
+	return config, nil
+}
+
+// labels returns id2label in the order of the numbers, or nil.
+func (c *modelConfig) labels() ([]string, error) {
+	if len(c.Labels) == 0 {
 		return nil, nil
 	}
-	names := make([]string, len(config.Labels))
+	names := make([]string, len(c.Labels))
 	numbered := true
 	for i := range names {
 		id := strconv.Itoa(i)
-		name, ok := config.Labels[id]
+		name, ok := c.Labels[id]
 		if !ok {
-			return nil, fmt.Errorf("%s: id2label names %d classes, but none has the number %d", file, len(names), i)
+			return nil, fmt.Errorf("%s: id2label names %d classes, but none has the number %d", c.file, len(names), i)
 		}
 		names[i] = name
 		numbered = numbered && strings.EqualFold(name, "label_"+id)

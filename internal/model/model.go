@@ -48,20 +48,22 @@ type Model struct {
 	name          string            // a path or an address
 	properties    map[string]string // of the network
 	options       Options
-	inputs        []engine.Port   // of the network
-	outputs       []engine.Port   // likewise
-	input         input           // that takes the sample
-	constants     []constantInput // other inputs, with the same values in every run
-	batch         int             // images of a run; 0: any number
-	all           []tensor.Layer  // of the network
-	layers        []tensor.Layer  // those to be measured
-	mixed         string          // where samples of a batch influence each other; "": nowhere
-	scores        scores          // the output that scores classes
-	decoder       *output.Decoder // nil if no output is decoded
-	normalisation *Normalisation  // by the first nodes; nil if they do not normalise
-	largestLayer  int64           // elements of one sample in the largest layer of the network
-	totalElements int64           // elements of one sample in all layers
-	depth         int             // of the deepest layer
+	inputs        []engine.Port         // of the network
+	outputs       []engine.Port         // likewise
+	input         input                 // that takes the sample
+	constants     []constantInput       // other inputs, with the same values in every run
+	batch         int                   // images of a run; 0: any number
+	all           []tensor.Layer        // of the network
+	layers        []tensor.Layer        // those to be measured
+	mixed         string                // where samples of a batch influence each other; "": nowhere
+	probed        map[string]valueRange // values of float outputs in runs on noise
+	unprobed      string                // why there are none; "": there are, or none are needed
+	scores        scores                // the output that scores classes
+	decoder       *output.Decoder       // nil if no output is decoded
+	normalisation *Normalisation        // by the first nodes; nil if they do not normalise
+	largestLayer  int64                 // elements of one sample in the largest layer of the network
+	totalElements int64                 // elements of one sample in all layers
+	depth         int                   // of the deepest layer
 	sha256        string
 }
 
@@ -94,7 +96,7 @@ func (m *Model) open(ctx context.Context) error {
 	if m.source != nil && !m.TakesAudio() && !m.TakesArrays() {
 		m.normalisation = findNormalisation(m.Graph(), m.input.info.Name, m.input.channels)
 	}
-	if err := m.findScores(); err != nil {
+	if err := m.checkScores(); err != nil {
 		return err
 	}
 	if err := m.findLayers(ctx); err != nil {
@@ -109,7 +111,7 @@ func (m *Model) open(ctx context.Context) error {
 // findLayers determines the layers that can be measured, the arrangement of tokens, the number of
 // classes, the decoder and the fixed number of images in a run.
 func (m *Model) findLayers(ctx context.Context) error {
-	found, err := m.net.Layers(ctx, engine.Setup{Samples: m.input.names(), Axes: m.axes(), Batch: m.batch, Feed: m.inputArray})
+	found, err := m.net.Layers(ctx, m.setup())
 	if axes := (*engine.AxesError)(nil); errors.As(err, &axes) {
 		return settingError(axes.Err, "axes")
 	}
@@ -117,10 +119,9 @@ func (m *Model) findLayers(ctx context.Context) error {
 		return err
 	}
 	m.batch = found.Batch
-	if err := m.scores.setClasses(found.Outputs[m.scores.output], m.options.Scores != ""); err != nil {
-		return err
-	}
-	if err := m.findDecoder(found.Outputs, found.Axes); err != nil {
+	m.findScores(found.Outputs)
+	frames := m.TakesAudio() && found.Axes[m.scores.output] == "NT"
+	if err := m.scores.setClasses(found.Outputs[m.scores.output], frames, m.options.Scores != ""); err != nil {
 		return err
 	}
 	for _, l := range found.All {
@@ -131,13 +132,24 @@ func (m *Model) findLayers(ctx context.Context) error {
 		}
 	}
 	m.all = found.All
+	if err := m.confirmClasses(ctx); err != nil {
+		return err
+	}
+	if err := m.probe(ctx, found.Outputs); err != nil {
+		return err
+	}
+	m.doubtClasses()
+	if err := m.findDecoder(found.Outputs, found.Axes); err != nil {
+		return err
+	}
 	if m.layers, err = m.selectLayers(found.All); err != nil {
 		return err
 	}
-	if err := m.setTokens(m.layers, found.All); err != nil {
-		return err
-	}
-	return m.probe(ctx, found.Outputs)
+	return m.setTokens(m.layers, found.All)
+}
+
+func (m *Model) setup() engine.Setup {
+	return engine.Setup{Samples: m.input.names(), Axes: m.axes(), Batch: m.batch, Feed: m.inputArray}
 }
 
 func (m *Model) selectLayers(all []tensor.Layer) ([]tensor.Layer, error) {

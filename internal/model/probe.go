@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 
 	"github.com/noether-ml/noether/engine"
 	"github.com/noether-ml/noether/tensor"
@@ -20,12 +21,17 @@ type prober struct {
 }
 
 // probe runs the network on noise. It judges by the values what the output of the scores holds, and
-// finds out whether samples of a batch influence each other. A network that is no graph, that fails
-// on noise or that needs too much memory is not probed.
+// finds out whether samples of a batch influence each other. A network that looks activations up, or
+// that needs too much memory, is not run. m.unprobed says why there are no values.
 func (m *Model) probe(ctx context.Context, outputs map[string][]int) error {
 	const samples = 2
 	memory := m.net.Limits().Memory
-	if m.source == nil || memory > 0 && samples*m.WorkingBytes() > memory/4 {
+	switch {
+	case !m.TakesInput():
+		m.unprobed = "recorded activations do not run"
+		return nil
+	case memory > 0 && samples*m.WorkingBytes() > memory/4:
+		m.unprobed = "it was not run on noise, which needs too much memory"
 		return nil
 	}
 	p := &prober{model: m, size: samples}
@@ -43,7 +49,7 @@ func (m *Model) probe(ctx context.Context, outputs map[string][]int) error {
 		}
 		p.outputs = append(p.outputs, engine.Output{Name: o.Name, Shape: shape, Convert: true})
 	}
-	together := p.size > 1 && len(m.Graph().RandomNodes()) == 0
+	together := p.size > 1 && (m.source == nil || len(m.Graph().RandomNodes()) == 0)
 	if len(p.outputs) == 0 || scored < 0 && !together {
 		return nil
 	}
@@ -51,11 +57,16 @@ func (m *Model) probe(ctx context.Context, outputs map[string][]int) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if err != nil {
-		return nil // a run on the data reports it
+	if err != nil { // a run on the data may fail too, and report it
+		m.unprobed = fmt.Sprintf("a run on noise failed (%v)", err)
+		return nil
 	}
-	if scored >= 0 {
-		m.scores.judge(append(one[scored], other[scored]...), m.options.Scores != "")
+	m.probed = map[string]valueRange{}
+	for i, o := range p.outputs {
+		m.probed[o.Name] = rangeOf(append(one[i], other[i]...))
+	}
+	if scored >= 0 && m.options.Scores == "" {
+		m.scores.judge(append(one[scored], other[scored]...))
 	}
 	if !together {
 		return nil
@@ -70,6 +81,27 @@ func (m *Model) probe(ctx context.Context, outputs map[string][]int) error {
 		}
 	}
 	return nil
+}
+
+// A valueRange is the least and the largest of some values; NaN: some are not finite.
+type valueRange struct{ low, high float64 }
+
+func rangeOf(values []float32) valueRange {
+	r := valueRange{math.Inf(1), math.Inf(-1)}
+	for _, v := range values {
+		v := float64(v)
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return valueRange{math.NaN(), math.NaN()}
+		}
+		r.low, r.high = min(r.low, v), max(r.high, v)
+	}
+	return r
+}
+
+// probabilities reports whether all values are from 0 to 1, but for rounding, and some above 0.
+func (r valueRange) probabilities() bool {
+	const rounding = 1e-3
+	return r.low >= -rounding && r.high <= 1+rounding && r.high > rounding
 }
 
 // mixingLayer describes the node that computes the first layer in which a sample depends on the
@@ -204,63 +236,80 @@ func differ(a, b []float32) bool {
 }
 
 // judge decides by rows of values whether the output of the scores holds logits or probabilities,
-// where the graph leaves it open. If explicit is set, the user has stated the kind.
-func (s *scores) judge(values []float32, explicit bool) {
-	if explicit {
+// where the graph leaves it open, and whether the values look like scores at all.
+func (s *scores) judge(values []float32) {
+	width := s.width()
+	bounds := rangeOf(values)
+	if math.IsNaN(bounds.low) {
+		s.doubt("values of noise are not finite, so that only the graph tells")
 		return
 	}
-	least, largest := math.Inf(1), math.Inf(-1)
 	smallest := math.Inf(1) // above 0
 	for _, v := range values {
-		v := float64(v)
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return
-		}
-		least, largest = min(least, v), max(largest, v)
 		if v > 0 {
-			smallest = min(smallest, v)
+			smallest = min(smallest, float64(v))
 		}
 	}
 	tolerance := 0.01
 	if step := quantisation(values, smallest); step > 0 {
-		tolerance = max(tolerance, step*float64(s.classes)/2)
+		tolerance = max(tolerance, step*float64(width)/2)
 	}
 	const rounding = 1e-3
 	away, spread, first := 0., 0., 0. // of the sums of rows: from 1, and from that of the first
-	for i := 0; i < len(values); i += s.classes {
-		sum := 0.
-		for _, v := range values[i : i+s.classes] {
+	level := math.Inf(1)              // the least mean of a row, in standard deviations of the row
+	unit := true                      // the rows have the length 1
+	rows := len(values) / width
+	for i := range rows {
+		sum, squares := 0., 0.
+		for _, v := range values[i*width : (i+1)*width] {
 			sum += float64(v)
+			squares += float64(v) * float64(v)
 		}
 		if i == 0 {
 			first = sum
 		}
 		away, spread = max(away, math.Abs(sum-1)), max(spread, math.Abs(sum-first))
+		mean := sum / float64(width)
+		level = min(level, mean/math.Sqrt(max(squares/float64(width)-mean*mean, 1e-30)))
+		unit = unit && math.Abs(squares-1) < rounding
 	}
-	inside := least >= -rounding && largest <= 1+rounding
-	rows := len(values) / s.classes
+	inside := bounds.low >= -rounding && bounds.high <= 1+rounding
 	const certain = 0.5 // a larger tolerance of sums says nothing
-	switch fits := inside && away <= tolerance; {
+	const far = 2       // logits scatter around 0; ratings lie farther from it than from each other
+	const few = 4       // more outputs than this are hardly ratings
+	switch fits := inside && away <= tolerance && !s.single; {
 	case s.kind == probabilities && !inside:
 		s.kind = logits
-		s.basis = fmt.Sprintf("a %s is before it, but values of noise range from %.3g to %.3g", s.after, least, largest)
-		s.doubt = s.basis
+		s.basis = fmt.Sprintf("a %s is before it, but values of noise range from %.3g to %.3g", s.head.after, bounds.low, bounds.high)
+		s.doubt(s.basis)
+	case s.kind == probabilities && s.single:
+		s.basis = fmt.Sprintf("a %s is before its single value, the probability of the second of two classes", s.head.after)
 	case s.kind == probabilities && fits:
-		s.basis = fmt.Sprintf("a %s is before it, and the values of noise sum to 1", s.after)
-	case s.kind == probabilities && s.after == "Softmax":
+		s.basis = fmt.Sprintf("a %s is before it, and the values of noise sum to 1", s.head.after)
+	case s.kind == probabilities && s.head.after == "Softmax":
 		s.basis = fmt.Sprintf("a Softmax is before it, but the values of a sample of noise sum to %.3g", first)
-		s.doubt = s.basis
+		s.doubt(s.basis)
 	case s.kind == probabilities:
-		s.basis = fmt.Sprintf("a %s is before it", s.after)
+		s.basis = fmt.Sprintf("a %s is before it", s.head.after)
 	case fits && tolerance <= certain:
 		s.kind = probabilities
 		s.basis = fmt.Sprintf("the values of %d samples of noise are not negative and sum to 1", rows)
-	case inside && largest > rounding || least >= 0 && first > 0 && spread <= rounding*first:
-		s.basis = fmt.Sprintf("the values of noise are between %.3g and %.3g, and a sample's sum is %.3g", least, largest, first)
-		s.doubt = s.basis + ", so they may be probabilities"
+		s.by = s.basis
+	case unit && s.by == "":
+		s.none(unitLength + setScores)
+	case s.by == "" && s.head.shifted && width <= few && bounds.low > 0 && level > far && !inside:
+		s.none(fmt.Sprintf("the values of noise range from %.3g to %.3g, far above 0, as ratings and measured quantities do%s", bounds.low, bounds.high, setScores))
+	case inside && bounds.high > rounding || bounds.low >= 0 && first > 0 && spread <= rounding*first:
+		s.basis = fmt.Sprintf("the values of noise are between %.3g and %.3g, and a sample's sum is %.3g", bounds.low, bounds.high, first)
+		s.doubt(s.basis + ", so they may be probabilities")
 	default:
-		s.basis = fmt.Sprintf("the values of noise range from %.3g to %.3g", least, largest)
+		s.basis = fmt.Sprintf("the values of noise range from %.3g to %.3g", bounds.low, bounds.high)
 	}
+}
+
+// doubt adds why it is doubtful that the output has logits or probabilities, whichever is assumed.
+func (s *scores) doubt(why string) {
+	s.doubts = append(s.doubts, fmt.Sprintf("output %q is taken for %s: %s: set scores: %s or scores: %s", s.output, s.kind, why, logits, probabilities))
 }
 
 // quantisation returns the step of which all values are multiples, at most 1/16, or 0 if they have
@@ -287,19 +336,39 @@ func quantisation(values []float32, smallest float64) float64 {
 	return 0
 }
 
-// ScoresBasis returns how the content of the output that scores classes is known.
+// ScoresBasis returns how it is known what the output that scores classes holds, or why no output
+// scores classes.
 func (m *Model) ScoresBasis() string {
-	if m.options.Scores != "" {
-		return "set by scores"
+	s := m.scores
+	if s.classes == 0 || s.by == "" || s.by == s.basis || s.by == s.head.after || strings.HasPrefix(s.by, "set by") {
+		return s.basis
 	}
-	return m.scores.basis
+	return s.basis + "; that they are of classes follows from " + s.by
 }
 
-// Doubts returns what is doubtful about the model's scores, a sentence each.
-func (m *Model) Doubts() []string {
-	var out []string
-	if m.scores.doubt != "" && m.scores.classes > 0 {
-		out = append(out, fmt.Sprintf("output %q is taken for %s: %s: set scores: %s or scores: %s", m.scores.output, m.scores.kind, m.scores.doubt, logits, probabilities))
+// Doubts returns what is doubtful about the model's scores, a sentence each. labels is that of
+// DoubtsOf.
+func (m *Model) Doubts(labels int) []string {
+	out := m.DoubtsOf(true, labels)
+	if m.unprobed != "" && m.source != nil {
+		out = append(out, m.unprobed+": whether samples of a batch influence each other, and what the outputs hold, is known from the graph alone")
+	}
+	return out
+}
+
+// DoubtsOf returns what is doubtful about the scores of a measure that reads predictions or not, on
+// data whose labels are of a number of classes; 0: they have none.
+func (m *Model) DoubtsOf(predictions bool, labels int) (out []string) {
+	s := m.scores
+	if predictions && s.classes > 0 {
+		out = append(out, s.doubts...)
+		if s.by == "" && labels != s.classes {
+			out = append(out, fmt.Sprintf("nothing says that the %d values of output %q score classes, neither a softmax nor a name: set scores: %s if they do, or scores: %s", s.classes, s.output, s.kind, none))
+		}
+		stated := m.options.Scores != "" || containsAny(s.output, "logit")
+		if s.kind == logits && s.head.after == "" && m.unprobed != "" && !stated {
+			out = append(out, fmt.Sprintf("output %q is taken for logits from the graph alone: %s: set scores: %s or scores: %s", s.output, m.unprobed, logits, probabilities))
+		}
 	}
 	if m.mixed != "" {
 		out = append(out, m.mixed+": a sample's values depend on the other samples of its batch, so that every score depends on the order and the size of batches: export the model for inference, or with a batch of 1")

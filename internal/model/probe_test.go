@@ -47,14 +47,14 @@ func TestProbedScores(t *testing.T) {
 		"means of sigmoids": {make: func(b *onnx.Builder) {
 			b.Output("y", b.Mul(b.Sigmoid(logitsOf(b)), b.Scalar(0.5)))
 		}, kind: "logits", doubt: "may be probabilities"},
-		"logits": {make: func(b *onnx.Builder) { b.Output("y", b.Sub(logitsOf(b), b.Scalar(1))) }, kind: "logits"},
+		"logits": {make: func(b *onnx.Builder) { b.Output("y", b.Sub(logitsOf(b), b.Scalar(1))) }, kind: "logits", doubt: "nothing says that the 3 values"},
 	} {
 		m, err := modeltest.Open(t, save(t, c.make), c.options)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		doubts := strings.Join(m.Doubts(), "; ")
+		doubts := strings.Join(m.Doubts(0), "; ")
 		if m.Scores() != c.kind || m.ScoresBasis() == "" || (doubts != "") != (c.doubt != "") || !strings.Contains(doubts, c.doubt) {
 			t.Errorf("%s: %s (%s), doubts %q; want %s, %q", name, m.Scores(), m.ScoresBasis(), doubts, c.kind, c.doubt)
 		}
@@ -84,7 +84,7 @@ func TestMixedBatch(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		doubts := strings.Join(m.Doubts(), "; ")
+		doubts := strings.Join(m.Doubts(0), "; ")
 		if mixed := strings.Contains(doubts, "the other samples of its batch"); mixed != (c.want != "") || !strings.Contains(doubts, c.want) {
 			t.Errorf("%s: doubts %q, want %q", name, doubts, c.want)
 		}

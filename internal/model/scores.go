@@ -24,68 +24,101 @@ type scores struct {
 	output  string // name of the tensor
 	typ     engine.Type
 	kind    string // logits, probabilities or none
-	after   string // operator that makes them probabilities; "": none was found
+	head    head
 	classes int    // 0 until findLayers has run, and if there are no classes
+	single  bool   // whether the output has one value, the logit or probability of the second of two classes
+	by      string // what says that the values belong to classes; "": nothing does
 	basis   string // how the kind is known
-	doubt   string // why the kind is doubtful; "": it is not
+	doubts  []string
 }
 
-// findScores determines the output that scores classes and its content. A named output is also
-// stated as the classifier's: the layer before it then counts as penultimate. findLayers sets the
-// number of classes.
-func (m *Model) findScores() error {
+// checkScores checks the settings of the output that scores classes. A named output is also stated
+// as the classifier's: the layer before it then counts as penultimate.
+func (m *Model) checkScores() error {
 	switch m.options.Scores {
 	case "", logits, probabilities, none:
 	default:
 		return settingError(fmt.Errorf("unknown scores %q: use logits, probabilities or none", m.options.Scores), "scores")
 	}
-	outputs := m.outputs
-	if len(outputs) == 0 {
+	if len(m.outputs) == 0 {
 		return fmt.Errorf("the model has no output")
 	}
-	i := 0
-	if name := m.options.Output; name != "" {
-		if i = slices.IndexFunc(outputs, func(p engine.Port) bool { return p.Name == name }); i < 0 {
-			return settingError(fmt.Errorf("unknown output %q: it has %s", name, list(outputs)), "output")
+	name := m.options.Output
+	if name == "" {
+		return nil
+	}
+	if !slices.ContainsFunc(m.outputs, func(p engine.Port) bool { return p.Name == name }) {
+		return settingError(fmt.Errorf("unknown output %q: it has %s", name, list(m.outputs)), "output")
+	}
+	if m.source == nil {
+		return nil
+	}
+	return m.rewrite(func(graph *onnx.Model) (*onnx.Model, error) { return graph.WithClassifier(name) })
+}
+
+// findScores determines the output that scores classes and its content. shapes are those of one
+// sample, by output. setClasses sets the number of classes.
+func (m *Model) findScores(shapes map[string][]int) {
+	outputs := slices.Clone(m.outputs)
+	for i, p := range outputs { // the file may not declare shapes
+		if shape := shapes[p.Name]; shape != nil && p.Shape == nil {
+			for _, size := range append([]int{-1}, shape...) {
+				outputs[i].Shape = append(outputs[i].Shape, engine.Dim{Size: size})
+			}
 		}
 	}
+	i := slices.IndexFunc(outputs, func(p engine.Port) bool { return p.Name == m.options.Output })
 	if m.options.Output == "" {
-		i = findScoresOutput(outputs, m.nodes())
-	} else if m.source != nil {
-		err := m.rewrite(func(graph *onnx.Model) (*onnx.Model, error) { return graph.WithClassifier(m.options.Output) })
-		if err != nil {
-			return err
-		}
+		i = findScoresOutput(outputs, m.Graph())
 	}
 	m.scores = scores{output: outputs[i].Name, typ: outputs[i].Type, kind: m.options.Scores}
-	if m.scores.kind == "" && m.source == nil && len(outputs) > 1 && m.options.Output == "" && !scoresByName(m.scores.output) {
-		m.scores.kind = none
+	if m.options.Scores != "" {
+		m.scores.by, m.scores.basis = "set by scores", "set by scores"
+		return
 	}
-	if m.scores.kind == "" {
-		m.scores.kind, m.scores.after = guessScores(m.nodes(), m.scores.output)
-		if m.scores.basis = "no softmax or sigmoid is before it"; m.scores.after != "" {
-			m.scores.basis = fmt.Sprintf("a %s is before it", m.scores.after)
-		}
+	if m.options.Output != "" {
+		m.scores.by = "set by output"
 	}
-	return nil
+	if m.source == nil && len(outputs) > 1 && m.options.Output == "" && !scoresByName(m.scores.output) {
+		m.scores.head = head{kind: none, why: "several outputs, of which no name is that of scores"}
+	} else {
+		m.scores.head = headOf(m.Graph(), m.scores.output)
+	}
+	if m.scores.kind = m.scores.head.kind; m.scores.kind == none {
+		m.scores.basis = m.scores.head.why
+		return
+	}
+	if m.scores.basis = "no softmax or sigmoid is before it"; m.scores.head.after != "" {
+		m.scores.basis = fmt.Sprintf("a %s is before it", m.scores.head.after)
+	}
 }
 
 // findScoresOutput returns the index of the output that most likely scores classes. Such an output
 // is float, has two axes, and is neither an embedding nor boxes. Its rating is raised by its name,
 // by a softmax before or after it, and by a size other than the four coordinates of a box. Of
 // outputs with the same rating the first is returned. If no output qualifies, the result is the
-// first float output with two axes, or 0.
-func findScoresOutput(outputs []engine.Port, nodes []*pb.NodeProto) int {
-	best, bestRating, fallback := -1, -1, -1
+// first output with one value after a sigmoid, else the first float output with two axes, or 0.
+func findScoresOutput(outputs []engine.Port, graph *onnx.Model) int {
+	var nodes []*pb.NodeProto
+	if graph != nil {
+		nodes = graph.Nodes()
+	}
+	best, bestRating, fallback, single := -1, -1, -1, -1
 	for i, p := range outputs {
 		sizes := p.Sizes()
-		if len(sizes) != 2 || sizes[1] == 0 || sizes[1] == 1 || p.Type != engine.Float && p.Type != engine.Double {
+		if p.Type != engine.Float && p.Type != engine.Double {
+			continue
+		}
+		if single < 0 && (len(sizes) == 1 || len(sizes) == 2 && sizes[1] == 1) && headOf(graph, p.Name).after == "Sigmoid" {
+			single = i
+		}
+		if len(sizes) != 2 || sizes[1] == 0 || sizes[1] == 1 {
 			continue
 		}
 		if fallback < 0 {
 			fallback = i
 		}
-		if kind, _ := guessScores(nodes, p.Name); kind == none || feedsClassifier(outputs, nodes, p.Name) {
+		if headOf(graph, p.Name).kind == none || feedsClassifier(outputs, nodes, p.Name) {
 			continue
 		}
 		rating := 0
@@ -108,10 +141,13 @@ func findScoresOutput(outputs []engine.Port, nodes []*pb.NodeProto) int {
 			best, bestRating = i, rating
 		}
 	}
-	if best < 0 {
-		best = max(fallback, 0)
+	switch {
+	case best >= 0:
+		return best
+	case single >= 0:
+		return single
 	}
-	return best
+	return max(fallback, 0)
 }
 
 // scoresByName reports whether the name of an output is usual for class scores.
@@ -151,77 +187,48 @@ func feedsClassifier(outputs []engine.Port, nodes []*pb.NodeProto, output string
 }
 
 // setClasses sets the number of classes. shape is that of one sample of the output, nil if its
-// first axis is not the batch. If the output is not one number for each of at least two classes,
-// the kind becomes none; this is an error if the options set the kind (explicit).
-func (s *scores) setClasses(shape []int, explicit bool) error {
+// first axis is not the batch. frames reports whether its values are those of frames of audio. If
+// there is not one number per class, the kind becomes none; this is an error if the options set the kind (explicit).
+func (s *scores) setClasses(shape []int, frames, explicit bool) error {
 	number := s.typ == engine.Float || s.typ == engine.Double
+	one := number && shape != nil && tensor.Size(shape) == 1
 	switch {
 	case s.kind == none:
 	case number && len(shape) > 0 && shape[0] > 1 && tensor.Size(shape) == shape[0]:
 		s.classes = shape[0]
+	case one && (explicit || s.head.after == "Sigmoid" || s.head.after == "HardSigmoid"):
+		s.classes, s.single = 2, true
 	case explicit:
 		return settingError(fmt.Errorf("output %q is set to %s of classes, but a sample is %v of shape %v, not one number per class", s.output, s.kind, s.typ, shape), "scores")
+	case one:
+		s.none("it is one number, and no sigmoid is before it: if it is a score of two classes, set scores: logits or scores: probabilities")
 	default:
-		s.kind = none
+		s.none("no output has one number per class")
+	}
+	if frames && s.classes > 0 && !s.single && s.by == "" {
+		s.none("its values are those of frames")
 	}
 	return nil
 }
 
-// guessScores returns the content of an output, judged by its name and the operators that compute
-// it: none if its name is that of an embedding or of positions in the image, or if it is scaled to
-// unit length; probabilities after a softmax or sigmoid, whose operator is the result after; else
-// logits, since logits look like any other vector. Operators that keep values, but for rounding and
-// their order, are passed.
-func guessScores(nodes []*pb.NodeProto, output string) (kind, after string) {
-	producers := map[string]*pb.NodeProto{}
-	for _, n := range nodes {
-		for _, out := range n.Output {
-			producers[out] = n
-		}
+// none states that the model scores no classes, and why.
+func (s *scores) none(why string) { s.kind, s.classes, s.single, s.basis = none, 0, false, why }
+
+// width returns the number of values of the output for a sample.
+func (s *scores) width() int {
+	if s.single {
+		return 1
 	}
-	if containsAny(output, "embed", "feature", "hidden", "pooler", "box", "coord", "landmark", "keypoint") {
-		return none, ""
-	}
-	// The graph has been checked for cycles, and every operator in this loop has the inputs that
-	// are read.
-	for name := output; ; {
-		n := producers[name]
-		if n == nil {
-			return logits, ""
-		}
-		switch n.GetOpType() {
-		case "Softmax", "Sigmoid", "HardSigmoid":
-			return probabilities, n.GetOpType()
-		case "LpNormalization":
-			return none, ""
-		case "Div":
-			if isNorm(n.Input[1], producers) {
-				return none, ""
-			}
-			return logits, ""
-		case "Identity", "Cast", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Clip", "Dropout",
-			"QuantizeLinear", "DequantizeLinear":
-			name = n.Input[0]
-		default:
-			return logits, ""
-		}
-	}
+	return s.classes
 }
 
-// isNorm reports whether a divisor is a norm. Exporters write x / max(|x|, epsilon).
-func isNorm(name string, producers map[string]*pb.NodeProto) bool {
-	for {
-		n := producers[name]
-		if n == nil {
-			return false
-		}
-		switch n.GetOpType() {
-		case "ReduceL2", "ReduceSumSquare", "Pow":
-			return true
-		case "Expand", "Clip", "Max", "Sqrt", "Add", "Unsqueeze", "ReduceSum":
-			name = n.Input[0]
-		default:
-			return false
-		}
+// row returns the scores of sample i, one for each class, in values of the output.
+func (s *scores) row(values []float32, i int) []float32 {
+	switch {
+	case !s.single:
+		return values[i*s.classes : (i+1)*s.classes]
+	case s.kind == probabilities:
+		return []float32{1 - values[i], values[i]}
 	}
+	return []float32{0, values[i]} // sigmoid(z) is the softmax of 0 and z
 }

@@ -101,7 +101,7 @@ func (s *Session) plan(layers []tensor.Layer, withScores bool) error {
 		s.scores = slices.IndexFunc(s.outputs, func(o engine.Output) bool { return o.Name == name })
 		if s.scores < 0 {
 			s.scores = len(s.outputs)
-			s.outputs = append(s.outputs, engine.Output{Name: name, Shape: []int{s.model.scores.classes}, Convert: true})
+			s.outputs = append(s.outputs, engine.Output{Name: name, Shape: []int{s.model.scores.width()}, Convert: true})
 		}
 	}
 	if s.pair != nil && !s.pair.transformed {

@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress/zstd"
 
+	"github.com/noether-ml/noether/internal/filesys"
 	"github.com/noether-ml/noether/internal/intern"
 	"github.com/noether-ml/noether/internal/parquetbounds"
 	"github.com/noether-ml/noether/scores"
@@ -77,7 +77,7 @@ func Read(r io.ReaderAt, size int64) (rows []scores.Row, err error) {
 // ReadFile reads a Parquet file by read and calls each with every row in order. read is ReadUnits,
 // ReadCurves or ReadSamples: of values by unit, of tuning curves, or of values by sample.
 func ReadFile[T any](path string, read func(io.ReaderAt, int64, func(T)) error, each func(T)) error {
-	f, err := os.Open(path)
+	f, err := filesys.Open(path)
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,6 @@ const (
 // Kinds returns all kinds.
 func Kinds() []Kind { return []Kind{Mean, Max, Class, Flatten} }
 
-// A pool pools the activations of one layer.
 type pool struct {
 	kind    Kind
 	run     int       // number of successive elements whose mean is one value of the vector, if the pooled axes are the last; else 0

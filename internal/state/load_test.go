@@ -27,10 +27,10 @@ func (u unreadable) Load() (io.ReadCloser, error) { return nil, u.error }
 // holds the job's name and the number 7. A state of another job is ignored.
 func TestLoad(t *testing.T) {
 	t.Parallel()
-	w := NewWriter("job", 1)
-	w.String("this job")
-	w.Int(7)
-	complete := saved(w.Bytes())
+	complete := saved(written(t, "job", func(c *Codec) {
+		name, number := "this job", 7
+		c.Values(&name, &number)
+	}))
 	altered := bytes.Clone(complete)
 	altered[len(altered)-5]++ // the highest byte of the number: the checksum is the last four bytes
 	diskError := errors.New("disk failure")
@@ -51,12 +51,10 @@ func TestLoad(t *testing.T) {
 		{"unreadable", unreadable{diskError}, "job", "this job", 0, "disk failure"},
 	} {
 		got := 0
-		err := Load(c.from, c.kind, 1, func(r *Reader) bool {
-			if r.String() != c.job {
-				return false
+		err := Load(c.from, c.kind, 1, func(r *Codec) {
+			if r.Matches(c.job) {
+				r.Values(&got)
 			}
-			got = r.Int()
-			return true
 		})
 		if got != c.want || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
 			t.Errorf("%s: %d and %v, want %d and %q", c.name, got, err, c.want, c.err)

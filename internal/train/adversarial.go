@@ -71,7 +71,6 @@ func (a *Adversarial) stepSize() float64 {
 	return 2.5 * a.Radius / float64(a.Steps)
 }
 
-// check returns an error if the settings do not fit together or do not fit the Spec.
 func (a *Adversarial) check(s Spec) error {
 	known := a.Defence == AdversarialTraining || a.Defence == TRADES || a.Defence == MART
 	switch inputs := s.Model.Inputs(); {
@@ -108,7 +107,6 @@ const (
 // hasCleanPass reports whether the loss is computed from a forward pass on x besides that on x'.
 func (a *Adversarial) hasCleanPass() bool { return a != nil && a.Defence != AdversarialTraining }
 
-// sampleShape returns the shape of a sample.
 func (p *program) sampleShape() []int { return p.inputs[0].Sizes()[1:] }
 
 // search returns the graph of one step of the search for x'. The graph's inputs are x' (by the name
@@ -146,7 +144,6 @@ func (p *program) search() (*onnx.Model, error) {
 	return rewrite.WithOutputs(m, []string{foundName})
 }
 
-// cleanLogs returns the graph of log p(x), in evaluation mode.
 func (p *program) cleanLogs() (*onnx.Model, error) {
 	b, _, _, err := p.lossGraph(forEvaluation)
 	if err != nil {
@@ -202,7 +199,6 @@ func divergence(b *onnx.Builder, logP, logQ onnx.Value) onnx.Value {
 	return b.ReduceSum(b.Mul(b.Exp(logP), b.Sub(logP, logQ)), false, 1)
 }
 
-// openSearch opens the sessions of the search for adversarial examples.
 func (t *Trainer) openSearch() error {
 	graph, err := t.program.search()
 	if err != nil {
@@ -218,7 +214,6 @@ func (t *Trainer) openSearch() error {
 	return err
 }
 
-// start returns the images that the search starts from.
 func (a *Adversarial) start(x tensor.Tensor, draw *rand.Rand) tensor.Tensor {
 	start := tensor.New(x.Shape...)
 	for i := range x.Shape[0] {

@@ -21,7 +21,6 @@ type boundSession struct {
 	cache   map[string]*ort.Value // buffers, by name and shape
 }
 
-// newBoundSession returns a session for a graph, without values bound to its inputs.
 func (t *Trainer) newBoundSession(graph *onnx.Model) (*boundSession, error) {
 	session, err := t.runtime.NewSession(graph, t.program.spec.Engine)
 	if err != nil {
@@ -62,7 +61,6 @@ func (s *boundSession) buffer(name string, t onnx.Type, shape ...int) (*ort.Valu
 	return v, nil
 }
 
-// setFloats copies a tensor to an input.
 func (s *boundSession) setFloats(name string, x tensor.Tensor) error {
 	v, err := s.buffer(name, onnx.Float, x.Shape...)
 	if err != nil {
@@ -73,7 +71,6 @@ func (s *boundSession) setFloats(name string, x tensor.Tensor) error {
 	return nil
 }
 
-// setInts copies integers to an input.
 func (s *boundSession) setInts(name string, x []int) error {
 	v, err := s.buffer(name, onnx.Int64, len(x))
 	if err != nil {
@@ -86,7 +83,6 @@ func (s *boundSession) setInts(name string, x []int) error {
 	return nil
 }
 
-// setScalar sets a scalar input.
 func (s *boundSession) setScalar(name string, x float32) error {
 	v, err := s.buffer(name, onnx.Float)
 	if err != nil {
@@ -126,7 +122,6 @@ func inputName(unrolledIndex int, name string) string {
 	return unrolledName(unrolledIndex, name)
 }
 
-// feed copies a batch to the inputs of a session. See notUnrolled for unrolledIndex.
 func (t *Trainer) feed(s *boundSession, b *Batch, unrolledIndex int) error {
 	if len(b.Inputs) != len(t.program.inputs) {
 		return fmt.Errorf("the batch has %d inputs and the model takes %d", len(b.Inputs), len(t.program.inputs))
@@ -156,7 +151,6 @@ func (t *Trainer) feed(s *boundSession, b *Batch, unrolledIndex int) error {
 	return t.feedMain(s, b.Targets, n, inputName(unrolledIndex, targetName))
 }
 
-// feedMain copies targets of the main loss to an input.
 func (t *Trainer) feedMain(s *boundSession, targets Targets, n int, input string) error {
 	return t.feedTargets(s, targets, n, t.program.spec.Loss, t.program.classes, string(t.program.output), input)
 }

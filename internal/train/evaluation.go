@@ -9,7 +9,6 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A batchResult is the evaluation of a network on a batch.
 type batchResult struct {
 	losses []float64 // of each sample
 	// 1 for a sample whose largest output is that of its class, else 0; with masks the fraction of

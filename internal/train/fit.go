@@ -17,7 +17,6 @@ import (
 
 // A Source holds samples to train on.
 type Source interface {
-	// Len returns the number of samples.
 	Len() int
 	// Batch returns the samples with the given indices. The next call may overwrite the result.
 	Batch(ctx context.Context, indices []int) (Batch, error)
@@ -32,7 +31,6 @@ type streamingSource interface {
 	Batches(ctx context.Context, epoch int, indices []int, size int) iter.Seq2[Batch, error]
 }
 
-// batches iterates over samples of a source, in batches; see streamingSource.
 func batches(ctx context.Context, src Source, epoch int, indices []int, size int) iter.Seq2[Batch, error] {
 	if s, ok := src.(streamingSource); ok {
 		return s.Batches(ctx, epoch, indices, size)
@@ -153,7 +151,6 @@ func (t *Trainer) Fit(ctx context.Context, train, validation Source, f FitOption
 	return r.epochs, nil
 }
 
-// A fitter is the state of Fit.
 type fitter struct {
 	FitOptions
 	trainer           *Trainer
@@ -162,7 +159,6 @@ type fitter struct {
 	best              map[string]tensor.Tensor // weights of the best epoch
 }
 
-// outOfPatience reports whether the patience is exhausted.
 func (r *fitter) outOfPatience() bool {
 	if r.Patience == 0 || len(r.epochs) == 0 {
 		return false
@@ -171,7 +167,6 @@ func (r *fitter) outOfPatience() bool {
 	return last.Number-last.Best >= r.Patience
 }
 
-// runEpoch trains for one epoch and validates it.
 func (r *fitter) runEpoch(ctx context.Context) error {
 	number, began := len(r.epochs)+1, time.Now()
 	e := Epoch{Number: number, Validation: math.NaN(), ValidationAccuracy: math.NaN(), Objective: math.NaN(), ValidationMeanIoU: math.NaN(), ValidationRobust: math.NaN(), Best: number}
@@ -285,7 +280,6 @@ func (m Metrics) dividedBy(n int) Metrics {
 	return Metrics{m.Loss / float64(n), m.Accuracy / float64(n), math.NaN()}
 }
 
-// clone returns a deep copy.
 func (b Batch) clone() Batch {
 	out := Batch{Targets: b.Targets.clone()}
 	for _, t := range b.Tasks {

@@ -31,7 +31,6 @@ func (l *layers) weights(name string, draw func() float64, shape ...int) onnx.Va
 	return l.Const(name, t)
 }
 
-// constant returns a vector of n equal values.
 func (l *layers) constant(name string, v float64, n int) onnx.Value {
 	return l.weights(name, func() float64 { return v }, n)
 }
@@ -55,7 +54,6 @@ func (l *layers) norm(x onnx.Value, name string, channels int) onnx.Value {
 		l.constant(name+".mean", 0, channels), l.constant(name+".variance", 1, channels))
 }
 
-// dropout returns x with Dropout, or x itself if the ratio is 0.
 func (l *layers) dropout(x onnx.Value, ratio float64) onnx.Value {
 	if ratio == 0 {
 		return x
@@ -83,7 +81,6 @@ func newLayers(seed uint64, shape []int, classes int, ratio float64) (*layers, o
 	return l, l.Input("x", onnx.Float, append([]int{-1}, shape...)...), nil
 }
 
-// finish adds the last linear layer and returns the network.
 func (l *layers) finish(features onnx.Value, width, classes int) (*onnx.Model, error) {
 	l.Output("y", linear(l.Builder, features, "linear", l.seed, width, classes))
 	return l.Model()

@@ -27,7 +27,6 @@ func WithPreprocessing(p model.Preprocess, shape []int, m *onnx.Model, outputs .
 	return out, nil
 }
 
-// prepended returns the network with the preprocessing before it.
 func prepended(p model.Preprocess, shape []int, m *onnx.Model, names []string) (*onnx.Model, error) {
 	inputs := m.Inputs()
 	switch {

@@ -58,7 +58,6 @@ type program struct {
 	taskClasses []int            // numbers of classes of the outputs of Spec.Tasks; -1 if unknown
 }
 
-// newProgram determines the output and the parameters.
 func newProgram(spec Spec) (*program, error) {
 	p := &program{spec: spec}
 	p.inputs = spec.Model.Inputs()
@@ -159,7 +158,6 @@ func (p *program) chooseParameters() error {
 // statistics.
 func (p *program) weights() []stateTensor { return slices.Concat(p.parameters, p.statistics) }
 
-// The values of lossGraph's argument training.
 const (
 	forTraining   = true
 	forEvaluation = false

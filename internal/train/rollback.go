@@ -6,7 +6,6 @@ import (
 	"github.com/noether-ml/noether/engine/ort"
 )
 
-// A snapshot is the state of a training at the start of an epoch.
 type snapshot struct {
 	state [][]float32 // of the parameters, running statistics and optimiser
 	done  int         // number of steps, as in Trainer

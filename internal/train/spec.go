@@ -61,7 +61,6 @@ type Batch struct {
 	Tasks   []Targets // of Spec.Tasks
 }
 
-// len returns the number of samples.
 func (b *Batch) len() int {
 	if len(b.Inputs) == 0 {
 		return 0

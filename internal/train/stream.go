@@ -109,7 +109,6 @@ func clearRows(t *tensor.Tensor) {
 	}
 }
 
-// add appends a sample to the batch, which has room for size samples.
 func (s *Stream) add(sample dataset.Sample, size int) error {
 	b := &s.batch
 	if len(b.Inputs) == 0 {
@@ -159,7 +158,6 @@ func (s *Stream) addTarget(t *Targets, name string, sample dataset.Sample) error
 	return appendRow(&t.Target, tensor.Tensor{Shape: []int{1}, Data: []float32{float32(v)}}, sample.Name)
 }
 
-// appendRow appends x to the rows of a tensor.
 func appendRow(t *tensor.Tensor, x tensor.Tensor, name string) error {
 	if t.Rank() == 0 {
 		t.Shape = append([]int{0}, x.Shape...)
@@ -172,7 +170,6 @@ func appendRow(t *tensor.Tensor, x tensor.Tensor, name string) error {
 	return nil
 }
 
-// normalise applies mean and standard deviation to a sample that has been copied to dst.
 func (s *Stream) normalise(dst []float32, sample tensor.Tensor) error {
 	p := s.Preprocess
 	if p.Mean == nil && p.Std == nil && p.Order != "bgr" && p.Range == [2]float32{} && !p.Standardise {
@@ -190,7 +187,6 @@ func (s *Stream) normalise(dst []float32, sample tensor.Tensor) error {
 	return err
 }
 
-// An augmented source transforms its samples.
 type augmented struct {
 	dataset.Source
 	transform transform.Transform

@@ -101,7 +101,6 @@ func newTrainer(rt *ort.Runtime, spec Spec) (*Trainer, error) {
 	return t, nil
 }
 
-// open creates the sessions and the state.
 func (t *Trainer) open() error {
 	step, err := t.program.step()
 	if err != nil {
@@ -186,7 +185,6 @@ func (t *Trainer) download() error {
 	return nil
 }
 
-// setParameters copies weights to the state.
 func (t *Trainer) setParameters(value func(name string) (tensor.Tensor, error)) error {
 	for i, s := range t.program.weights() {
 		w, err := value(s.name)
@@ -248,7 +246,6 @@ func (t *Trainer) steps(ctx context.Context, batches []Batch) (metrics []Metrics
 	return metrics, nil
 }
 
-// sameSize reports whether all batches have the same number of samples.
 func sameSize(batches []Batch) bool {
 	return !slices.ContainsFunc(batches, func(b Batch) bool { return b.len() != batches[0].len() })
 }
@@ -305,7 +302,6 @@ func (t *Trainer) run(ctx context.Context, e *boundSession, batches []Batch) ([]
 	return metrics, nil
 }
 
-// rate returns the learning rate of a step.
 func (t *Trainer) rate(number int) float64 {
 	return t.rateScale * t.program.spec.Optimiser.baseRate() * t.program.spec.Schedule(number+t.rolledBack, t.total)
 }

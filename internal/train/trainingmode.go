@@ -163,7 +163,6 @@ func (m *batchNorm) perChannel(b *onnx.Builder, static *infer.Info) onnx.Value {
 	return b.Cast(n, onnx.Float)
 }
 
-// newMask returns the mask of a Dropout node.
 func newMask(n *pb.NodeProto, static *infer.Info) (mask, error) {
 	m := mask{name: prefix + "mask " + n.Output[0], ratio: 0.5}
 	if len(n.Output) > 1 && n.Output[1] != "" {

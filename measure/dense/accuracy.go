@@ -76,7 +76,6 @@ func newEvaluation(s measure.Site) evaluation {
 	return evaluation{precision: newPrecision(s.Output.ClassLimit(), s.Layout.Groups)}
 }
 
-// The views.
 const (
 	cleanView = iota
 	movedView
@@ -246,80 +245,53 @@ func (a *accuracyAccumulator) Merge(other measure.Accumulator) error {
 
 const stateVersion = 1
 
-func (a *accuracyAccumulator) MarshalBinary() ([]byte, error) {
-	w := state.NewWriter("dense-accuracy", stateVersion)
-	w.Int(a.n)
-	w.Bool(a.moved)
+func (a *accuracyAccumulator) Code(c *state.Codec) {
+	c.Len(&a.n, a.site.Layout.N)
+	c.Values(&a.moved)
 	for _, v := range a.views {
-		w.Ints(v.regions)
-		if v.precision != nil {
-			v.precision.write(w)
+		if c.Values(v.regions); v.precision != nil {
+			c.Values(v.precision)
 		}
 	}
-	return w.Bytes(), nil
+}
+
+func (a *accuracyAccumulator) MarshalBinary() ([]byte, error) {
+	return state.Marshal("dense-accuracy", stateVersion, a.Code)
 }
 
 func (a *accuracyAccumulator) UnmarshalBinary(data []byte) error {
-	r, err := state.NewReader(data, "dense-accuracy", stateVersion)
-	if err != nil {
-		return err
-	}
-	b := &accuracyAccumulator{site: a.site, n: r.Int(), moved: r.Bool()}
-	if b.n < 0 || b.n > a.site.Layout.N {
-		r.Fail(errOtherSite)
-	}
+	b := &accuracyAccumulator{site: a.site}
 	for v := range b.views {
 		b.views[v] = newEvaluation(a.site)
-		regions := r.Ints()
-		if len(regions) != len(b.views[v].regions) {
-			r.Fail(errOtherSite)
-		}
-		copy(b.views[v].regions, regions)
-		if p := b.views[v].precision; p != nil {
-			p.read(r)
-		}
 	}
-	if err := r.Close(); err != nil {
+	if err := state.Unmarshal(data, "dense-accuracy", stateVersion, b.Code); err != nil {
 		return err
 	}
 	*a = *b
 	return nil
 }
 
-// matched and ignored are sets of bits, one for each range of areas and threshold of IoU.
-func (p *precision) write(w *state.Writer) {
-	w.Ints(p.positives)
-	for _, all := range p.detections {
-		scores := make([]float64, len(all))
+// Code writes or reads positives and detections. matched and ignored are sets of bits, one for each
+// range of areas and threshold of IoU.
+func (p *precision) Code(c *state.Codec) {
+	c.Values(p.positives)
+	for k, all := range p.detections {
+		var scores []float64
 		var rest []int
-		for i, d := range all {
-			scores[i] = d.score
+		for _, d := range all {
+			scores = append(scores, d.score)
 			rest = append(rest, d.order, d.group, int(d.matched), int(d.ignored))
 		}
-		w.Floats(scores)
-		w.Ints(rest)
-	}
-}
-
-func (p *precision) read(r *state.Reader) {
-	positives := r.Ints()
-	if len(positives) != len(p.positives) {
-		r.Fail(errOtherSite)
-		return
-	}
-	copy(p.positives, positives)
-	for k := range p.detections {
-		scores, rest := r.Floats(), r.Ints()
+		if c.Values(&scores, &rest); !c.Reads() {
+			continue
+		}
 		if len(rest) != 4*len(scores) {
-			r.Fail(errOtherSite)
+			c.Fail(errOtherSite)
 			return
 		}
 		for i, score := range scores {
 			d := rest[4*i:]
-			if d[1] < 0 || d[1] >= p.groups {
-				r.Fail(errOtherSite)
-				return
-			}
+			c.Check(d[1] >= 0 && d[1] < p.groups, "%w", errOtherSite)
 			p.detections[k] = append(p.detections[k], detection{score, d[0], d[1], uint64(d[2]), uint64(d[3])})
 		}
 	}

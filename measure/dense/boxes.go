@@ -50,7 +50,6 @@ func confidenceOf(step int) float64 { return float64(step+1) / 10 }
 
 func confidenceFactor(step int) string { return fmt.Sprintf("confidence=%.1f", confidenceOf(step)) }
 
-// addBoxes adds the columns and the statistics of boxes to a spec.
 func addBoxes(spec *paired.Spec, f *decoded.Format, s Settings) {
 	columns := make([]paired.Column, boxSums)
 	for c, name := range map[int]string{sampleMatched: "matched", sampleIoU: "iou", sampleFlips: "class-flips", sampleChange: "confidence-change"} {

@@ -20,7 +20,6 @@ const (
 	mapSums   // number of the columns above
 )
 
-// addClassMap adds the columns and the statistics of class maps to a spec.
 func addClassMap(spec *paired.Spec, f *decoded.Format, s Settings) {
 	columns := make([]paired.Column, mapSums)
 	columns[sampleAgreement] = paired.Column{Sample: "pixel-agreement", Transformed: true}

@@ -19,7 +19,6 @@ const (
 	pointSums
 )
 
-// addPoints adds the columns and the statistics of keypoints to a spec.
 func addPoints(spec *paired.Spec, f *decoded.Format) {
 	spec.Columns = make([]paired.Column, pointSums+2*f.Keypoints)
 	spec.Columns[samplePointDistance] = paired.Column{Sample: "keypoint-distance", Transformed: true}

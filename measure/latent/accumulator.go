@@ -188,42 +188,29 @@ func (a *accumulator) Merge(other measure.Accumulator) error {
 	return nil
 }
 
-func (a *accumulator) MarshalBinary() ([]byte, error) {
-	w := state.NewWriter("latent-operator", 1)
-	w.Int(a.leftOut)
-	for _, f := range a.folds {
-		w.Int(f.samples)
-		f.same.Write(w)
+func (a *accumulator) Code(c *state.Codec) {
+	c.Values(&a.leftOut)
+	valid := a.leftOut >= 0
+	for i := range a.folds {
+		f := &a.folds[i]
+		c.Values(&f.samples, f.same)
+		valid = valid && f.samples >= 0 && f.same.N >= f.samples
 		if a.movesPositions {
-			f.moved.Write(w)
+			c.Values(f.moved)
+			valid = valid && f.moved.N == f.same.N
 		}
 	}
-	return w.Bytes(), nil
+	c.Check(valid, "the state belongs to another layer or study")
+}
+
+func (a *accumulator) MarshalBinary() ([]byte, error) {
+	return state.Marshal("latent-operator", 1, a.Code)
 }
 
 // UnmarshalBinary leaves the accumulator unchanged after an error.
 func (a *accumulator) UnmarshalBinary(data []byte) error {
-	r, err := state.NewReader(data, "latent-operator", 1)
-	if err != nil {
-		return err
-	}
 	b := newAccumulator(a.setup, a.site)
-	b.leftOut = r.Int()
-	valid := b.leftOut >= 0
-	for i := range b.folds {
-		f := &b.folds[i]
-		f.samples = r.Int()
-		f.same.Read(r)
-		valid = valid && f.samples >= 0 && f.same.N >= f.samples
-		if b.movesPositions {
-			f.moved.Read(r)
-			valid = valid && f.moved.N == f.same.N
-		}
-	}
-	if !valid { // Fail sets the error that Close returns
-		r.Fail(fmt.Errorf("the state belongs to another layer or study"))
-	}
-	if err := r.Close(); err != nil {
+	if err := state.Unmarshal(data, "latent-operator", 1, b.Code); err != nil {
 		return err
 	}
 	*a = *b
@@ -237,7 +224,6 @@ func (a *accumulator) samples() (n int) {
 	return n
 }
 
-// Scores returns r2 of each operator.
 func (a *accumulator) Scores() ([]measure.Score, error) {
 	if a.samples() == 0 && a.leftOut == 0 {
 		return nil, measure.ErrTooFew

@@ -1,7 +1,6 @@
 package measuretest
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"testing"
 
@@ -73,27 +72,15 @@ func (p *products) Scores() ([]measure.PairScore, error) {
 	return out, nil
 }
 
-func (p *products) MarshalBinary() ([]byte, error) {
-	w := state.NewWriter("product", 1)
-	w.Int(p.n)
-	w.Floats(p.sums)
-	return w.Bytes(), nil
+func (p *products) Code(c *state.Codec) {
+	c.Values(&p.n, &p.sums)
+	c.Check(p.n >= 0 && len(p.sums) == len(p.grid.Pairs), "%d sums of %d samples", len(p.sums), p.n)
 }
 
+func (p *products) MarshalBinary() ([]byte, error) { return state.Marshal("product", 1, p.Code) }
+
 func (p *products) UnmarshalBinary(data []byte) error {
-	r, err := state.NewReader(data, "product", 1)
-	if err != nil {
-		return err
-	}
-	p.n = r.Int()
-	p.sums = r.Floats()
-	if err := r.Close(); err != nil {
-		return err
-	}
-	if p.n < 0 || len(p.sums) != len(p.grid.Pairs) {
-		return fmt.Errorf("%d sums of %d samples", len(p.sums), p.n)
-	}
-	return nil
+	return state.Unmarshal(data, "product", 1, p.Code)
 }
 
 // TestRunGrid checks that RunGrid passes product, for two models and for one that is both sides

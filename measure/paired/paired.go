@@ -179,7 +179,6 @@ func (s *Spec) usesLabels() bool {
 	return slices.ContainsFunc(s.Columns, func(c Column) bool { return c.Labelled })
 }
 
-// storedColumns returns the number of columns that are stored for each sample.
 func (s *Spec) storedColumns() int {
 	n := 0
 	for _, c := range s.Columns {

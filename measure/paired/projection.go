@@ -73,18 +73,11 @@ func (p *projection) merge(o *projection) {
 	p.clean, p.transformed = append(p.clean, o.clean...), append(p.transformed, o.transformed...)
 }
 
-func (p *projection) write(w *state.Writer) {
-	w.Ints(p.index)
-	w.Float32s(p.clean)
-	w.Float32s(p.transformed)
-}
-
-// read reads the state of a projection of at most n samples.
-func (p *projection) read(r *state.Reader, n int) {
-	p.index, p.clean, p.transformed = r.Ints(), r.Float32s(), r.Float32s()
-	if len(p.index) > n || len(p.clean) != len(p.index)*p.dim || len(p.transformed) != len(p.clean) {
-		r.Fail(errOtherSite)
-	}
+// code writes or reads a projection of at most n samples.
+func (p *projection) code(c *state.Codec, n int) {
+	c.Values(&p.index, &p.clean, &p.transformed)
+	c.Check(len(p.index) <= n && len(p.clean) == len(p.index)*p.dim &&
+		len(p.transformed) == len(p.clean), "%w", errOtherSite)
 }
 
 // Per-sample values: coordinates along components 1 and 2, clean and moved.

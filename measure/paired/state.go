@@ -60,96 +60,75 @@ func (a *accumulator) dropNull() {
 	a.dropped, a.null, a.open = true, table{}, nil
 }
 
-// MarshalBinary returns the state. Some fields are conditional: leftOut (action) counts samples
+// Code writes or reads the state. Some fields are conditional: leftOut (action) counts samples
 // without columns, classes (predictions) samples by predicted class; index and kept are stored
 // samples and their values; values and null are tables for each part; projection is for the site's
 // plane.
-func (a *accumulator) MarshalBinary() ([]byte, error) {
-	w := state.NewWriter(a.spec.Descriptor.Name, a.spec.StateVersion)
-	w.Int(a.width)
-	w.Bool(a.transformed)
-	w.Bool(a.dropped)
+func (a *accumulator) Code(c *state.Codec) {
+	c.Values(&a.width, &a.transformed, &a.dropped)
+	if c.Reads() && a.dropped {
+		a.dropNull()
+	}
 	if a.action != nil {
-		w.Int(a.leftOut)
+		c.Len(&a.leftOut, a.site.Layout.N)
 	}
-	a.values.write(w)
+	c.Values(&a.values)
 	if a.spec.Needs.Prediction {
-		w.Ints(a.classes)
+		c.Values(a.classes)
 	}
-	a.null.write(w)
-	w.Int(len(a.open))
-	for _, block := range slices.Sorted(maps.Keys(a.open)) {
-		o := a.open[block]
-		w.Ints([]int{block, o.last, o.count, o.label})
-		w.Float32s(o.clean)
-		w.Float32s(o.transformed)
-	}
-	w.Ints(a.index)
-	w.Floats(a.kept)
+	c.Values(&a.null)
+	a.codeOpen(c)
+	c.Values(&a.index, &a.kept)
 	if a.projection != nil {
-		a.projection.write(w)
-	}
-	return w.Bytes(), nil
-}
-
-// UnmarshalBinary leaves the accumulator unchanged after an error.
-func (a *accumulator) UnmarshalBinary(data []byte) error {
-	r, err := state.NewReader(data, a.spec.Descriptor.Name, a.spec.StateVersion)
-	if err != nil {
-		return err
-	}
-	site := a.site
-	site.Budget = 0 // whether there is a null is part of the state
-	b := newAccumulator(a.spec, site)
-	b.site, b.action, b.rows = a.site, a.action, a.rows
-	b.width, b.transformed = r.Int(), r.Bool()
-	if r.Bool() {
-		b.dropNull()
-	}
-	if b.action != nil {
-		if b.leftOut = r.Int(); b.leftOut < 0 {
-			r.Fail(errOtherSite)
-		}
-	}
-	b.values.read(r)
-	if a.spec.Needs.Prediction {
-		if b.classes = r.Ints(); len(b.classes) != len(a.site.Classes) {
-			r.Fail(errOtherSite)
-			b.classes = make([]int, len(a.site.Classes))
-		}
-	}
-	b.null.read(r)
-	b.readOpen(r)
-	b.index, b.kept = r.Ints(), r.Floats()
-	if b.projection != nil {
-		b.projection.read(r, a.site.Project)
+		a.projection.code(c, a.site.Project)
 	}
 	low, high := 0, 0 // number of samples with stored values
 	if a.site.KeepSamples {
-		low, high = b.values.n(0), b.values.n(0)
+		low, high = a.values.n(0), a.values.n(0)
 	}
 	if a.site.KeepSamples && a.site.KeepBelow > 0 {
 		low, high = 0, min(high, a.site.KeepBelow)
 	}
-	if b.width < 0 || len(b.index) < low || len(b.index) > high || len(b.kept) != len(b.index)*a.spec.storedColumns() {
-		r.Fail(errOtherSite)
-	}
-	if err := r.Close(); err != nil {
+	n := len(a.index)
+	c.Check(a.width >= 0 && n >= low && n <= high && len(a.kept) == n*a.spec.storedColumns(), "%w",
+		errOtherSite)
+}
+
+func (a *accumulator) MarshalBinary() ([]byte, error) {
+	return state.Marshal(a.spec.Descriptor.Name, a.spec.StateVersion, a.Code)
+}
+
+// UnmarshalBinary leaves the accumulator unchanged after an error.
+func (a *accumulator) UnmarshalBinary(data []byte) error {
+	site := a.site
+	site.Budget = 0 // whether there is a null is part of the state
+	b := newAccumulator(a.spec, site)
+	b.site, b.action, b.rows = a.site, a.action, a.rows
+	if err := state.Unmarshal(data, a.spec.Descriptor.Name, a.spec.StateVersion,
+		b.Code); err != nil {
 		return err
 	}
 	*a = *b
 	return nil
 }
 
-func (a *accumulator) readOpen(r *state.Reader) {
-	for range r.Int() {
-		head, o := r.Ints(), &openPair{}
-		o.clean, o.transformed = r.Float32s(), r.Float32s()
-		if len(head) != 4 || a.open == nil || !a.setOpen(head, o) {
-			r.Fail(errOtherSite)
-			return
+func (a *accumulator) codeOpen(c *state.Codec) {
+	blocks := slices.Sorted(maps.Keys(a.open))
+	n := len(blocks)
+	for i := range c.Len(&n, a.site.Layout.N) {
+		head, o := make([]int, 4), &openPair{}
+		if !c.Reads() {
+			o = a.open[blocks[i]]
+			head = []int{blocks[i], o.last, o.count, o.label}
 		}
-		a.open[head[0]] = o
+		c.Values(head, &o.clean, &o.transformed)
+		if c.Reads() && !c.Failed() {
+			if a.open == nil || !a.setOpen(head, o) {
+				c.Fail(errOtherSite)
+				return
+			}
+			a.open[head[0]] = o
+		}
 	}
 }
 

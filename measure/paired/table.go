@@ -97,17 +97,7 @@ func (t *table) replicates(part, column int) []measure.Replicate {
 	return out
 }
 
-func (t *table) write(w *state.Writer) {
-	w.Floats(t.sum)
-	w.Ints(t.count)
-}
-
-func (t *table) read(r *state.Reader) {
-	r.FloatsInto(t.sum)
-	count := r.Ints()
-	if len(count) != len(t.count) || slices.ContainsFunc(count, func(n int) bool { return n < 0 }) {
-		r.Fail(errOtherSite)
-		return
-	}
-	copy(t.count, count)
+func (t *table) Code(c *state.Codec) {
+	c.Values(t.sum, t.count)
+	c.Check(!slices.ContainsFunc(t.count, func(n int) bool { return n < 0 }), "%w", errOtherSite)
 }

@@ -46,7 +46,6 @@ func predictionOf(logp []float32, sum float64, view string) (Prediction, error) 
 	return Prediction{best, math.Exp(float64(logp[best]))}, nil
 }
 
-// predictBoth returns the predictions for x and for T(x).
 func predictBoth(clean, transformed []float32) (p, q Prediction, err error) {
 	if p, err = predict(clean, "clean"); err == nil {
 		q, err = predict(transformed, "transformed")

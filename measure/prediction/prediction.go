@@ -121,14 +121,12 @@ func accuracyPair(out []float64, label int, clean, transformed []float32) error 
 	return nil
 }
 
-// invariancePair computes the columns of EffectiveInvariance.
 func invariancePair(out []float64, _ int, clean, transformed []float32) error {
 	p, q, err := predictBoth(clean, transformed)
 	copy(out, []float64{EI(p, q), float64(p.Class), float64(q.Class), p.Confidence, q.Confidence})
 	return err
 }
 
-// divergencePair computes the columns of Divergence.
 func divergencePair(out []float64, _ int, clean, transformed []float32) error {
 	d, sumP, sumQ := diverge(clean, transformed)
 	p, err := predictionOf(clean, sumP, "clean")

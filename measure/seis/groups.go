@@ -166,58 +166,37 @@ func (g *groups) each(n int, f func(group int, s *linalg.Scatter[float32]) error
 	return nil
 }
 
-func (g *groups) write(w *state.Writer) error {
-	if err := g.close(); err != nil {
-		return err
+func (g *groups) code(c *state.Codec) {
+	if c.Reads() {
+		g.allocate()
+		g.current.Clear()
+		g.open = -1
+	} else {
+		c.Fail(g.close())
 	}
 	var x32 *linalg.Scatter[float32]
 	var x64 *linalg.Scatter[float64]
 	for i := range g.stored {
 		s := &g.stored[i]
-		w.Bool(s.width == double)
-		err := error(nil)
-		if s.width == double {
-			err = writeGroup(w, g, s, &x64)
+		isDouble := s.width == double
+		if c.Values(&isDouble); isDouble {
+			codeGroup(c, g, s, &x64)
 		} else {
-			err = writeGroup(w, g, s, &x32)
-		}
-		if err != nil {
-			return err
+			codeGroup(c, g, s, &x32)
 		}
 	}
-	return nil
 }
 
-// writeGroup writes a stored group into a state. x is memory, which the first call allocates.
-func writeGroup[T float32 | float64](w *state.Writer, g *groups, s *storedScatter, x **linalg.Scatter[T]) error {
+// codeGroup writes or reads a stored group. x is memory, which the first call allocates.
+func codeGroup[T float32 | float64](c *state.Codec, g *groups, s *storedScatter,
+	x **linalg.Scatter[T]) {
 	if *x == nil {
 		*x = linalg.NewScatter[T](g.current.P)
 	}
-	err := load(g.store, s, *x)
-	(*x).Write(w)
-	return err
-}
-
-func (g *groups) read(r *state.Reader) error {
-	g.allocate()
-	g.current.Clear()
-	g.open = -1
-	for i := range g.stored {
-		var err error
-		if r.Bool() {
-			err = readGroup[float64](r, g, &g.stored[i])
-		} else {
-			err = readGroup[float32](r, g, &g.stored[i])
-		}
-		if err != nil {
-			return err
-		}
+	if !c.Reads() {
+		c.Fail(load(g.store, s, *x))
 	}
-	return nil
-}
-
-func readGroup[T float32 | float64](r *state.Reader, g *groups, s *storedScatter) error {
-	x := linalg.NewScatter[T](g.current.P)
-	x.Read(r)
-	return save(g.store, s, x)
+	if c.Values(*x); c.Reads() && !c.Failed() {
+		c.Fail(save(g.store, s, *x))
+	}
 }

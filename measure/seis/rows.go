@@ -97,45 +97,40 @@ func (a *rowAccumulator) header() []int {
 const rowState = "seis observations"
 
 func (a *rowAccumulator) MarshalBinary() ([]byte, error) {
-	w := state.NewWriter(rowState, a.measure.Version())
-	w.Ints(a.header())
-	places := a.places()
-	w.Ints(places)
-	for _, place := range places {
-		w.Float32s(a.samples[place])
-	}
-	return w.Bytes(), nil
+	return state.Marshal(rowState, a.measure.Version(), a.Code)
 }
 
 // UnmarshalBinary leaves an accumulator that is not to be used after an error.
 func (a *rowAccumulator) UnmarshalBinary(data []byte) error {
-	r, err := state.NewReader(data, rowState, a.measure.Version())
-	if err != nil {
-		return fmt.Errorf("seis: %w", err)
-	}
-	if header := r.Ints(); !slices.Equal(header, a.header()) {
-		r.Fail(fmt.Errorf("the state has channels, variables, samples, block and groups %v, not %v", header, a.header()))
-		return fmt.Errorf("seis: %w", r.Close())
-	}
 	a.samples = map[int][]float32{}
-	places := r.Ints()
-	for i, place := range places {
-		rows := r.Float32s()
-		switch {
-		case len(rows) != a.sampleSize():
-			r.Fail(fmt.Errorf("the state has a sample of %d values, not %d", len(rows), a.sampleSize()))
-		case i > 0 && place <= places[i-1]:
-			r.Fail(outOfOrder(place, places[i-1]))
-		default:
-			if err := a.add(place, rows); err != nil {
-				r.Fail(err)
-			}
-		}
-	}
-	if err := r.Close(); err != nil {
+	if err := state.Unmarshal(data, rowState, a.measure.Version(), a.Code); err != nil {
 		return fmt.Errorf("seis: %w", err)
 	}
 	return nil
+}
+
+func (a *rowAccumulator) Code(c *state.Codec) {
+	header, places := a.header(), a.places()
+	if c.Values(&header); !slices.Equal(header, a.header()) {
+		c.Fail(fmt.Errorf("the state has channels, variables, samples, block and groups %v, not %v",
+			header, a.header()))
+		return
+	}
+	c.Values(&places)
+	for i, place := range places {
+		rows := a.samples[place]
+		c.Values(&rows)
+		switch {
+		case !c.Reads():
+		case len(rows) != a.sampleSize():
+			c.Fail(fmt.Errorf("the state has a sample of %d values, not %d", len(rows),
+				a.sampleSize()))
+		case i > 0 && place <= places[i-1]:
+			c.Fail(outOfOrder(place, places[i-1]))
+		default:
+			c.Fail(a.add(place, rows))
+		}
+	}
 }
 
 func (a *rowAccumulator) Scores() ([]measure.Score, error) {

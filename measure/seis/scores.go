@@ -92,7 +92,6 @@ func formatGrid(grid []int) string {
 	return fmt.Sprintf("%d x %d", grid[0], grid[1])
 }
 
-// nullScores computes the scores of shuffled pairs.
 func (a *accumulator) nullScores(f *bases, t *table) (err error) {
 	switch {
 	case a.null == nil:
@@ -106,7 +105,6 @@ func (a *accumulator) nullScores(f *bases, t *table) (err error) {
 	return err
 }
 
-// A table holds the values of all statistics.
 type table struct {
 	n, rank      int          // number of observations, and of canonical correlations
 	scores, null result       // of the pairs (x and T(x) of a sample), and of shuffled pairs

@@ -114,7 +114,6 @@ func bytesOf[T float32 | float64](x []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), int64(len(x))*sizeOf[T]())
 }
 
-// A memoryStore is a Store in memory.
 type memoryStore struct {
 	end     int64    // bytes reserved so far: the offset of the next range
 	starts  []int64  // offset of each reserved range

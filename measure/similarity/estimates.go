@@ -9,7 +9,6 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// estimates are those of a pair by statistic.
 type estimates map[string]estimate
 
 // replicate returns a jackknife replicate without left observations.

@@ -154,21 +154,7 @@ func (t *fourthMoments) without(group *fourthMoments, m, part momentsView) fourt
 	return fourthMoments{ab: a.ab - b.ab, a: a.a - b.a, b: a.b - b.b}
 }
 
-// Write puts the fourth moments into a state, the saved form of a measure's sums.
-func (t *fourthMoments) Write(w *state.Writer) {
-	w.Float(t.ab)
-	w.Float(t.a)
-	w.Float(t.b)
-	w.Floats(t.g)
-	w.Floats(t.h)
-}
-
-// Read replaces the fourth moments by those of a state.
-func (t *fourthMoments) Read(r *state.Reader) {
-	t.ab, t.a, t.b = r.Float(), r.Float(), r.Float()
-	r.FloatsInto(t.g)
-	r.FloatsInto(t.h)
-}
+func (t *fourthMoments) Code(c *state.Codec) { c.Values(&t.ab, &t.a, &t.b, t.g, t.h) }
 
 // timesPacked returns S e for a packed symmetric p x p S.
 func timesPacked[T float32 | float64](data []T, p int, e []float64) []float64 {

@@ -2,7 +2,6 @@ package similarity
 
 import (
 	"fmt"
-	"io"
 	"math"
 	"slices"
 
@@ -160,34 +159,25 @@ func (a *geometryAccumulator) Scores() ([]measure.Score, error) {
 }
 
 func (a *geometryAccumulator) MarshalBinary() ([]byte, error) {
-	w := state.NewWriter("geometry", 1)
-	for _, v := range a.views {
-		raw, err := v.MarshalBinary()
-		if err != nil {
-			return nil, err
-		}
-		if err := w.Nested(func(to io.Writer) error { _, err := to.Write(raw); return err }); err != nil {
-			return nil, err
-		}
-	}
-	return w.Bytes(), nil
+	return state.Marshal("geometry", 1, a.Code)
 }
 
 func (a *geometryAccumulator) UnmarshalBinary(data []byte) error {
-	r, err := state.NewReader(data, "geometry", 1)
-	if err != nil {
-		return err
-	}
-	states := [2][]byte{r.Raw(), r.Raw()}
-	if err := r.Close(); err != nil {
-		return err
-	}
-	for i, v := range a.views {
-		if err := v.UnmarshalBinary(states[i]); err != nil {
-			return err
+	return state.Unmarshal(data, "geometry", 1, a.Code)
+}
+
+func (a *geometryAccumulator) Code(c *state.Codec) {
+	for _, v := range a.views {
+		var raw []byte
+		if !c.Reads() {
+			r, err := v.MarshalBinary()
+			c.Fail(err)
+			raw = r
+		}
+		if c.Values(&raw); c.Reads() && !c.Failed() {
+			c.Fail(v.UnmarshalBinary(raw))
 		}
 	}
-	return nil
 }
 
 // magnitude returns the length of the mean representation (Klabunde et al. 2025), about 0 (raw), in
@@ -244,7 +234,6 @@ func rankOf(v *subsetPair, s *subset) (float64, error) {
 	return effectiveRank(c.s), nil
 }
 
-// differenceOf returns the absolute difference of a property of both representations.
 func differenceOf(property func(*subsetPair, *subset) (float64, error)) func(*subsetPair) (float64, error) {
 	return func(v *subsetPair) (float64, error) {
 		a, err := property(v, v.x)

@@ -82,21 +82,10 @@ func (s *singleMoments) merge(o *singleMoments) {
 	}
 }
 
-// A table is a part of the moments in a state.
-type table interface {
-	Write(*state.Writer)
-	Read(*state.Reader)
-}
-
-func appendTables[T table](dst []table, more []T) []table {
-	for _, t := range more {
-		dst = append(dst, t)
-	}
-	return dst
-}
-
-func (s *singleMoments) tables() []table {
-	return appendTables(appendTables([]table{s.all}, s.groups), s.fourth)
+func (s *singleMoments) Code(c *state.Codec) {
+	c.Values(s.all)
+	codeAll(c, s.groups)
+	codeAll(c, s.fourth)
 }
 
 // pairMoments holds the cross moments of two representations of the same observations.
@@ -169,8 +158,11 @@ func (m *pairMoments) merge(o *pairMoments) {
 	}
 }
 
-func (m *pairMoments) tables() []table {
-	return appendTables(appendTables(appendTables([]table{m.xy}, m.groups), m.null), m.fourth)
+func (m *pairMoments) Code(c *state.Codec) {
+	c.Values(m.xy)
+	codeAll(c, m.groups)
+	codeAll(c, m.null)
+	codeAll(c, m.fourth)
 }
 
 // shuffles returns the p x q moments of each shuffle, scaled up for observations without partner.

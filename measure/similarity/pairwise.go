@@ -5,7 +5,6 @@ import (
 	"fmt"
 )
 
-// fromPairs computes the selected statistics of pairwiseInput into out.
 func (r *calculator) fromPairs(ctx context.Context, x, y *representation, selected []statistic, out estimates) error {
 	var others []statistic // those that r.resampled computes, again for each choice of samples
 	for _, k := range selected {

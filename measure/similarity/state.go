@@ -2,6 +2,7 @@ package similarity
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/noether-ml/noether/internal/state"
@@ -36,111 +37,62 @@ func (a *accumulator) header() []int {
 }
 
 func (a *accumulator) MarshalBinary() ([]byte, error) {
-	w := state.NewWriter("similarity", a.comparison.Version())
-	w.Ints(a.header())
-	w.Int(a.n)
-	w.Ints(a.pending.places)
-	for _, rows := range a.pending.rows {
-		w.Float32s(rows)
-	}
-	w.Ints(a.stored.places)
-	for _, rows := range a.stored.rows {
-		w.Float32s(rows)
-	}
-	if a.minibatches != nil {
-		w.Ints(a.minibatches.n)
-		for _, values := range slices.Concat(a.minibatches.self, a.minibatches.across) {
-			w.Floats(values)
-		}
-	}
-	for _, s := range a.layerMoments {
-		if s != nil {
-			writeTables(w, s.tables())
-		}
-	}
-	for _, m := range a.pairs {
-		if m != nil {
-			writeTables(w, m.tables())
-		}
-	}
-	return w.Bytes(), nil
+	return state.Marshal("similarity", a.comparison.Version(), a.Code)
 }
 
 // UnmarshalBinary leaves an accumulator that must not be used after an error.
 func (a *accumulator) UnmarshalBinary(data []byte) error {
-	r, err := state.NewReader(data, "similarity", a.comparison.Version())
-	if err != nil {
-		return fmt.Errorf("similarity: %w", err)
-	}
-	if got := r.Ints(); !slices.Equal(got, a.header()) {
-		r.Fail(fmt.Errorf("the state is of another grid, layout or settings"))
-	}
-	if a.n = r.Int(); a.n < 0 {
-		r.Fail(fmt.Errorf("the state has %d samples", a.n))
-	}
-	a.readBlock(r)
-	a.readStored(r)
-	if a.minibatches != nil {
-		if n := r.Ints(); len(n) == len(a.minibatches.n) && slices.Min(n) >= 0 {
-			a.minibatches.n = n
-		} else {
-			r.Fail(fmt.Errorf("the state does not have the numbers of samples in the minibatches of %d jackknife groups", len(a.minibatches.n)))
-		}
-		for _, values := range slices.Concat(a.minibatches.self, a.minibatches.across) {
-			r.FloatsInto(values)
-		}
-	}
-	for _, s := range a.layerMoments {
-		if s != nil {
-			readTables(r, s.tables())
-		}
-	}
-	for _, m := range a.pairs {
-		if m != nil {
-			readTables(r, m.tables())
-		}
-	}
-	if err := r.Close(); err != nil {
+	if err := state.Unmarshal(data, "similarity", a.comparison.Version(), a.Code); err != nil {
 		return fmt.Errorf("similarity: %w", err)
 	}
 	return nil
 }
 
-func (a *accumulator) readBlock(r *state.Reader) {
-	a.pending.places = r.Ints()
+func (a *accumulator) Code(c *state.Codec) {
+	header := a.header()
+	c.Values(&header)
+	c.Check(slices.Equal(header, a.header()), "the state is of another grid, layout or settings")
+	c.Len(&a.n, math.MaxInt)
+	c.Values(&a.pending.places)
 	for i, place := range a.pending.places {
-		if place < 0 || place >= a.grid.Layout.N || place/a.block != a.pending.places[0]/a.block || i > 0 && place <= a.pending.places[i-1] {
-			r.Fail(fmt.Errorf("the state has a block of the places %v, which do not fit the layout", a.pending.places))
-			return
-		}
+		first, before := a.pending.places[0], a.pending.places[max(i-1, 0)]
+		c.Check(place >= 0 && place < a.grid.Layout.N && place/a.block == first/a.block &&
+			(i == 0 || place > before),
+			"the state has a block of the places %v, which do not fit the layout", a.pending.places)
 	}
-	for u, layer := range a.layers {
-		a.pending.rows[u] = r.Float32s()
-		if len(a.pending.rows[u]) != len(a.pending.places)*layer.p {
-			r.Fail(fmt.Errorf("the state has %d values of a block of %d samples", len(a.pending.rows[u]), len(a.pending.places)))
-		}
+	for u := range a.layers {
+		a.codeRows(c, &a.pending.rows[u], u, len(a.pending.places))
 	}
-}
-
-// readStored reads values, of layer u at places below stored.limit[u].
-func (a *accumulator) readStored(r *state.Reader) {
-	a.stored.places = r.Ints()
+	c.Values(&a.stored.places)
 	seen := map[int]bool{}
 	for _, place := range a.stored.places {
-		if place < 0 || place >= slices.Max(a.stored.limit) || seen[place] {
-			r.Fail(fmt.Errorf("the state has values of a sample at place %d, which does not fit the layout", place))
-			return
-		}
+		c.Check(place >= 0 && place < slices.Max(a.stored.limit) && !seen[place],
+			"the state has values of a sample at place %d, which does not fit the layout", place)
 		seen[place] = true
 	}
-	for u, layer := range a.layers {
-		a.stored.rows[u] = r.Float32s()
-		if n := a.stored.count(u); len(a.stored.rows[u]) != n*layer.p {
-			r.Fail(fmt.Errorf("the state has %d values of %d samples", len(a.stored.rows[u]), n))
+	for u := range a.layers {
+		a.codeRows(c, &a.stored.rows[u], u, a.stored.count(u))
+	}
+	if a.minibatches != nil {
+		c.Values(a.minibatches.n)
+		c.Check(slices.Min(a.minibatches.n) >= 0, "the state has minibatches of %d samples",
+			a.minibatches.n)
+		for _, values := range slices.Concat(a.minibatches.self, a.minibatches.across) {
+			c.Values(values)
 		}
 	}
+	codeAll(c, slices.DeleteFunc(slices.Clone(a.layerMoments),
+		func(s *singleMoments) bool { return s == nil }))
+	codeAll(c, slices.DeleteFunc(slices.Clone(a.pairs),
+		func(m *pairMoments) bool { return m == nil }))
 }
 
+func (a *accumulator) codeRows(c *state.Codec, rows *[]float32, u, n int) {
+	c.Values(rows)
+	c.Check(len(*rows) == n*a.layers[u].p, "the state has %d values of %d samples", len(*rows), n)
+}
+
+// count returns the number of stored samples of layer u: those at places below limit[u].
 func (k *storedRows) count(u int) int {
 	n := 0
 	for _, place := range k.places {
@@ -151,14 +103,8 @@ func (k *storedRows) count(u int) int {
 	return n
 }
 
-func writeTables(w *state.Writer, tables []table) {
-	for _, t := range tables {
-		t.Write(w)
-	}
-}
-
-func readTables(r *state.Reader, tables []table) {
-	for _, t := range tables {
-		t.Read(r)
+func codeAll[T state.Coder](c *state.Codec, parts []T) {
+	for _, p := range parts {
+		p.Code(c)
 	}
 }

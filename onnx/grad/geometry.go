@@ -133,7 +133,6 @@ func (op *operation) padded(x onnx.Value, f geometry) onnx.Value {
 // reach is the distance from the kernel's first tap to its last along spatial axis i.
 func (f geometry) reach(i int) int { return f.dilations[i] * (f.kernel[i] - 1) }
 
-// strided reports whether a stride is greater than 1.
 func (f geometry) strided() bool { return slices.Max(f.strides) > 1 }
 
 // pads is the padding as an attribute: zeros where it is computed.

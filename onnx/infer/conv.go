@@ -107,7 +107,6 @@ func (op *operation) resize(x layout) layout {
 // maxScale bounds the factor by which a node enlarges an axis; larger ones are malformed.
 const maxScale = 1 << 10
 
-// The values of moveBlocks's argument expands.
 const (
 	toSpace = true
 	toDepth = false

@@ -37,7 +37,6 @@ var typicalSize = map[byte]int{'N': 997, 'C': 3, 'H': 224, 'W': 224, 'T': 16000}
 // otherSize is the assumed size of a free axis of unknown meaning.
 const otherSize = 16
 
-// The values of infer's argument distinct.
 const (
 	withTypicalSizes  = false
 	withDistinctSizes = true

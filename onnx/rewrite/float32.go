@@ -166,7 +166,6 @@ func castOf(t *pb.TensorProto) *pb.NodeProto {
 	}
 }
 
-// widenAttributes rewrites the attributes of nodes that are element types or tensors.
 func widenAttributes(nodes []*pb.NodeProto) error {
 	for _, n := range nodes {
 		for _, a := range n.Attribute {

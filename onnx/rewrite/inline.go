@@ -214,7 +214,6 @@ func (in *inliner) function(n *pb.NodeProto) *pb.FunctionProto { return in.funct
 // functionDefaults is the field number of default attributes, which package pb lacks.
 const functionDefaults = 11
 
-// importOpsets adds the operator sets that a function uses to those of the model.
 func (in *inliner) importOpsets(sets []*pb.OperatorSetIdProto) error {
 	for _, s := range sets {
 		i := slices.IndexFunc(in.proto.OpsetImport, func(o *pb.OperatorSetIdProto) bool { return o.GetDomain() == s.GetDomain() })

@@ -29,7 +29,7 @@ func WithOutputs(m *onnx.Model, names []string) (*onnx.Model, error) {
 			return nil, fmt.Errorf("cutting a model: tensor %q is requested twice", name)
 		case declared[name] != nil:
 			outputs = append(outputs, declared[name])
-		case t == onnx.Undefined:
+		case t == onnx.Undefined, t == onnx.NoTensor:
 			outputs = append(outputs, &pb.ValueInfoProto{Name: &name}) // the runtime infers it
 		default:
 			outputs = append(outputs, onnx.ValueInfo{Name: name, Type: t}.Proto())

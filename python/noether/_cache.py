@@ -108,9 +108,8 @@ def keep(kind: str, source: Path) -> Path:
     key = hash_files(source)
     at = folder(kind) / key
     if at.exists() and _is_damaged(at, key):
-        with temporary(kind) as old:
-            with suppress(OSError):  # another process has replaced it meanwhile
-                os.rename(at, old / key)
+        with temporary(kind) as old, suppress(OSError):  # another process has replaced it meanwhile
+            os.rename(at, old / key)
     if not at.exists():
         _trim(kind, at)
         try:

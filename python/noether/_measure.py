@@ -33,7 +33,7 @@ def measure(
     data: Any,
     *,
     transforms: Sequence[Mapping[str, Any] | Callable[..., Any]] | None = None,
-    measures: Sequence[str | Mapping[str, Any]] | None = None,
+    measures: Sequence[str | Mapping[str, Any] | Callable[..., Any]] | None = None,
     layers: str | Sequence[str] | None = None,
     preprocess: str | Mapping[str, Any] | None = None,
     labels: Any = None,
@@ -60,7 +60,9 @@ def measure(
     transforms: as in a study file, or functions of an image (height x width x channels, floats in
         [0, 1]), also of albumentations, torchvision, kornia or timm. A function with the parameter
         strength is named as {"python": {"function": f, "strength": {"values": [0.1, 0.3]}}}.
-    measures, layers: as in a study file. Layers of a module have the names of
+    measures: as in a study file, or functions of two arrays, the activations for x and for T(x)
+        (samples x values), that return a number for each sample.
+    layers: as in a study file. Layers of a module have the names of
         named_modules. Without layers, the outputs of the blocks are measured.
     preprocess: as in a study file. Images of floats, also from Datasets, are not resized or cropped.
         If they are normalised, preprocess must have the mean and the standard deviation that were
@@ -108,7 +110,7 @@ def measure(
         spec = {
             "name": name or ("models" if several else models[0]["name"]), "seed": seed, "trials": trials, "samples": samples,
             "data": [s.entry for s in sources], "models": models, "transforms": moved,
-            "measures": list(default if measures is None else measures), **study,
+            "measures": _measures(default if measures is None else measures, served), **study,
         }
         environment = {ADDRESS: stack.enter_context(_server.serving(served))} if served else {}
         identity = "".join(m.digest for m in served.values())
@@ -215,6 +217,18 @@ def _transforms(transforms: Sequence[Any], served: dict[str, _server.Model]) -> 
             entry["name"] = kind if kind not in used else f"{kind}-{len(used) + 1}"
         out.append(entry)
     return out
+
+
+def _measures(measures: Sequence[Any], served: dict[str, _server.Model]) -> list[Any]:
+    """Return the measures of a study. Functions are added to served, and are one measure."""
+    functions = [_functions.Measure(m) for m in measures if callable(m)]
+    names = [f.name for f in functions]
+    for name in names:
+        if not name or names.count(name) > 1:
+            raise Error(f"{names.count(name)} measures are called {name!r}: give each function a name of its own")
+    served.update({f.address: f for f in functions})
+    out = [m for m in measures if not callable(m)]
+    return [*out, {"python": {"functions": [f.address for f in functions]}}] if functions else out
 
 
 def _plain(value: Any) -> Any:

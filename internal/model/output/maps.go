@@ -106,7 +106,7 @@ const maxGuessedClasses = 256
 func findLogits(q *query, guess bool) *Decoder {
 	// A map of 3 channels may be an image.
 	m := oneMap(q.maps(ofFloats), func(m mapPort) bool {
-		return !m.flat && (!guess || m.channels >= 2 && m.channels <= maxGuessedClasses && m.channels != 3 && q.coversImage(m))
+		return !m.flat && (!guess || m.After == "" && m.channels >= 2 && m.channels <= maxGuessedClasses && m.channels != 3 && q.coversImage(m))
 	})
 	if m == nil {
 		return nil
@@ -123,10 +123,18 @@ func findLogits(q *query, guess bool) *Decoder {
 	})
 }
 
-// findProbabilities finds a map with a probability for each class. With one channel it is that of
-// class 1.
+// findProbabilities finds a map with a probability for each class, by a softmax over several
+// channels or a sigmoid. With one channel it is that of class 1.
 func findProbabilities(q *query, guess bool) *Decoder {
-	m := oneMap(q.maps(ofFloats), func(m mapPort) bool { return !guess && !m.flat })
+	m := oneMap(q.maps(ofFloats), func(m mapPort) bool {
+		switch {
+		case !guess:
+			return !m.flat || m.After == sigmoid
+		case m.channels == 1:
+			return m.After == sigmoid && !q.isDepth(m) && q.coversImage(m)
+		}
+		return m.After != "" && m.channels <= maxGuessedClasses && q.coversImage(m)
+	})
 	if m == nil {
 		return nil
 	}
@@ -149,6 +157,9 @@ func findLabels(q *query, guess bool) *Decoder {
 	}
 	return newClassMap(*m, 0, 1, m.value)
 }
+
+// sigmoid is the value of Port.After for a sigmoid.
+const sigmoid = "Sigmoid"
 
 // classOf returns the class with the highest score at each position, batch x 1 x h x w.
 func classOf(b *onnx.Builder, scores onnx.Value) onnx.Value {
@@ -211,14 +222,20 @@ func findImage(q *query, guess bool) *Decoder {
 	})
 }
 
-// findDepth finds a map of one value for each position, such as the depth.
+// findDepth finds a map of the depth at each position.
 func findDepth(q *query, guess bool) *Decoder {
-	return findValues(q, func(m mapPort) bool { return m.channels == 1 && (!guess || q.coversImage(m)) })
+	return findValues(q, func(m mapPort) bool { return m.channels == 1 && (!guess || q.isDepth(m) && q.coversImage(m)) })
 }
 
-// findMap finds any map of floats, but never guesses one.
+// isDepth reports whether the name of a map or the model's config.json says that it holds depth.
+func (q *query) isDepth(m mapPort) bool { return q.about.Depth || m.named("depth", "disp") }
+
+// findMap finds any map of floats. If guess is set, it has one value for each position, of which
+// nothing is known.
 func findMap(q *query, guess bool) *Decoder {
-	return findValues(q, func(mapPort) bool { return !guess })
+	return findValues(q, func(m mapPort) bool {
+		return !guess || m.channels == 1 && m.After == "" && m.Axes != "NTC" && q.coversImage(m)
+	})
 }
 
 // findValues returns the decoder of the map that satisfies a condition, with its values unchanged.

@@ -46,6 +46,7 @@ type Port struct {
 	Sizes  []int       // as declared, with the batch; -1: free. Nil: unknown
 	Sample []int       // shape of one sample; nil if the first axis is not the batch
 	Axes   tensor.Axes // meaning of the axes, such as "NHWC"; "": unknown
+	After  string      // "Softmax" or "Sigmoid" if its values are those of one; else ""
 }
 
 // About describes a model for Find.
@@ -56,6 +57,7 @@ type About struct {
 	Scored        bool                    // whether an output may be class scores of the whole image
 	Metadata      func(key string) string // of the file
 	Names         []string                // of its classes, from another file; may be nil
+	Depth         bool                    // whether another file says that it estimates depth
 }
 
 // A Decoder adds the decoding of a model's outputs to its graph.

@@ -60,6 +60,9 @@ var presets = map[string]Settings{
 	},
 }
 
+// LetterboxFill is the grey with which YOLO detectors pad images.
+const LetterboxFill = 114. / 255
+
 // Preset returns "imagenet" (torchvision's classifiers), "cifar10", "clip" or "none".
 func Preset(name string) (Settings, error) {
 	p, ok := presets[name]

@@ -48,11 +48,9 @@ type curve struct {
 // A point is one step of a curve; curve is an index into the list of curves.
 type point struct{ curve, step int }
 
-// curves runs the model again on the trajectories of the strongest inputs of bestUnits.
 func (r *run) curves(ctx context.Context, kind int) ([]measure.UnitResponse, error) {
 	p := r.trajectories[kind]
 	var all []curve
-	// The chunks whose values are read.
 	var g group
 	pointsOf := map[int][]point{} // by number of the image, which is an input on a trajectory
 	for layer, f := range r.results {

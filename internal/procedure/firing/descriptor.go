@@ -12,7 +12,6 @@ import (
 // statInvariance are the names of statistics.
 func Descriptor() measure.Descriptor { return descriptor(Defaults().Rate) }
 
-// descriptor describes the measure for units that fire for the fraction rate of all inputs.
 func descriptor(rate float64) measure.Descriptor {
 	return measure.Descriptor{
 		Name: "firing", Title: "Firing-rate invariance", Level: measure.LayerLevel, Resampled: "channel",

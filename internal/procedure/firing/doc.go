@@ -32,15 +32,6 @@
 // the inputs fires at every one: G = L = S = 1. Such a unit is not selective. The null of a score
 // is the same score with inputs drawn at random in place of the references.
 //
-// For example, scoring the responses of some units to gratings:
-//
-//	gratings, _ := dataset.OpenGratings(dataset.GratingsOptions{})
-//	trajectories := gratings.AlongPhase()
-//	r := firing.Responses{Inputs: inputs, Images: images, Steps: trajectories.Trajectory}
-//	units, err := firing.ScoreUnits(r, firing.Defaults())
-//	fmt.Println(units[0].Global, units[0].Local, units[0].Score)
-//
-// New returns the measure for studies; ScoreUnits scores responses in memory. Threshold, Score and
-// NetworkScore compute the formulas. A ThresholdEstimator finds the thresholds of many units in one
+// New returns the measure for studies. Score and NetworkScore compute the formulas. A ThresholdEstimator finds the thresholds of many units in one
 // pass over the inputs, exactly or by a quantile sketch.
 package firing

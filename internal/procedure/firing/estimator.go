@@ -40,11 +40,6 @@ func NewThresholdEstimator(o ThresholdOptions) *ThresholdEstimator {
 	return g
 }
 
-// bytes returns the memory of a ThresholdEstimator.
-func (o ThresholdOptions) bytes() int64 {
-	return int64(o.Units) * int64(o.signs()) * topValuesBytes(max(o.Rank, 1), max(o.References, 1), o.Error)
-}
-
 func (o ThresholdOptions) signs() int {
 	if o.sparse {
 		return 1
@@ -145,7 +140,6 @@ func (g *ThresholdEstimator) Strongest(u, sign int) []int {
 	return out
 }
 
-// side returns the largest values for a sign of 1 or -1.
 func (g *ThresholdEstimator) side(sign int) *topValues {
 	if sign < 0 {
 		return g.sides[1]
@@ -153,46 +147,30 @@ func (g *ThresholdEstimator) side(sign int) *topValues {
 	return g.sides[0]
 }
 
-func (g *ThresholdEstimator) write(w *state.Writer) {
-	w.Ints([]int{g.units, len(g.sides), g.sides[0].rank, g.sides[0].references, g.sides[0].n, g.sides[0].eligible})
-	for _, t := range g.sides {
-		t.write(w)
-	}
-}
-
-// write writes, for each unit, its k largest values (a sketch, or a heap with its number of ties),
-// its references with their values, and the bound below which values change nothing.
-func (t *topValues) write(w *state.Writer) {
-	if t.sketch != nil {
-		t.sketch.write(w)
-	}
-	w.Float32s(t.heap)
-	w.Int32s(t.tied)
-	w.Float32s(t.strongestValue)
-	w.Int32s(t.strongestIndex)
-	w.Float32s(t.bound)
-}
-
-func (t *topValues) read(r *state.Reader) {
-	if t.sketch != nil {
-		t.sketch.read(r)
-	}
-	r.Float32sInto(t.heap)
-	r.Int32sInto(t.tied)
-	r.Float32sInto(t.strongestValue)
-	r.Int32sInto(t.strongestIndex)
-	r.Float32sInto(t.bound)
-}
-
-func (g *ThresholdEstimator) read(r *state.Reader) {
+// Code writes or reads the estimator.
+func (g *ThresholdEstimator) Code(c *state.Codec) {
 	t := g.sides[0]
-	head := r.Ints()
-	if len(head) != 6 || !slices.Equal(head[:4], []int{g.units, len(g.sides), t.rank, t.references}) || head[4] < 0 || head[5] < 0 || head[5] > head[4] {
-		r.Fail(fmt.Errorf("the state has units, signs, rank, references, inputs and eligible inputs %v; the first four must be %v", head, []int{g.units, len(g.sides), t.rank, t.references}))
+	head := []int{g.units, len(g.sides), t.rank, t.references, t.n, t.eligible}
+	want := head[:4:4]
+	c.Values(&head)
+	if len(head) != 6 || !slices.Equal(head[:4], want) || head[4] < 0 || head[5] < 0 ||
+		head[5] > head[4] {
+		c.Fail(fmt.Errorf("the state has units, signs, rank, references, inputs and eligible inputs "+
+			"%v; the first four must be %v", head, want))
 		return
 	}
 	for _, t := range g.sides {
-		t.read(r)
-		t.n, t.eligible = head[4], head[5]
+		if c.Values(t); c.Reads() {
+			t.n, t.eligible = head[4], head[5]
+		}
 	}
+}
+
+// Code writes or reads, for each unit, its k largest values (a sketch, or a heap with its number of
+// ties), its references with their values, and the bound below which values change nothing.
+func (t *topValues) Code(c *state.Codec) {
+	if t.sketch != nil {
+		c.Values(t.sketch)
+	}
+	c.Values(t.heap, t.tied, t.strongestValue, t.strongestIndex, t.bound)
 }

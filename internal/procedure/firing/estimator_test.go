@@ -123,21 +123,18 @@ func TestThresholdEstimator(t *testing.T) {
 	})
 }
 
-// marshal returns the state of an estimator.
-func marshal(e *ThresholdEstimator) []byte {
-	w := state.NewWriter("test", 1)
-	e.write(w)
-	return w.Bytes()
-}
-
 // unmarshal reads the state of an estimator with the same options.
 func unmarshal(e *ThresholdEstimator, raw []byte) error {
-	r, err := state.NewReader(raw, "test", 1)
+	return state.Unmarshal(raw, "test", 1, e.Code)
+}
+
+// marshal returns the state of an estimator.
+func marshal(e *ThresholdEstimator) []byte {
+	raw, err := state.Marshal("test", 1, e.Code)
 	if err != nil {
-		return err
+		panic(err)
 	}
-	e.read(r)
-	return r.Close()
+	return raw
 }
 
 // reread returns an estimator with the state of e.

@@ -127,7 +127,6 @@ func (r *run) inverseValues(g group, s *activations, p trajectory) map[int]unitV
 	return out
 }
 
-// hasFeatureMaps reports whether values can be transformed as maps.
 func hasFeatureMaps[S ~string](axes S) bool { return axes == "NCHW" || axes == "NHWC" }
 
 // transformMaps applies an Op to one sample's feature maps: h x w x c if channelsLast, else c x h x
@@ -180,7 +179,6 @@ func (r *run) storeFullStats(g group, p trajectory) error {
 	return nil
 }
 
-// all returns the state without the thresholds.
 func (m *fullStats) all() [][]float64 {
 	return append(append(m.plain.all(), m.inverted.all()...), m.base, m.local)
 }

@@ -35,7 +35,6 @@ func newTrackIndex(data dataset.Source, own bool) trackIndex {
 	return t
 }
 
-// track takes a place.
 func (t trackIndex) track(place int) int32 {
 	if t.of == nil {
 		return int32(place)
@@ -71,7 +70,6 @@ func (r *run) drawNulls(complete []int) nullInputs {
 	return out
 }
 
-// divide returns places by track.
 func (t trackIndex) divide(places []int) [][]int {
 	var tracks [][]int
 	at := map[int32]int{}

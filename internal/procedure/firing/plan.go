@@ -115,7 +115,6 @@ const (
 	maxActivationBytes = 64 << 20
 )
 
-// skipReason returns why a job cannot be run, or "".
 func (m *firing) skipReason(j *procedure.Job) string {
 	least := m.settings.minInputs()
 	switch {
@@ -134,7 +133,6 @@ func (m *firing) skipReason(j *procedure.Job) string {
 	return ""
 }
 
-// forwardPasses estimates the number of forward passes of a job.
 func (m *firing) forwardPasses(j *procedure.Job) int64 {
 	l := m.newLayout(j)
 	var once int64

@@ -25,7 +25,6 @@ type reader struct {
 	scratch map[int][]float32 // by layer: memory for the values of units
 }
 
-// newReader returns a reader for batches of at most batch images.
 func newReader(j *procedure.Job, g group, units map[int]*unitSet, batch int) (*reader, error) {
 	r := &reader{job: j, group: g, layers: g.layers(), units: units, scratch: map[int][]float32{}}
 	var err error
@@ -48,14 +47,12 @@ type activations struct {
 	values map[int]unitValues // by layer
 }
 
-// unitValues holds the values of all units of a layer on a batch: one row for each image.
 type unitValues struct {
 	data []float32     // images x n
 	n    int           // number of units of the layer
 	z    tensor.Tensor // activations of the layer; the first axis is that of the images
 }
 
-// row returns the values of a chunk's units on image i.
 func (r unitValues) row(i int, c chunk) []float32 { return r.data[i*r.n+c.lo : i*r.n+c.hi] }
 
 // run pads a smaller batch with copies of the last image, since ONNX Runtime may round differently
@@ -90,7 +87,6 @@ func (g group) forEachPart(work func(at int, c chunk)) {
 
 const maxPart = 1 << 13
 
-// forEachChunk calls work in parallel, with each chunk's index.
 func (g group) forEachChunk(work func(at int, c chunk)) {
 	g.forEach(math.MaxInt, work)
 }

@@ -28,7 +28,6 @@ type trajectoryCounts struct {
 	null  [2][]int32 // the same for trajectories of random inputs
 }
 
-// sides and kinds are numbers of signs and of kinds of trajectory.
 func newLayerResult(u *unitSet, sides, kinds int) *layerResult {
 	f := &layerResult{units: u, additional: map[string][]float64{}}
 	n := u.count()
@@ -62,7 +61,6 @@ func (f *layerResult) sides() int {
 	return 2
 }
 
-// statistic returns the values of an additional statistic for all units, NaN if undefined.
 func (f *layerResult) statistic(name string) []float64 {
 	if f.additional[name] == nil {
 		f.additional[name] = nans(f.units.count())

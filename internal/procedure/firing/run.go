@@ -44,7 +44,6 @@ type run struct {
 // unread is the index of a sample that cannot be read.
 const unread = -1
 
-// start returns a run of the job, at the point where its checkpoint was saved.
 func (m *firing) start(j *procedure.Job) (*run, error) {
 	r := &run{firing: m, layout: m.newLayout(j), job: j, units: map[int]*unitSet{}, lastSave: time.Now()}
 	if err := r.findSparse(); err != nil {
@@ -80,7 +79,6 @@ func (r *run) findSparse() error {
 	return nil
 }
 
-// run continues from the restored checkpoint.
 func (r *run) run(ctx context.Context) error {
 	for ; r.group < len(r.groups); r.group++ {
 		if err := r.runGroup(ctx, r.groups[r.group]); err != nil {
@@ -103,7 +101,6 @@ type stage struct {
 	finish  func() error
 }
 
-// stages returns the stages of a group.
 func (r *run) stages(g group) []stage {
 	out := []stage{r.thresholdStage(g)}
 	if sketched(r.rank, r.settings.tolerance()) {
@@ -242,7 +239,6 @@ func (r *run) readAvailable(ctx context.Context, places []int) ([]image, error) 
 	return out, nil
 }
 
-// images returns samples with their places.
 func images(places []int, samples []dataset.Sample) []image {
 	out := make([]image, len(samples))
 	for i, s := range samples {
@@ -306,7 +302,6 @@ func (r *run) storeThresholds(g group) error {
 	return nil
 }
 
-// indexSamples sets places, readable and nulls, after all samples have been read once.
 func (r *run) indexSamples() {
 	r.places, r.readable = newPlaceIndex(r.index), nil
 	var complete []int // places of samples with complete trajectories
@@ -322,7 +317,6 @@ func (r *run) indexSamples() {
 	r.nulls = r.drawNulls(complete)
 }
 
-// localStage counts firing on the images of one kind of trajectory.
 func (r *run) localStage(g group, kind int) stage {
 	var references *referenceUnits
 	var images trajectoryImages

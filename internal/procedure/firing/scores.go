@@ -47,7 +47,6 @@ func (r *run) scores() []measure.PairScore {
 	return out
 }
 
-// unitScores returns the scores of all units of a layer on one kind of trajectory.
 func (r *run) unitScores(f *layerResult, kind int) []unitScore {
 	out := make([]unitScore, f.units.count())
 	images := r.referenceCount() * len(r.trajectories[kind].amounts)
@@ -145,7 +144,6 @@ func ranking(v []float64) []int {
 	return order
 }
 
-// meanOver returns the mean of the values at some indices.
 func meanOver(v []float64, at []int) float64 {
 	var sum float64
 	for _, i := range at {
@@ -197,7 +195,6 @@ func (r *run) additionalScores(layer int, f *layerResult) []measure.Score {
 			out = append(out, meanOfUnits(name, v))
 		}
 	}
-	// tmeasures: see variances.
 	if r.settings.also(SameEquivariance) && f.additional[statSame] == nil && r.trajectories[0].tmeasures {
 		s := measure.Plain(statSame, math.NaN(), 0)
 		s.Warnings = []string{"the transformation has no inverse for feature maps"}

@@ -32,7 +32,6 @@ const (
 	MutualInformation = "mutual-information" // between firing and class
 )
 
-// Values of Settings.Positions besides numbers.
 const (
 	AllPositions = "all"
 	Channels     = "channels"
@@ -75,7 +74,6 @@ func (s Settings) check() error {
 	return err
 }
 
-// Values of Settings.Thresholds.
 const (
 	Exact    = "exact"
 	Sketched = "sketch"
@@ -108,7 +106,6 @@ func (s Settings) tolerance() float64 {
 	return s.Error
 }
 
-// Limits of the settings.
 const (
 	minError      = 0.001
 	maxReferences = 1000

@@ -119,7 +119,6 @@ func newSketch(units, k int, relative float64, first int) *sketch {
 	return s
 }
 
-// sketchBytes returns the memory of a sketch for one unit.
 func sketchBytes(k int, relative float64) int64 {
 	bytes := 4
 	capacities, _ := levels(k, relative)
@@ -289,25 +288,17 @@ func (s *sketch) threshold(u int) float32 {
 	return s.bound[u]
 }
 
-func (s *sketch) write(w *state.Writer) {
-	w.Float32s(s.items)
-	w.Uint16s(s.counts)
-	w.Uint16s(s.compactions)
-	w.Float32s(s.bound)
-}
-
-// read: a level with too many values is an error. Level 0 is never full, since it is compacted at
-// once.
-func (s *sketch) read(r *state.Reader) {
-	r.Float32sInto(s.items)
-	r.Uint16sInto(s.counts)
-	r.Uint16sInto(s.compactions)
-	r.Float32sInto(s.bound)
+// Code writes or reads the sketch. A level with too many values is an error. Level 0 is never full,
+// since it is compacted at once.
+func (s *sketch) Code(c *state.Codec) {
+	if c.Values(s.items, s.counts, s.compactions, s.bound); !c.Reads() {
+		return
+	}
 	for i, f := range s.counts {
 		h := i % s.levels()
 		if capacity := s.capacity(h); int(f) > capacity || h == 0 && int(f) == capacity {
 			s.counts[i] = 0
-			r.Fail(fmt.Errorf("a level of capacity %[2]d has %[1]d values", f, capacity))
+			c.Fail(fmt.Errorf("a level of capacity %[2]d has %[1]d values", f, capacity))
 		}
 	}
 }

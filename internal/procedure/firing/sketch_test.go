@@ -186,3 +186,8 @@ func TestLevels(t *testing.T) {
 		}
 	}
 }
+
+// bytes returns the memory of a ThresholdEstimator.
+func (o ThresholdOptions) bytes() int64 {
+	return int64(o.Units) * int64(o.signs()) * topValuesBytes(max(o.Rank, 1), max(o.References, 1), o.Error)
+}

@@ -14,27 +14,6 @@ func rankOf(n int, rate float64) int {
 	return min(max(k, 1), n)
 }
 
-// Threshold returns the ceil(rate n)-th largest of n values, at least one, and the fraction that is
-// at least as large, which exceeds rate if values tie. It sorts a copy.
-func Threshold(values []float32, rate float64) (q float32, global float64) {
-	sorted := slices.Clone(values)
-	slices.Sort(sorted)
-	n := len(sorted)
-	q = sorted[n-rankOf(n, rate)]
-	return q, firingRate(values, q)
-}
-
-// firingRate returns the fraction of values that are at least q.
-func firingRate(values []float32, q float32) float64 {
-	count := 0
-	for _, v := range values {
-		if v >= q {
-			count++
-		}
-	}
-	return float64(count) / float64(len(values))
-}
-
 // Score returns S = L / G, the local firing rate divided by the global one. G is above 0, since a
 // unit fires at the input that defines its threshold.
 func Score(local, global float64) float64 { return local / global }

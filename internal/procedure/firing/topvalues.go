@@ -41,7 +41,6 @@ func newTopValues(units, k, z int, relative float64, first int) *topValues {
 	return t
 }
 
-// topValuesBytes returns the bytes of one unit of newTopValues(_, k, z, relative, _).
 func topValuesBytes(k, z int, relative float64) int64 {
 	if sketched(k, relative) {
 		return sketchBytes(k, relative) + int64(8*z+4) // strongestValue and strongestIndex, bound
@@ -191,7 +190,6 @@ func (t *topValues) largest(u int) float32 {
 	return slices.Max(t.heap[u*t.rank : (u+1)*t.rank])
 }
 
-// strongest returns the inputs with the largest values of unit u, descending.
 func (t *topValues) strongest(u int) []int32 {
 	return t.strongestIndex[u*t.references : u*t.references+min(t.eligible, t.references)]
 }

@@ -24,8 +24,7 @@ type trajectory struct {
 
 	// images returns the image numbers of a place, one for each amount; nil if one is missing.
 	images func(place int) []int
-	// read reads images by number, ascending.
-	read func(ctx context.Context, images []int) ([]image, error)
+	read   func(ctx context.Context, images []int) ([]image, error)
 	// total is the number of images on all trajectories.
 	total int
 	// inverse returns nil for the reference itself. It is a nil function if a step has no inverse.
@@ -109,7 +108,6 @@ func videoTrajectory(j *procedure.Job, amounts []float64) trajectory {
 	}
 }
 
-// readSamples returns an error if a sample cannot be read.
 func readSamples(ctx context.Context, j *procedure.Job, places []int) ([]image, error) {
 	samples, err := j.Read(ctx, places, j.A.Model.Frame())
 	if err != nil {
@@ -189,7 +187,6 @@ func inverses(list []step) func(image) transform.Op {
 	}
 }
 
-// op returns the transformation of the sample with an index.
 type step struct {
 	amount float64                      // parameter of the transformation, such as an angle, or the number of the step
 	op     func(index int) transform.Op // of the sample with an index

@@ -32,7 +32,6 @@ func newVariances(units, steps int) *variances {
 		within: make([]float64, units), w2: make([]float64, units), sum: make([]float64, units)}
 }
 
-// variancesBytes returns the memory of variances for one unit, in bytes.
 func variancesBytes(steps int) int64 { return int64(8 * (2*steps + 3)) }
 
 // add adds the units from lo on at a step of a sample's trajectory, by Welford's method.
@@ -58,7 +57,6 @@ func (v *variances) add(row []float32, lo, sample, step int) {
 	}
 }
 
-// transformational returns TV of a unit after a number of samples.
 func (v *variances) transformational(u, samples int) float64 { return v.sum[u] / float64(samples) }
 
 // sample returns SV of a unit after a number of samples, at least two.

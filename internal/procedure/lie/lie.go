@@ -54,7 +54,6 @@ type Settings struct {
 	Batch         int      `key:"batch" json:"batch" default:"8" min:"2" doc:"images in one run of the engine; images of one run are paired for the null"`
 }
 
-// The values of Settings.Slopes.
 const (
 	Central  = "central"
 	Circular = "circular"
@@ -106,12 +105,10 @@ func (*method) Descriptor() measure.Descriptor { return Descriptor() }
 func (*method) Version() int                   { return 1 }
 func (m *method) Settings() any                { return m.settings }
 
-// Needs implements procedure.Procedure. Same pairs each layer of the model with itself.
 func (m *method) Needs() procedure.Needs {
 	return procedure.Needs{Layers: measure.PairSame, Samples: m.settings.Images}
 }
 
-// Skip implements procedure.Procedure.
 func (m *method) Skip(j *procedure.Job) string {
 	switch net := j.A.Model; {
 	case net.TakesAudio():
@@ -143,7 +140,6 @@ func (m *method) Work(j *procedure.Job) int64 {
 	return int64(min(j.Data.Len(), m.settings.Images)) * int64(len(m.generators)) * passes
 }
 
-// Run implements procedure.Procedure.
 func (m *method) Run(ctx context.Context, j *procedure.Job) ([]measure.PairScore, error) {
 	r, err := m.newRun(ctx, j)
 	if err != nil {

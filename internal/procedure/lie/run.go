@@ -48,10 +48,8 @@ func (m *method) newRun(ctx context.Context, j *procedure.Job) (*run, error) {
 // width is the number of sums of a sample for one generator.
 func (r *run) width() int { return tensors(r.job.A.Model, len(r.layers)) * columns }
 
-// contributes reports whether contributions are computed, which needs class scores.
 func (r *run) contributes() bool { return r.settings.Contributions && r.job.A.Model.Classes() > 0 }
 
-// batch is the number of images in one run of the graph.
 func (r *run) batch() int {
 	if n := r.job.A.Model.Batch(); n > 0 {
 		return n
@@ -202,38 +200,27 @@ func (r *run) save() error {
 	if !state.Due(r.job.Checkpoint) {
 		return nil
 	}
-	return state.Save(r.job.Checkpoint, stateKind, stateVersion, func(w *state.Writer) error {
-		w.Int(len(r.samples))
-		w.Int(r.width())
-		for _, sums := range r.sums {
-			w.Floats(sums)
-		}
-		return nil
-	})
+	return state.Save(r.job.Checkpoint, stateKind, stateVersion, r.Code)
+}
+
+func (r *run) Code(c *state.Codec) {
+	if !c.Matches(len(r.samples)) || !c.Matches(r.width()) {
+		return // the set of readable samples has changed
+	}
+	all := len(r.samples) * r.width()
+	for i := range r.sums {
+		c.Values(&r.sums[i])
+		n := len(r.sums[i])
+		c.Check(n <= all && n%r.width() == 0, "%d sums of %d", n, all)
+	}
 }
 
 func (r *run) restore() error {
-	if r.job.Checkpoint == nil {
-		return nil
-	}
-	sums := make([][]float64, len(r.sums))
-	all := len(r.samples) * r.width()
-	err := state.Load(r.job.Checkpoint, stateKind, stateVersion, func(f *state.Reader) bool {
-		if f.Int() != len(r.samples) || f.Int() != r.width() {
-			return false // the set of readable samples has changed
-		}
-		for i := range sums {
-			if sums[i] = f.Floats(); len(sums[i]) > all || len(sums[i])%r.width() != 0 {
-				f.Fail(fmt.Errorf("%d sums of %d", len(sums[i]), all))
-			}
-		}
-		return true
-	})
-	if err != nil {
+	if err := state.Load(r.job.Checkpoint, stateKind, stateVersion, r.Code); err != nil {
 		return err
 	}
-	r.sums = sums
-	for r.done < len(sums) && len(sums[r.done]) == all {
+	all := len(r.samples) * r.width()
+	for r.done < len(r.sums) && len(r.sums[r.done]) == all {
 		r.done++
 	}
 	return nil

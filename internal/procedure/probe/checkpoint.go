@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"io"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -36,27 +34,23 @@ const (
 // of the same job has saved.
 func loadCheckpoint(from state.Checkpoint, job string) (*jobCheckpoint, error) {
 	k := &jobCheckpoint{store: from, job: job, done: map[string]outcome{}, training: map[string][]byte{}, saved: time.Now()}
-	if from == nil {
-		return k, nil
+	return k, state.Load(from, stateKind, stateVersion, k.code)
+}
+
+func (k *jobCheckpoint) code(c *state.Codec) {
+	if !c.Matches(k.job) { // the set of readable samples has changed
+		return
 	}
-	return k, state.Load(from, stateKind, stateVersion, func(r *state.Reader) bool {
-		if r.String() != job {
-			return false // the set of readable samples has changed
+	state.Map(c, k.done, maxProbes, func(found *outcome) {
+		n := len(*found)
+		if c.Len(&n, 1<<16); c.Reads() {
+			*found = make(outcome, n)
 		}
-		for range min(r.Int(), maxProbes) {
-			name := r.String()
-			found := make(outcome, min(r.Int(), 1<<16)) // at most, so that a damaged number does not fill the memory
-			for i := range found {
-				found[i] = r.Floats()
-			}
-			k.done[name] = found
+		for i := range *found {
+			c.Values(&(*found)[i])
 		}
-		for range min(r.Int(), maxProbes) {
-			name := r.String()
-			k.training[name] = r.Raw()
-		}
-		return true
 	})
+	state.Map(c, k.training, maxProbes, func(raw *[]byte) { c.Values(raw) })
 }
 
 func (k *jobCheckpoint) outcome(name string) outcome {
@@ -73,7 +67,6 @@ func (k *jobCheckpoint) finish(name string, found outcome) error {
 	return k.saveIfDue()
 }
 
-// flush saves the checkpoint if it has changed since the last save.
 func (k *jobCheckpoint) flush() error {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
@@ -92,34 +85,7 @@ func (k *jobCheckpoint) saveIfDue() error {
 
 func (k *jobCheckpoint) save() error {
 	k.saved, k.dirty = time.Now(), false
-	if k.store == nil {
-		return nil
-	}
-	return k.store.Save(k.write)
-}
-
-func (k *jobCheckpoint) write(to io.Writer) error {
-	w := state.Stream(to, stateKind, stateVersion)
-	w.String(k.job)
-	w.Int(len(k.done))
-	for _, name := range slices.Sorted(maps.Keys(k.done)) {
-		w.String(name)
-		w.Int(len(k.done[name]))
-		for _, list := range k.done[name] {
-			w.Floats(list)
-		}
-	}
-	w.Int(len(k.training))
-	for _, name := range slices.Sorted(maps.Keys(k.training)) {
-		w.String(name)
-		if err := w.Nested(func(to io.Writer) error {
-			_, err := to.Write(k.training[name])
-			return err
-		}); err != nil {
-			return err
-		}
-	}
-	return w.Close()
+	return state.Save(k.store, stateKind, stateVersion, k.code)
 }
 
 func (k *jobCheckpoint) probe(ctx context.Context, name string) *probeCheckpoint {
@@ -135,12 +101,10 @@ type probeCheckpoint struct {
 	last time.Time // when the last state of the probe was saved
 }
 
-// Due reports whether the state should be saved after an epoch.
 func (k *probeCheckpoint) Due() bool {
 	return k.ctx.Err() != nil || time.Since(k.last) >= stateInterval
 }
 
-// Load implements state.Checkpoint.
 func (k *probeCheckpoint) Load() (io.ReadCloser, error) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
@@ -151,7 +115,6 @@ func (k *probeCheckpoint) Load() (io.ReadCloser, error) {
 	return io.NopCloser(bytes.NewReader(saved)), nil
 }
 
-// Save implements state.Checkpoint.
 func (k *probeCheckpoint) Save(write func(io.Writer) error) error {
 	var buffer bytes.Buffer
 	if err := write(&buffer); err != nil {

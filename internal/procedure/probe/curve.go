@@ -21,7 +21,6 @@ type curve struct {
 	compare func(r *run, ctx context.Context, clean, transformed *features.Table) (sampleColumns, error)
 }
 
-// scoreCurves returns the scores of every layer.
 func scoreCurves(ctx context.Context, j *procedure.Job, rep *Representation, c curve) ([]measure.PairScore, error) {
 	return scoreLayers(ctx, j, rep, nil, func(r *run) (layerScorer, error) {
 		transforms := r.curveTransforms()
@@ -36,7 +35,6 @@ func scoreCurves(ctx context.Context, j *procedure.Job, rep *Representation, c c
 	})
 }
 
-// curveTransforms returns one for each value of a list, or one that draws from the range.
 func (r *run) curveTransforms() []sampleTransform {
 	if !listed(r.job.Transform) {
 		return []sampleTransform{r.randomTransform()}

@@ -29,7 +29,6 @@ func checkFactors(j *procedure.Job, selected []string, allData bool, key ...stri
 	return nil
 }
 
-// checkNames checks the factors that the settings of targets name.
 func (t *Targets) checkNames(j *procedure.Job) error {
 	const thisData, allData = false, true // classes and scale may name factors of any data of the study
 	if err := checkFactors(j, t.Factors, thisData, "factors"); err != nil {
@@ -65,7 +64,6 @@ func (p *Part) checkNames(j *procedure.Job, key string) error {
 	return nil
 }
 
-// Check implements procedure.Checker.
 func (m *informativeness) Check(j *procedure.Job) error {
 	if err := m.settings.Targets.checkNames(j); err != nil {
 		return err
@@ -73,17 +71,14 @@ func (m *informativeness) Check(j *procedure.Job) error {
 	return m.settings.Training.checkNames(j)
 }
 
-// Check implements procedure.Checker.
 func (m *disentanglement) Check(j *procedure.Job) error {
 	return (&informativeness{m.settings}).Check(j)
 }
 
-// Check implements procedure.Checker.
 func (m *parameterEquivariance) Check(j *procedure.Job) error {
 	return m.settings.Training.checkNames(j)
 }
 
-// Check implements procedure.Checker.
 func (m *representationEquivariance) Check(j *procedure.Job) error {
 	return m.settings.Training.checkNames(j)
 }

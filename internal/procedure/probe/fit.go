@@ -4,21 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"runtime"
-	"slices"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/noether-ml/noether/engine"
-	"github.com/noether-ml/noether/internal/state"
+	"github.com/noether-ml/noether/internal/procedure"
 	"github.com/noether-ml/noether/internal/train"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/rewrite"
 	"github.com/noether-ml/noether/tensor"
 )
 
-// workers returns the number of probes that are trained in parallel.
 func (r *run) workers() int {
 	if r.job.Threads > 0 {
 		return r.job.Threads
@@ -86,12 +83,13 @@ func (r *run) trainProbe(ctx context.Context, p *probeSpec, pool *trainerPool) (
 		return nil, err
 	}
 	name := p.identity(r.training)
-	if raw, err := r.store.Load(name); err == nil && raw != nil {
-		if weights, err := decodeWeights(raw, net); err == nil {
-			return rewrite.WithWeights(net, weights)
-		}
+	weights := map[string]tensor.Tensor{}
+	for _, p := range net.Weights() {
+		weights[p.Name] = tensor.New(p.Sizes()...)
 	}
-	var weights map[string]tensor.Tensor
+	if procedure.LoadWeights(r.store, name, weights) {
+		return rewrite.WithWeights(net, weights)
+	}
 	if p.kind == Ridge {
 		weights, err = p.ridge()
 	} else {
@@ -100,13 +98,12 @@ func (r *run) trainProbe(ctx context.Context, p *probeSpec, pool *trainerPool) (
 	if err != nil {
 		return nil, err
 	}
-	if err := r.store.Save(name, encodeWeights(weights)); err != nil {
+	if err := procedure.SaveWeights(r.store, name, weights); err != nil {
 		return nil, err
 	}
 	return rewrite.WithWeights(net, weights)
 }
 
-// trainNetwork trains a probe by Adam and returns its weights, by name.
 func (r *run) trainNetwork(ctx context.Context, p *probeSpec, net *onnx.Model, pool *trainerPool) (map[string]tensor.Tensor, error) {
 	t := r.training
 	tr, err := pool.get(p.architecture(), net, func() (*train.Trainer, error) {
@@ -127,42 +124,6 @@ func (r *run) trainNetwork(ctx context.Context, p *probeSpec, net *onnx.Model, p
 		return nil, errors.Join(err, tr.Close())
 	}
 	return tr.Weights(), pool.put(p.architecture(), tr)
-}
-
-// encodeWeights returns the weights of a network, by name, as bytes for the store.
-func encodeWeights(weights map[string]tensor.Tensor) []byte {
-	w := state.NewWriter("probe", 1) // 1: version of the format
-	w.Int(len(weights))
-	for _, name := range slices.Sorted(maps.Keys(weights)) {
-		w.String(name)
-		w.Ints(weights[name].Shape)
-		w.Float32s(weights[name].Data)
-	}
-	return w.Bytes()
-}
-
-// decodeWeights: names or shapes that differ from those of net are an error.
-func decodeWeights(raw []byte, net *onnx.Model) (map[string]tensor.Tensor, error) {
-	r, err := state.NewReader(raw, "probe", 1)
-	if err != nil {
-		return nil, err
-	}
-	out := map[string]tensor.Tensor{}
-	known := net.Weights()
-	if n := r.Int(); n != len(known) {
-		return nil, fmt.Errorf("there are %d stored weights, but the network has %d", n, len(known))
-	}
-	for range known {
-		name := r.String()
-		shape := r.Ints()
-		i := slices.IndexFunc(known, func(p onnx.ValueInfo) bool { return p.Name == name })
-		if i < 0 || !slices.Equal(known[i].Sizes(), shape) {
-			return nil, fmt.Errorf("the network has no weights %q of shape %v, which are stored", name, shape)
-		}
-		out[name] = tensor.New(shape...)
-		r.Float32sInto(out[name].Data)
-	}
-	return out, r.Close()
 }
 
 // predict calls each with the output y for samples[k]. y is valid during the call only. A value

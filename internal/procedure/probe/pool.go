@@ -18,7 +18,6 @@ type trainerPool struct {
 	idle  []trainer // in the order in which they were returned
 }
 
-// A trainer is a train.Trainer for probes of one architecture.
 type trainer struct {
 	architecture string
 	*train.Trainer

@@ -16,7 +16,6 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A run is one job in progress.
 type run struct {
 	representation *Representation // settings: the samples, and how activations are pooled to vectors
 	training       *Training       // settings of the probes; nil where nothing is trained
@@ -135,7 +134,6 @@ func (r *run) setStatus(text string) {
 	r.job.Progress(r.work, text)
 }
 
-// A layerScorer computes the scores of a measure for one layer.
 type layerScorer func(tensor.Layer) ([]measure.Score, error)
 
 // scoreLayers calls prepare once, and the function that it returns for each layer in order. If the
@@ -165,7 +163,6 @@ func scoreLayers(ctx context.Context, j *procedure.Job, rep *Representation, t *
 	return out, nil
 }
 
-// pairScores returns scores of a layer as scores of the layer with itself.
 func pairScores(layer int, scores []measure.Score) []measure.PairScore {
 	out := make([]measure.PairScore, len(scores))
 	for i, s := range scores {

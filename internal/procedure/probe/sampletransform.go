@@ -28,7 +28,6 @@ func (r *run) randomTransform() sampleTransform {
 	return sampleTransform{id: r.transformID("drawn"), op: func(s dataset.Sample) transform.Op { return j.Transform.Draw(j.Key, r.value(s.Index), s.Index) }}
 }
 
-// valueTransform transforms each sample by one value of a list.
 func (r *run) valueTransform(value int) sampleTransform {
 	j := r.job
 	return sampleTransform{id: r.transformID(fmt.Sprintf("value %d", value)), op: func(s dataset.Sample) transform.Op { return j.Transform.Draw(j.Key, value, s.Index) }}
@@ -65,10 +64,8 @@ func (r *run) parameters() []float64 {
 	return out
 }
 
-// ranged reports whether the transformation has a numeric parameter with a range.
 func ranged(t *procedure.Transform) bool { return t.Range != nil && t.Range.Low < t.Range.High }
 
-// listed reports whether the transformation has a list of values.
 func listed(t *procedure.Transform) bool { return len(t.Values) > 1 }
 
 // A parameterBin has one value of the transformation, or one part of its range.
@@ -78,7 +75,6 @@ type parameterBin struct {
 	contains  func(i int) bool // whether sample i is in the bin
 }
 
-// parameterBins divides the samples by the values of a list, or by parts of the range.
 func (r *run) parameterBins(parts int) []parameterBin {
 	t := r.job.Transform
 	var out []parameterBin

@@ -71,7 +71,6 @@ func (p *probeSpec) network() (*onnx.Model, error) {
 	return b.Model()
 }
 
-// loss returns the cross-entropy for classes, and the squared error for numbers and vectors.
 func (p *probeSpec) loss() train.Loss {
 	if p.target != nil && p.target.classes > 0 {
 		return train.CrossEntropy
@@ -128,7 +127,6 @@ func hashInts(h hash.Hash, v []int) {
 	}
 }
 
-// A source is the train.Source (it makes the batches of a training) of some samples of a probe.
 type source struct {
 	*probeSpec
 	samples []int       // indices of the samples

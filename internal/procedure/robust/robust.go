@@ -22,11 +22,9 @@
 package robust
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"slices"
 
@@ -77,7 +75,6 @@ func New(s Settings) (procedure.Procedure, error) {
 
 type robust struct{ settings Settings }
 
-// options returns the options of an attack.
 func (s Settings) options() invert.Options {
 	o := invert.Options{Steps: s.Steps, StepSize: s.StepSize, Ball: invert.Ball{Norm: invert.Norm(s.Norm), Radius: s.Radius}, Batch: s.Batch}
 	if o.StepSize == 0 && s.Steps > 0 {
@@ -144,13 +141,13 @@ func (m *robust) Run(ctx context.Context, j *procedure.Job) ([]measure.PairScore
 
 type run struct {
 	*robust
-	job         *procedure.Job
-	samples     []dataset.Sample
-	correct     []bool // whether the prediction on x is correct
-	withstood   []bool // whether the prediction on x is correct and all attacks so far have failed
-	dropped     []bool // whether an attack ended in NaN or infinity
-	round       int    // number of finished attacks
-	attackState []byte // state of the current attack, from a checkpoint
+	job        *procedure.Job
+	samples    []dataset.Sample
+	correct    []bool      // whether the prediction on x is correct
+	withstood  []bool      // whether the prediction on x is correct and all attacks so far have failed
+	dropped    []bool      // whether an attack ended in NaN or infinity
+	round      int         // number of finished attacks
+	checkpoint *state.Part // of the current attack
 }
 
 func (m *robust) newRun(ctx context.Context, j *procedure.Job) (*run, error) {
@@ -172,7 +169,9 @@ func (m *robust) newRun(ctx context.Context, j *procedure.Job) (*run, error) {
 		return nil, err
 	}
 	r.withstood, r.dropped = slices.Clone(r.correct), make([]bool, len(r.samples))
-	return r, r.restore()
+	r.checkpoint = &state.Part{Store: j.Checkpoint, Kind: stateKind, Version: stateVersion,
+		Code: r.Code}
+	return r, r.checkpoint.Restore()
 }
 
 // attack runs Settings.Restarts attacks on the samples that have withstood the previous ones.
@@ -204,7 +203,6 @@ func (r *run) attack(ctx context.Context) error {
 		for _, k := range found.Dropped {
 			r.dropped[rows[k]] = true
 		}
-		r.attackState = nil
 	}
 	return nil
 }
@@ -213,7 +211,7 @@ func (r *run) attack(ctx context.Context) error {
 func (r *run) problem(rows []int) invert.Problem {
 	x := tensor.New(append([]int{len(rows)}, r.job.A.Model.ImageShape()...)...)
 	start := tensor.New(x.Shape...)
-	p := invert.Problem{Images: x, Start: start, Checkpoint: attackCheckpoint{r}}
+	p := invert.Problem{Images: x, Start: start, Checkpoint: r.checkpoint}
 	ball, k := r.settings.options().Ball, r.job.Key
 	for i, row := range rows {
 		sample := r.samples[row]
@@ -270,53 +268,15 @@ const (
 	stateVersion = 2
 )
 
-// An attackCheckpoint saves which samples have withstood, and the state of the current attack.
-type attackCheckpoint struct{ r *run }
-
-func (c attackCheckpoint) Load() (io.ReadCloser, error) {
-	if len(c.r.attackState) == 0 {
-		return nil, nil
+// Code writes or reads which samples have withstood, and the number of finished attacks.
+func (r *run) Code(c *state.Codec) {
+	if !c.Matches(len(r.withstood)) { // the set of readable samples has changed
+		return
 	}
-	return io.NopCloser(bytes.NewReader(c.r.attackState)), nil
-}
-
-func (c attackCheckpoint) Save(write func(io.Writer) error) error {
-	c.r.attackState = nil // the attack has read it
-	if c.r.job.Checkpoint == nil {
-		return nil
+	for i := range r.withstood {
+		c.Values(&r.withstood[i], &r.dropped[i])
 	}
-	return state.Save(c.r.job.Checkpoint, stateKind, stateVersion, func(w *state.Writer) error {
-		w.Int(len(c.r.withstood))
-		for i, holds := range c.r.withstood {
-			w.Bool(holds)
-			w.Bool(c.r.dropped[i])
-		}
-		w.Int(c.r.round)
-		return w.Nested(write)
-	})
-}
-
-// restore continues from the checkpoint of the job, if there is one of the same samples.
-func (r *run) restore() error {
-	if r.job.Checkpoint == nil {
-		return nil
-	}
-	withstood, dropped, round, attack := make([]bool, len(r.withstood)), make([]bool, len(r.withstood)), -1, []byte(nil)
-	err := state.Load(r.job.Checkpoint, stateKind, stateVersion, func(f *state.Reader) bool {
-		if f.Int() != len(withstood) {
-			return false // the set of readable samples has changed
-		}
-		for i := range withstood {
-			withstood[i], dropped[i] = f.Bool(), f.Bool()
-		}
-		round, attack = f.Int(), f.Raw()
-		if round < 0 || round >= r.settings.Restarts {
-			f.Fail(fmt.Errorf("the state is of attack %d, but there are %d", round+1, r.settings.Restarts))
-		}
-		return true
-	})
-	if err == nil && round >= 0 {
-		r.withstood, r.dropped, r.round, r.attackState = withstood, dropped, round, attack
-	}
-	return err
+	c.Values(&r.round)
+	c.Check(r.round >= 0 && r.round < r.settings.Restarts,
+		"the state is of attack %d, but there are %d", r.round+1, r.settings.Restarts)
 }

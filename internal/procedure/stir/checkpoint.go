@@ -1,11 +1,7 @@
 package stir
 
 import (
-	"bytes"
 	"fmt"
-	"io"
-	"maps"
-	"slices"
 
 	"github.com/noether-ml/noether/internal/invert"
 	"github.com/noether-ml/noether/internal/state"
@@ -13,13 +9,10 @@ import (
 )
 
 // A jobCheckpoint is the checkpoint of a job, one run of the measure on two models. It holds the
-// finished inversions, and the state of the current one. A jobCheckpoint implements
-// state.Checkpoint for the search of the current inversion.
+// finished inversions, and the state of the current one.
 type jobCheckpoint struct {
-	store   state.Checkpoint
-	shape   []int                     // of the images: n x c x h x w
-	done    map[string]*invert.Result // by name of the inversion
-	current []byte                    // loaded state of the current search
+	state.Part
+	done map[string]*invert.Result // by name of the inversion
 }
 
 const (
@@ -29,78 +22,36 @@ const (
 )
 
 // loadCheckpoint returns the checkpoint of a job, with what an earlier run of the same job has
-// saved for images of the given shape. from may be nil; then nothing is loaded or saved.
+// saved for images of the given shape, n x c x h x w. from may be nil; then nothing is loaded or
+// saved.
 func loadCheckpoint(from state.Checkpoint, shape []int) (*jobCheckpoint, error) {
-	k := &jobCheckpoint{store: from, shape: shape, done: map[string]*invert.Result{}}
-	if from == nil {
-		return k, nil
-	}
-	return k, state.Load(from, stateKind, stateVersion, func(r *state.Reader) bool {
-		if !slices.Equal(r.Ints(), shape) {
-			return false // the set of readable images has changed: the state is ignored
-		}
-		for range min(r.Int(), maxInversions) {
-			name := r.String()
-			k.done[name] = readResult(r, shape)
-		}
-		k.current = r.Raw()
-		return true
-	})
+	k := &jobCheckpoint{done: map[string]*invert.Result{}}
+	k.Part = state.Part{Store: from, Kind: stateKind, Version: stateVersion,
+		Code: func(c *state.Codec) {
+			if c.Matches(shape) { // else the set of readable images has changed
+				state.Map(c, k.done, maxInversions, func(f **invert.Result) {
+					codeResult(c, f,
+						shape)
+				})
+			}
+		}}
+	return k, k.Restore()
 }
 
 // add stores the result of an inversion.
 func (k *jobCheckpoint) add(name string, f *invert.Result) error {
 	k.done[name] = f
-	return k.Save(noState)
+	return k.End()
 }
 
-// Load returns the state of the current search, or nil if none was saved.
-func (k *jobCheckpoint) Load() (io.ReadCloser, error) {
-	if len(k.current) == 0 {
-		return nil, nil
+func codeResult(c *state.Codec, f **invert.Result, shape []int) {
+	if c.Reads() {
+		*f = &invert.Result{Images: tensor.New(shape...), Loss: make([]float64, shape[0])}
 	}
-	return io.NopCloser(bytes.NewReader(k.current)), nil
-}
-
-// Save replaces the state of the current search, and writes it with all finished inversions.
-func (k *jobCheckpoint) Save(write func(io.Writer) error) error {
-	k.current = nil // the search has read it before it saves
-	if k.store == nil {
-		return nil
+	c.Values((*f).Images.Data, (*f).Loss, &(*f).Dropped)
+	for _, i := range (*f).Dropped { // its loss or gradient became NaN or infinite
+		c.Check(i >= 0 && i < shape[0], "image %d of %d is listed as dropped", i, shape[0])
 	}
-	return state.Save(k.store, stateKind, stateVersion, func(w *state.Writer) error {
-		w.Ints(k.shape)
-		w.Int(len(k.done))
-		for _, name := range slices.Sorted(maps.Keys(k.done)) {
-			w.String(name)
-			writeResult(w, k.done[name])
-		}
-		return w.Nested(write)
-	})
-}
-
-// noState writes an empty state, for the time between two searches.
-func noState(io.Writer) error { return nil }
-
-// r.Fail makes the loading of the state return an error.
-func readResult(r *state.Reader, shape []int) *invert.Result {
-	f := &invert.Result{Images: tensor.New(shape...), Loss: make([]float64, shape[0])}
-	r.Float32sInto(f.Images.Data)
-	r.FloatsInto(f.Loss)
-	for _, i := range r.Ints() {
-		if i < 0 || i >= shape[0] {
-			r.Fail(fmt.Errorf("image %d of %d is listed as dropped", i, shape[0]))
-			return f
-		}
-		f.Dropped = append(f.Dropped, i) // its loss or gradient became NaN or infinite
-	}
-	return f
-}
-
-func writeResult(w *state.Writer, f *invert.Result) {
-	w.Float32s(f.Images.Data)
-	w.Floats(f.Loss)
-	w.Ints(f.Dropped)
 }
 
 const (
@@ -112,12 +63,10 @@ const (
 // representation the images shall have, has saved. It returns nil if there is none for images of
 // the given shape.
 func loadShared(from state.Checkpoint, shape []int) (found *invert.Result, err error) {
-	err = state.Load(from, sharedKind, sharedVersion, func(r *state.Reader) bool {
-		if !slices.Equal(r.Ints(), shape) {
-			return false
+	err = state.Load(from, sharedKind, sharedVersion, func(c *state.Codec) {
+		if c.Matches(shape) {
+			codeResult(c, &found, shape)
 		}
-		found = readResult(r, shape)
-		return true
 	})
 	if err != nil {
 		return nil, fmt.Errorf("loading a shared inversion: %w", err)
@@ -127,9 +76,8 @@ func loadShared(from state.Checkpoint, shape []int) (found *invert.Result, err e
 
 // saveShared saves an inversion for other jobs with the same reference model.
 func saveShared(to state.Checkpoint, f *invert.Result) error {
-	return state.Save(to, sharedKind, sharedVersion, func(w *state.Writer) error {
-		w.Ints(f.Images.Shape)
-		writeResult(w, f)
-		return nil
+	return state.Save(to, sharedKind, sharedVersion, func(c *state.Codec) {
+		c.Values(&f.Images.Shape)
+		codeResult(c, &f, f.Images.Shape)
 	})
 }

@@ -23,9 +23,5 @@
 // the l2 distance between x and x'.
 //
 // A job is one run of the measure on two models, A and B, which are m1 and m2 (procedure.Job). A
-// trial is one of several repetitions of a study, with other noise and other images. For example,
-// for two models and images x in memory:
-//
-//	const seed = 1 // of the noise
-//	scores, err := stir.Compare(ctx, a, b, x, stir.Defaults(), seed)
+// trial is one of several repetitions of a study, with other noise and other images.
 package stir

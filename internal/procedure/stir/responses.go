@@ -79,7 +79,6 @@ func (r *run) omitLayers(a, b *responses) {
 	r.allPairs, r.job = r.job.Pairs, &job
 }
 
-// whyOmitted returns why a pair is omitted, or nil.
 func (r *run) whyOmitted(pair [2]int) error {
 	if err := r.omitted[measure.SideA][pair[0]]; err != nil {
 		return err

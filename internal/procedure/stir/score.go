@@ -15,7 +15,6 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// modelSimilarity returns the similarity of m1(X) and m2(X) for each pair of layers.
 func (r *run) modelSimilarity(ctx context.Context) ([]measure.PairScore, error) {
 	var out []measure.PairScore
 	for _, p := range r.job.Pairs {

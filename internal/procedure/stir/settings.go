@@ -84,7 +84,6 @@ func (s Settings) check() error {
 	return err
 }
 
-// options returns the options of the search for x'.
 func (s Settings) options() invert.Options {
 	return invert.Options{Optimiser: invert.Optimiser(s.Optimiser), Steps: s.Steps, StepSize: s.StepSize, Batch: s.Batch}
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// The names of tensors of the stitched network.
 const (
 	imagesName = "images"
 	inputName  = "stitch input"
@@ -21,10 +20,8 @@ const (
 	biasName   = "stitch bias"
 )
 
-// maxWeights bounds the number of weights of a stitch.
 const maxWeights = 1 << 24
 
-// An incompatible error says why two layers cannot be stitched.
 type incompatible string
 
 func (e incompatible) Error() string { return string(e) }

@@ -86,7 +86,6 @@ func (m *stitching) Work(j *procedure.Job) int64 {
 	return tests + int64(len(j.Pairs))*m.workOf(n)
 }
 
-// workOf returns the work of one stitch with n samples.
 func (m *stitching) workOf(n int) int64 {
 	passes := 3 * m.settings.Epochs
 	if m.settings.Start == leastSquares {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/noether-ml/noether/internal/procedure"
@@ -21,11 +20,20 @@ import (
 func (r *run) train(ctx context.Context, net *onnx.Model, from, to tensor.Layer, seed uint64) (*onnx.Model, error) {
 	name := r.name(from, to)
 	if r.job.Store != nil {
-		if raw, err := r.job.Store.Load(name); err == nil && raw != nil {
-			if weights, err := decode(raw, net); err == nil {
-				return rewrite.WithWeights(net, weights)
+		weights := map[string]tensor.Tensor{}
+		for _, w := range net.Weights() {
+			if w.Name == weightName || w.Name == biasName {
+				weights[w.Name] = tensor.New(w.Sizes()...)
 			}
 		}
+		if procedure.LoadWeights(r.job.Store, name, weights) {
+			return rewrite.WithWeights(net, weights)
+		}
+	}
+	checkpoint := &state.Part{Store: r.job.Checkpoint, Kind: stateKind, Version: stateVersion,
+		Code: func(c *state.Codec) { c.Matches(name) }}
+	if err := checkpoint.Restore(); err != nil {
+		return nil, err
 	}
 	const warmup = 0 // steps
 	t, err := train.On(r.job.Graphs, 0, train.Spec{Model: net, Parameters: []string{weightName, biasName}, Loss: train.CrossEntropy,
@@ -38,7 +46,7 @@ func (r *run) train(ctx context.Context, net *onnx.Model, from, to tensor.Layer,
 	const perImage = 3 // work of training on an image: a step costs about three forward passes
 	// nil: there are no validation samples.
 	_, err = t.Fit(ctx, &train.Arrays{Inputs: []tensor.Tensor{r.x.Slice(0, r.trainImages)}, Targets: train.Targets{Classes: r.labels[:r.trainImages]}}, nil, train.FitOptions{
-		Epochs: r.settings.Epochs, Batch: r.settings.Batch, Seed: seed, Checkpoint: &stitchCheckpoint{r.job.Checkpoint, name},
+		Epochs: r.settings.Epochs, Batch: r.settings.Batch, Seed: seed, Checkpoint: checkpoint,
 		AfterStep: func(p train.StepProgress) {
 			r.job.Progress(before+perImage*int64((p.Epoch-1)*p.Total+p.Samples), fmt.Sprintf("layer %s to %s, epoch %d, loss %.3g", from.Name, to.Name, p.Epoch, p.Loss))
 		}})
@@ -47,7 +55,7 @@ func (r *run) train(ctx context.Context, net *onnx.Model, from, to tensor.Layer,
 	}
 	weights := t.Weights()
 	if r.job.Store != nil {
-		if err := r.job.Store.Save(name, encode(weights)); err != nil {
+		if err := procedure.SaveWeights(r.job.Store, name, weights); err != nil {
 			return nil, err
 		}
 	}
@@ -67,63 +75,3 @@ const (
 	stateKind    = "stitching"
 	stateVersion = 1
 )
-
-// encode returns the weights of a stitch as bytes for the store.
-func encode(weights map[string]tensor.Tensor) []byte {
-	w := state.NewWriter(stateKind, stateVersion)
-	w.Float32s(weights[weightName].Data)
-	w.Float32s(weights[biasName].Data)
-	return w.Bytes()
-}
-
-// decode reads the weights of the stitch of a network.
-func decode(raw []byte, net *onnx.Model) (map[string]tensor.Tensor, error) {
-	r, err := state.NewReader(raw, stateKind, stateVersion)
-	if err != nil {
-		return nil, err
-	}
-	out := map[string]tensor.Tensor{}
-	for _, name := range []string{weightName, biasName} {
-		t, err := net.Tensor(name)
-		if err != nil {
-			return nil, err
-		}
-		r.Float32sInto(t.Data)
-		out[name] = t
-	}
-	return out, r.Close()
-}
-
-// Load of a stitchCheckpoint ignores the state of another stitch.
-type stitchCheckpoint struct {
-	store state.Checkpoint // may be nil
-	name  string           // of the current stitch: see run.name
-}
-
-func (c *stitchCheckpoint) Load() (io.ReadCloser, error) {
-	if c.store == nil {
-		return nil, nil
-	}
-	var training []byte
-	err := state.Load(c.store, stateKind, stateVersion, func(r *state.Reader) bool {
-		if r.String() != c.name {
-			return false
-		}
-		training = r.Raw()
-		return true
-	})
-	if err != nil || training == nil {
-		return nil, err
-	}
-	return io.NopCloser(strings.NewReader(string(training))), nil
-}
-
-func (c *stitchCheckpoint) Save(write func(io.Writer) error) error {
-	if c.store == nil {
-		return nil
-	}
-	return state.Save(c.store, stateKind, stateVersion, func(w *state.Writer) error {
-		w.String(c.name)
-		return w.Nested(write)
-	})
-}

@@ -141,8 +141,7 @@ func highlighted(names []string, asked string) (int, error) {
 }
 
 // fill assigns rows to panels, one for each combination of the values of the fields panels, in the
-// order of these values, so that those of one model are together. of returns the name of the colour
-// of a row.
+// order of these values. of returns the name of the colour of a row.
 func (s *split) fill(measures report.Measures, panels []Field, of func(*scores.Row) string) error {
 	places := make([]map[string]int, len(panels)) // of the values of each field
 	for i, f := range panels {
@@ -192,7 +191,6 @@ func (s *split) fill(measures report.Measures, panels []Field, of func(*scores.R
 	return nil
 }
 
-// add adds a row to the series of an index.
 func (g *group) add(r scores.Row, place, highlight int) {
 	i := slices.IndexFunc(g.series, func(m member) bool { return m.place == place })
 	if i < 0 {

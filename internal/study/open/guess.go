@@ -79,15 +79,26 @@ func OpenPath(ctx context.Context, path string) (dataset.Source, error) {
 	return asSource(dataset.OpenFolder(ctx, dataset.FolderOptions{Dir: path}))
 }
 
-// RateOf returns the sampling rate of the first audio file in a folder, or 0 if there is none among
-// its first 10,000 entries.
+// RateOf returns the sampling rate of the first audio file in a folder that can be read, or 0 if
+// there is none among its first 10,000 entries.
 func RateOf(path string) int {
-	rate, seen := 0, 0
+	rate, _ := findAudio(path)
+	return rate
+}
+
+// findAudio returns RateOf, and whether all files that are audio or images are audio.
+func findAudio(path string) (rate int, only bool) {
+	seen, images, recordings := 0, 0, 0
 	filepath.WalkDir(path, func(name string, e fs.DirEntry, err error) error {
-		if seen++; err != nil || seen > 10_000 {
+		if seen++; seen > 10_000 {
 			return fs.SkipAll
 		}
-		if !e.IsDir() && audio.IsAudio(name) {
+		switch {
+		case err != nil || e.IsDir():
+		case dataset.IsImage(name):
+			images++
+		case audio.IsAudio(name):
+			recordings++
 			if info, err := audio.Probe(name); err == nil {
 				rate = info.Rate
 				return fs.SkipAll
@@ -95,7 +106,7 @@ func RateOf(path string) int {
 		}
 		return nil
 	})
-	return rate
+	return rate, recordings > 0 && images == 0
 }
 
 // GuessKind returns the key of a study file for the kind of data at a path, such as idx for IDX
@@ -115,7 +126,7 @@ func GuessKind(path string) (string, error) {
 				return k.kind, nil
 			}
 		}
-		if RateOf(path) > 0 {
+		if rate, only := findAudio(path); rate > 0 || only {
 			return "sound", nil
 		}
 		return "images", nil

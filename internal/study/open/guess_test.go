@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/noether-ml/noether/internal/audio"
 )
 
 // TestGuessKind checks the kind of data that the files of a folder suggest, and that of single
@@ -43,6 +45,38 @@ func TestGuessKind(t *testing.T) {
 	}
 	if _, err := UnpackedData(t.Context(), filepath.Join(dir, "photo")); err == nil || !strings.HasSuffix(err.Error(), "photo: no such file or folder") {
 		t.Errorf("a path without a file: error %v", err)
+	}
+}
+
+// TestGuessSound checks that recordings that cannot be read do not make a folder of sound one of
+// images.
+func TestGuessSound(t *testing.T) {
+	t.Parallel()
+	var tone bytes.Buffer
+	if err := audio.WriteWAV(&tone, audio.Clip{Rate: 8000, Wave: make([]float32, 80)}); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		files map[string][]byte
+		want  string
+	}{
+		"first empty":       {map[string][]byte{"a.wav": nil, "b.wav": tone.Bytes()}, "sound"},
+		"first cut":         {map[string][]byte{"a.wav": tone.Bytes()[:20], "b.wav": tone.Bytes()}, "sound"},
+		"first of no data":  {map[string][]byte{"a.wav": tone.Bytes()[:44], "b.wav": tone.Bytes()}, "sound"},
+		"first another":     {map[string][]byte{"a.flac": []byte("ID3"), "b/c.wav": tone.Bytes()}, "sound"},
+		"all empty":         {map[string][]byte{"a.wav": nil, "b.flac": nil}, "sound"},
+		"empty, and images": {map[string][]byte{"a.wav": nil, "b.png": nil}, "images"},
+	} {
+		dir := t.TempDir()
+		for file, data := range c.files {
+			writeEmpty(t, filepath.Join(dir, filepath.Dir(file)), filepath.Base(file))
+			if err := os.WriteFile(filepath.Join(dir, file), data, 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, err := GuessKind(dir); err != nil || got != c.want {
+			t.Errorf("%s: %s, %v; want %s", name, got, err, c.want)
+		}
 	}
 }
 

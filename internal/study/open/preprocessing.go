@@ -12,12 +12,22 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// preprocessorConfig is the file in which Hugging Face's models store their preprocessing.
-const preprocessorConfig = "preprocessor_config.json"
+// PreprocessorConfig returns the path of the file beside a model in which Hugging Face's models
+// store their preprocessing, or "". As in the library transformers, the processors that
+// processor_config.json holds come before preprocessor_config.json.
+func PreprocessorConfig(modelPath string) string {
+	if file := model.ConfigBeside(modelPath, "processor_config.json"); file != "" && preprocessing.HasProcessor(file) {
+		return file
+	}
+	if file := model.ConfigBeside(modelPath, "preprocessor_config.json"); file != "" {
+		return file
+	}
+	return model.ConfigBeside(modelPath, "video_preprocessor_config.json")
+}
 
-// Preprocessing returns the preprocessing of a model: that of its entry, else of
-// preprocessor_config.json beside the ONNX file, else of its metadata, else zero. warn gets a
-// sentence on a preprocessing that the entry does not set.
+// Preprocessing returns the preprocessing of a model: that of its entry, else of its
+// PreprocessorConfig, else of its metadata, else zero. warn gets a sentence on a preprocessing that
+// the entry does not set.
 func (f *Files) Preprocessing(ctx context.Context, m spec.Model, path string, warn func(string)) (preprocessing.Settings, error) {
 	switch {
 	case m.Preprocess.File != nil:
@@ -31,7 +41,7 @@ func (f *Files) Preprocessing(ctx context.Context, m spec.Model, path string, wa
 	case m.Activations.String() != "" || m.URL != "":
 		return preprocessing.Settings{}, nil
 	}
-	if beside := model.ConfigBeside(path, preprocessorConfig); beside != "" {
+	if beside := PreprocessorConfig(path); beside != "" {
 		warn(fmt.Sprintf("model %s: using the preprocessing of %s", m.Name, beside))
 		p, err := preprocessing.ReadConfig(beside)
 		if err != nil {
@@ -47,12 +57,11 @@ func (f *Files) Preprocessing(ctx context.Context, m spec.Model, path string, wa
 }
 
 // PreprocessFor returns the preprocessing that a text describes: a preset, the path of a
-// preprocessor_config.json, or a mapping in braces. For an empty text it reads
-// preprocessor_config.json beside the model, or else its metadata. found is the path that was read,
-// or "".
+// preprocessor_config.json, or a mapping in braces. For an empty text it reads the model's
+// PreprocessorConfig, or else its metadata. found is the path that was read, or "".
 func PreprocessFor(text, modelPath string) (p preprocessing.Settings, found string, err error) {
 	if text == "" {
-		if text = model.ConfigBeside(modelPath, preprocessorConfig); text == "" {
+		if text = PreprocessorConfig(modelPath); text == "" {
 			p, _, recorded, err := RecordedPreprocess(modelPath)
 			if recorded {
 				found = modelPath
@@ -72,12 +81,17 @@ func PreprocessFor(text, modelPath string) (p preprocessing.Settings, found stri
 	return p, "", err
 }
 
-// RecordedPreprocess returns the preprocessing that noether train has recorded in the metadata of
-// an ONNX file, and its text. found is false if there is none or the file cannot be read.
+// RecordedPreprocess returns the preprocessing that noether train or Ultralytics has recorded in the
+// metadata of an ONNX file, and its text. found is false if there is none or the file cannot be
+// read.
 func RecordedPreprocess(path string) (p preprocessing.Settings, text string, found bool, err error) {
 	text, err = onnx.ReadMetadata(path, spec.PreprocessKey)
-	if err != nil || text == "" {
+	if err != nil {
 		return p, "", false, nil // opening the model reports the error
+	}
+	if text == "" {
+		p, text, err = ultralytics(path)
+		return p, text, text != "", err
 	}
 	if p, err = spec.ParsePreprocess(path, text); err != nil {
 		return p, text, false, fmt.Errorf("%s in the metadata of %s is %q: %w; set preprocess to ignore it", spec.PreprocessKey, path, text, err)

@@ -42,7 +42,7 @@ func TestRecordedPreprocess(t *testing.T) {
 	t.Parallel()
 	for _, want := range []preprocessing.Settings{
 		{},
-		{Frame: dataset.Frame{Resize: 40, Height: 32, Width: 32, Channels: 3, Interpolation: "bicubic"}},
+		{Frame: dataset.Frame{Resize: 40, Height: 32, Width: 32, FloorCrop: true, Channels: 3, Interpolation: "lanczos"}},
 		{Frame: dataset.Frame{Height: 32, Width: 48}, Mean: []float32{0.1, 0.2, 0.3}, Std: []float32{0.25}, Order: "bgr", Range: [2]float32{0, 255}},
 		{Frame: dataset.Frame{Rate: 8000, Length: 16000}, Standardise: true},
 	} {
@@ -78,5 +78,36 @@ func TestRecordedPreprocess(t *testing.T) {
 	}
 	if _, _, _, err := RecordedPreprocess(writeRecorded(t, "{resize: -3}")); err == nil || !strings.Contains(err.Error(), "metadata") {
 		t.Errorf("a negative size: error %v, want one about the metadata", err)
+	}
+}
+
+// TestPreprocessorConfig adds to the folder of a model one file after another. Each comes before
+// those that were there.
+func TestPreprocessorConfig(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	model := filepath.Join(folder, "onnx", "m.onnx")
+	if err := os.Mkdir(filepath.Dir(model), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct{ add, text, want string }{
+		{"processor_config.json", `{"processor_class": "CLIPProcessor", "image_seq_length": 7}`, ""}, // of an older version
+		{"video_preprocessor_config.json", `{"video_processor_type": "VideoMAEVideoProcessor"}`, "video_preprocessor_config.json"},
+		{"preprocessor_config.json", `{"image_processor_type": "ViTImageProcessor"}`, "preprocessor_config.json"},
+		{"processor_config.json", `{"image_processor": {"image_processor_type": "BeitImageProcessor"}}`, "processor_config.json"},
+	} {
+		if err := os.WriteFile(filepath.Join(folder, step.add), []byte(step.text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		got := PreprocessorConfig(model)
+		if want := filepath.Join(folder, step.want); step.want == "" && got != "" || step.want != "" && got != want {
+			t.Errorf("with %s: %q, want %q", step.add, got, step.want)
+		}
+		if got == "" {
+			continue
+		}
+		if _, err := preprocessing.ReadConfig(got); err != nil {
+			t.Errorf("with %s: %v", step.add, err)
+		}
 	}
 }

@@ -23,8 +23,50 @@ func (c *Cell) Identity() scores.Cell {
 }
 
 // ScoredLayers returns the scored layers of a finished cell, the pairs of grids in their original
-// order.
+// order. The scores have what is doubtful about the models' outputs as warnings.
 func (c *Cell) ScoredLayers() []scores.Layer {
+	out := c.scoredLayers()
+	doubts := c.doubts()
+	if len(doubts) == 0 {
+		return out
+	}
+	out = slices.Clone(out)
+	for i := range out {
+		out[i].Scores = slices.Clone(out[i].Scores)
+		for k := range out[i].Scores {
+			s := &out[i].Scores[k]
+			s.Warnings = slices.Concat(s.Warnings, doubts)
+		}
+	}
+	return out
+}
+
+// doubts returns what is doubtful about the cell's scores because of what the outputs of its models
+// hold, or how they are computed.
+func (c *Cell) doubts() (out []string) {
+	predictions := false
+	switch method := c.Method.(type) {
+	case measure.Measure:
+		predictions = method.Needs().Prediction
+	case procedure.Procedure:
+		predictions = method.Needs().Prediction
+	}
+	models := []*Model{c.Model}
+	if c.other != nil && c.other != c.Model {
+		models = append(models, c.other)
+	}
+	for _, m := range models {
+		for _, text := range m.Net.DoubtsOf(predictions, c.Data.labels) {
+			if len(models) > 1 {
+				text = "model " + m.Entry.Name + ": " + text
+			}
+			out = append(out, text)
+		}
+	}
+	return out
+}
+
+func (c *Cell) scoredLayers() []scores.Layer {
 	if c.Procedure != nil {
 		return c.Procedure.Scored
 	}

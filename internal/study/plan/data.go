@@ -16,6 +16,7 @@ import (
 type Data struct {
 	Entry  spec.Data
 	Source dataset.Source
+	labels int            // number of classes of the source before forModel; 0: none
 	Layout measure.Layout // division of Order into blocks and jackknife groups
 	Order  []int          // random order of the samples, drawn from the seed: Order[position] is an index into the source
 
@@ -38,7 +39,7 @@ func openData(ctx context.Context, files *open.Files, s *spec.Study, spec spec.D
 
 func newOpenData(spec spec.Data, src dataset.Source, studySeed uint64) *Data {
 	n := src.Len()
-	return &Data{Entry: spec, Source: src, Layout: measure.NewLayout(n),
+	return &Data{Entry: spec, Source: src, labels: len(src.Classes()), Layout: measure.NewLayout(n),
 		Order: seed.Rand(studySeed, "order", spec.Name).Perm(n), Unreadable: &UnreadableSamples{n: n, data: spec.Name}, Redrawn: &RedrawCounts{}, described: new(map[int]Described), info: new(*inputInfo)}
 }
 

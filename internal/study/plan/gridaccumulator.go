@@ -107,42 +107,48 @@ func (a *gridAccumulator) MarshalBinary() ([]byte, error) {
 	if err != nil || len(a.dropped) == 0 {
 		return raw, err
 	}
-	w := state.NewWriter(droppedState, droppedStateVersion)
-	layers := slices.SortedFunc(maps.Keys(a.dropped), func(x, y gridLayer) int {
-		return slices.Compare([]int{int(x.side), x.index}, []int{int(y.side), y.index})
+	return state.Marshal(droppedState, droppedStateVersion, func(c *state.Codec) {
+		a.codeDropped(c, &raw)
 	})
-	w.Int(len(layers))
-	for _, l := range layers {
-		w.Int(int(l.side))
-		w.Int(l.index)
-		w.String(a.dropped[l])
-	}
-	w.String(string(raw))
-	return w.Bytes(), nil
 }
 
 // UnmarshalBinary implements Accumulator.
 func (a *gridAccumulator) UnmarshalBinary(data []byte) error {
 	a.dropped = nil
-	r, err := state.NewReader(data, droppedState, droppedStateVersion)
-	if err != nil {
-		return a.GridAccumulator.UnmarshalBinary(data)
-	}
-	a.dropped = map[gridLayer]string{}
-	sizes := [2]int{len(a.target.grid.A), len(a.target.grid.B)}
-	for n := r.Int(); n > 0; n-- {
-		side, index, why := r.Int(), r.Int(), r.String()
-		if side < 0 || side > 1 || index < 0 || index >= sizes[side] || why == "" {
-			r.Fail(errors.New("the state drops a layer that the grid does not have"))
-			break
-		}
-		a.dropped[gridLayer{measure.Side(side), index}] = why
-	}
-	raw := r.Raw()
-	if err := r.Close(); err != nil {
+	raw, hasDropped := data, false
+	err := state.Unmarshal(data, droppedState, droppedStateVersion, func(c *state.Codec) {
+		hasDropped, a.dropped = true, map[gridLayer]string{}
+		a.codeDropped(c, &raw)
+	})
+	if hasDropped && err != nil {
 		return err
 	}
 	return a.GridAccumulator.UnmarshalBinary(raw)
+}
+
+// codeDropped writes or reads the dropped layers and raw, the state of the comparison.
+func (a *gridAccumulator) codeDropped(c *state.Codec, raw *[]byte) {
+	layers := slices.SortedFunc(maps.Keys(a.dropped), func(x, y gridLayer) int {
+		return slices.Compare([]int{int(x.side), x.index}, []int{int(y.side), y.index})
+	})
+	sizes := [2]int{len(a.target.grid.A), len(a.target.grid.B)}
+	n := len(layers)
+	for i := range c.Len(&n, sizes[0]+sizes[1]) {
+		var side, index int
+		var why string
+		if !c.Reads() {
+			side, index, why = int(layers[i].side), layers[i].index, a.dropped[layers[i]]
+		}
+		if c.Values(&side, &index, &why); !c.Reads() {
+			continue
+		}
+		if side < 0 || side > 1 || index < 0 || index >= sizes[side] || why == "" {
+			c.Fail(errors.New("the state drops a layer that the grid does not have"))
+			return
+		}
+		a.dropped[gridLayer{measure.Side(side), index}] = why
+	}
+	c.Values(raw)
 }
 
 // Finish implements Accumulator: it returns the scores of all pairs.

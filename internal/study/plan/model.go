@@ -72,7 +72,7 @@ func openModel(ctx context.Context, files *open.Files, s *spec.Study, entry spec
 	if text := RandomWarning(m); text != "" {
 		o.Warnf("model %s: %s", entry.Name, text)
 	}
-	for _, text := range m.Doubts() {
+	for _, text := range m.Doubts(m.Classes()) { // scores have the doubt of data with other labels
 		o.Warnf("model %s: %s", entry.Name, text)
 	}
 	if text := guessedTokens(m.Layers()); text != "" {
@@ -162,7 +162,7 @@ func stretchWarning(f dataset.Frame, size [2]int) string {
 	if f.Square {
 		h, w, resized = f.Resize, f.Resize, true
 	}
-	if !resized || size[0] == 0 || math.Abs(math.Log(float64(h*size[1])/float64(w*size[0]))) < 0.02 {
+	if !resized || f.Letterbox || size[0] == 0 || math.Abs(math.Log(float64(h*size[1])/float64(w*size[0]))) < 0.02 {
 		return ""
 	}
 	return fmt.Sprintf("images of %d x %d are stretched to %d x %d: preprocess: {..., resize: %d, crop: [%d, %d]} keeps their aspect ratio",

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/filestate"
 	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/internal/study/internal/telemetry"
 	"github.com/noether-ml/noether/internal/study/open"
@@ -73,7 +74,7 @@ func (p *Plan) openData(ctx context.Context, files *open.Files, o Options) error
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		opened, err := openData(ctx, files, p.Study, d)
+		opened, err := openData(filestate.WithNotice(ctx, func(text string) { o.Warnf("data %s: %s", d.Name, text) }), files, p.Study, d)
 		switch {
 		case err == nil:
 			opened.Unreadable.log = o.Log

@@ -16,6 +16,7 @@ import (
 
 	"github.com/noether-ml/noether/internal/config"
 	"github.com/noether-ml/noether/internal/fetch/uri"
+	"github.com/noether-ml/noether/internal/filesys"
 )
 
 // Names of files and folders that noether train writes, and that an entry of models with the key
@@ -178,7 +179,7 @@ func tagsOf(given *config.Node, run string, epoch int, tags map[string]string) *
 
 // trainingsIn returns the subfolders of the trainings in a folder; "" stands for the folder itself.
 func trainingsIn(folder string) ([]string, error) {
-	file, err := os.Open(filepath.Join(folder, RunsFile))
+	file, err := filesys.Open(filepath.Join(folder, RunsFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return []string{""}, nil
 	}
@@ -206,7 +207,7 @@ func trainingsIn(folder string) ([]string, error) {
 // (TrainedModelFile), and the tags of the training.
 func readTraining(folder string) (kept int, tags map[string]string, err error) {
 	path := filepath.Join(folder, SummaryFile)
-	file, err := os.Open(path)
+	file, err := filesys.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil, fmt.Errorf("%s has no %s: it holds no training by noether train, or one that has not finished", folder, SummaryFile)
 	}

@@ -26,8 +26,10 @@ type preprocessKeys struct {
 	Preset        string    `key:"preset" doc:"imagenet | cifar10 | clip | none; the other keys override it"`
 	Resize        int       `key:"resize" min:"1" doc:"length of the short side after resizing"`
 	Crop          []int     `key:"crop" doc:"side of the centre crop, or [height, width]"`
+	Letterbox     []int     `key:"letterbox" doc:"side, or [height, width], into which the image is resized and then padded with grey to its shape, as YOLO detectors take it"`
 	Channels      int       `key:"channels" min:"1" max:"3" doc:"3: colour, 1: grey"`
-	Interpolation string    `key:"interpolation" enum:"bilinear|bicubic|nearest" doc:"interpolation of the resizing"`
+	Interpolation string    `key:"interpolation" enum:"bilinear|bicubic|lanczos|nearest" doc:"interpolation of the resizing"`
+	CropStart     string    `key:"crop-start" enum:"nearest|floor" doc:"rounding of the crop's start: halves to even, as torchvision does (nearest, the default), or down, as transformers does"`
 	Mean          []float32 `key:"mean" doc:"one for each channel, or one for all"`
 	Std           []float32 `key:"std" doc:"standard deviation, likewise"`
 	Order         string    `key:"order" enum:"rgb|bgr" doc:"order of the channels in the model's input"`
@@ -112,11 +114,24 @@ func (p *Preprocess) set(n *config.Node, k preprocessKeys) error {
 	default:
 		return n.Get("crop").Errorf("crop is a side, or [height, width]")
 	}
+	switch len(k.Letterbox) {
+	case 0:
+	case 1, 2:
+		f.Letterbox, f.Fill, f.Height, f.Width = true, preprocessing.LetterboxFill, k.Letterbox[0], k.Letterbox[len(k.Letterbox)-1]
+		if k.Crop != nil {
+			return n.Get("letterbox").Errorf("letterbox already states the size: leave crop out")
+		}
+	default:
+		return n.Get("letterbox").Errorf("letterbox is a side, or [height, width]")
+	}
 	if k.Channels > 0 {
 		f.Channels = k.Channels
 	}
 	if k.Interpolation != "" {
 		f.Interpolation = k.Interpolation
+	}
+	if k.CropStart != "" {
+		f.FloorCrop = k.CropStart == "floor"
 	}
 	if k.Mean != nil {
 		p.Mean = k.Mean
@@ -185,10 +200,15 @@ func PreprocessText(p preprocessing.Settings) (text string, ok bool) {
 	}
 	f := p.Frame
 	add(f.Resize > 0, "resize: %d", f.Resize)
-	add(f.Height > 0 && f.Height == f.Width, "crop: %d", f.Height)
-	add(f.Height != f.Width, "crop: [%d, %d]", f.Height, f.Width)
+	size := "crop"
+	if f.Letterbox {
+		size = "letterbox"
+	}
+	add(f.Height > 0 && f.Height == f.Width, size+": %d", f.Height)
+	add(f.Height != f.Width, size+": [%d, %d]", f.Height, f.Width)
 	add(f.Channels > 0, "channels: %d", f.Channels)
 	add(f.Interpolation != "", "interpolation: %s", f.Interpolation)
+	add(f.FloorCrop, "crop-start: floor")
 	add(len(p.Mean) > 0, "mean: %s", numbers(p.Mean))
 	add(len(p.Std) > 0, "std: %s", numbers(p.Std))
 	add(p.Order != "", "order: %s", p.Order)

@@ -111,7 +111,6 @@ func Images(side, channels int, layers ...*Layer) []tensor.Tensor {
 	return out
 }
 
-// product returns a matrix product.
 func product(a, b tensor.Tensor) tensor.Tensor {
 	out := tensor.New(a.Shape[0], b.Shape[1])
 	for i := range a.Shape[0] {

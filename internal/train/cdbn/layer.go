@@ -40,7 +40,6 @@ type Point struct {
 	Activity float64 // mean of P(h|v) over the hidden units h, given the visible units v
 }
 
-// complete returns the settings with defaults filled in.
 func (s Settings) complete() Settings {
 	s.Target, s.Weight = cmp.Or(s.Target, 0.005), cmp.Or(s.Weight, 5)
 	s.Rate, s.Momentum = cmp.Or(s.Rate, 0.1), cmp.Or(s.Momentum, 0.9)
@@ -49,7 +48,6 @@ func (s Settings) complete() Settings {
 	return s
 }
 
-// check checks settings and images.
 func (s Settings) check(x tensor.Tensor) error {
 	switch {
 	case x.Rank() != 4 || x.Len() == 0:
@@ -112,7 +110,6 @@ func Train(ctx context.Context, rt *ort.Runtime, images tensor.Tensor, s Setting
 	return l, nil
 }
 
-// rootMeanSquare returns the root of the mean square.
 func rootMeanSquare(x []float32) float64 {
 	var sum float64
 	for _, v := range x {

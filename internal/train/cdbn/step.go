@@ -39,7 +39,6 @@ func (m *layerGraph) blocks(h onnx.Value) onnx.Value {
 	return b.Reshape(split, m.Batch, m.Units, m.height/k, m.width/k, k*k)
 }
 
-// unblocks is the inverse of blocks.
 func (m *layerGraph) unblocks(h onnx.Value) onnx.Value {
 	b, k := m.b, m.Block
 	split := b.Reshape(h, m.Batch, m.Units, m.height/k, m.width/k, k, k)
@@ -119,7 +118,6 @@ func (m *layerGraph) graph(shape []int) (*onnx.Model, error) {
 	return rewrite.WithOutputs(graph, outputs)
 }
 
-// A tensorInfo is the name and the shape of a tensor of the graph.
 type tensorInfo struct {
 	name  string
 	shape []int
@@ -230,7 +228,6 @@ func (e *stepper) step(ctx context.Context) (Point, error) {
 	return Point{Error: float64(ort.Data[float32](e.out["error"])[0]), Activity: float64(ort.Data[float32](e.out["activity"])[0])}, nil
 }
 
-// value returns a copy of the current value of a parameter.
 func (e *stepper) value(name string) tensor.Tensor { return e.in[name].Tensor().Clone() }
 
 func (e *stepper) close() {

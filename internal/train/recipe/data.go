@@ -13,7 +13,6 @@ import (
 	"github.com/noether-ml/noether/internal/train"
 )
 
-// datasets holds the data of a training.
 type datasets struct {
 	train, validation, test dataset.Source // validation and test may be nil
 	shape                   []int          // of a sample at the size at which it is read
@@ -87,7 +86,6 @@ func (f *File) holdOut(ctx context.Context, o *datasets) (err error) {
 	return nil
 }
 
-// checkClasses checks that validation and test data have no more classes than the training data.
 func (o *datasets) checkClasses() error {
 	for name, src := range map[string]dataset.Source{"validation": o.validation, "test": o.test} {
 		if src != nil && o.classes != nil && len(src.Classes()) > len(o.classes) {
@@ -97,7 +95,6 @@ func (o *datasets) checkClasses() error {
 	return nil
 }
 
-// close closes all sources.
 func (o *datasets) close() error {
 	var errs []error
 	for _, src := range []dataset.Source{o.train, o.validation, o.test} {
@@ -108,13 +105,11 @@ func (o *datasets) close() error {
 	return errors.Join(errs...)
 }
 
-// The values of stream's argument augment.
 const (
 	withAugmentation    = true
 	withoutAugmentation = false
 )
 
-// stream returns the batches of a source, with augmentation if augment is set.
 func (f *File) stream(src dataset.Source, p model.Preprocess, augment bool) *train.Stream {
 	s := &train.Stream{Data: src, Preprocess: p, Seed: f.Seed, Factor: f.target(), MaskClasses: f.maskClasses(src)}
 	for _, t := range f.Tasks { // further targets of a segmenter
@@ -126,7 +121,6 @@ func (f *File) stream(src dataset.Source, p model.Preprocess, augment bool) *tra
 	return s
 }
 
-// preprocess returns how samples are preprocessed.
 func (f *File) preprocess() (model.Preprocess, error) {
 	if config := f.Preprocess.File; config != nil {
 		return preprocessing.ReadConfig(f.resolve(config.String()))

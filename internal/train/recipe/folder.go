@@ -20,7 +20,6 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// The files of the output folder.
 const (
 	modelFile      = spec.TrainedModelFile
 	logFile        = "log.csv"
@@ -31,7 +30,6 @@ const (
 	imagesFolder   = "model.pictures" // shown in reports on model.onnx
 )
 
-// A folder is the output folder of a training.
 type folder struct {
 	path       string
 	finished   *Summary      // results of the same training, if it has finished
@@ -71,7 +69,6 @@ func openFolder(path string, f *File, identity string) (*folder, error) {
 
 func (d *folder) in(name string) string { return filepath.Join(d.path, name) }
 
-// checkpoint returns the checkpoint file.
 func (d *folder) checkpoint() checkpoint.File { return checkpoint.File(d.in(checkpointFile)) }
 
 // writeLog writes a row for each epoch. taken_back marks an epoch that was undone, since the loss
@@ -90,7 +87,6 @@ func (d *folder) writeLog(epochs []train.Epoch) error {
 	})
 }
 
-// A layerLog holds the epochs of all layers.
 type layerLog []logRow
 
 // A logRow holds the results of an epoch of a layer. train and validation are errors of
@@ -134,7 +130,6 @@ func (d *folder) writeLayerLog(log layerLog) error {
 	})
 }
 
-// summary returns the summary of a finished training, or nil.
 func (d *folder) summary() *Summary {
 	if d == nil {
 		return nil
@@ -158,7 +153,6 @@ func formatFloat(v float64) string {
 	return strconv.FormatFloat(v, 'g', 6, 64)
 }
 
-// writeEpoch writes the network of an epoch.
 func (d *folder) writeEpoch(number int, m *onnx.Model) error {
 	if err := os.MkdirAll(d.in(epochsFolder), 0o777); err != nil {
 		return err

@@ -58,7 +58,6 @@ func (f *File) checkLayered() error {
 	return nil
 }
 
-// A layerTraining is the state of training layer by layer.
 type layerTraining struct {
 	*File
 	Options
@@ -107,7 +106,6 @@ func (f *File) runLayers(ctx context.Context, data *datasets, p model.Preprocess
 	return l.finish(data, p, out)
 }
 
-// A layerResult is a network that was trained layer by layer.
 type layerResult struct {
 	model  *onnx.Model // takes preprocessed images
 	layers []Layer
@@ -195,7 +193,6 @@ func (l *layerTraining) writeSheets(images [][]tensor.Tensor) error {
 	return nil
 }
 
-// caption returns the caption of the sheet of a layer (from 0) in a report.
 func (l *layerTraining) caption(layer, units int) map[string]string {
 	text := fmt.Sprintf("Filters of the %d units of layer %d, each normalised separately: 0 is grey.", units, layer+1)
 	if layer > 0 {
@@ -204,7 +201,6 @@ func (l *layerTraining) caption(layer, units int) map[string]string {
 	return map[string]string{"title": fmt.Sprintf("Filters of %s, layer %d", l.Name, layer+1), "caption": text, "alt": fmt.Sprintf("Sheet of %d filters.", units)}
 }
 
-// checkpoint returns the checkpoint of a layer.
 func (l *layerTraining) checkpoint(layer int) checkpoint.File {
 	return checkpoint.File(l.dir.in(fmt.Sprintf("checkpoint-%d.bin", layer+1)))
 }

@@ -66,7 +66,6 @@ type Result struct {
 	Robust   *float64 `json:"robust_accuracy,omitempty"` // on adversarial examples found as in training
 }
 
-// resultOf returns metrics as a Result.
 func resultOf(fingerprint string, n int, m train.Metrics) *Result {
 	r := &Result{Data: fingerprint, Samples: n, Loss: m.Loss}
 	if !math.IsNaN(m.Accuracy) {
@@ -150,7 +149,6 @@ func (f *File) identity(o *datasets, n *network) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)[:16]), nil
 }
 
-// A run is the state of a training.
 type run struct {
 	*File
 	Options
@@ -162,7 +160,6 @@ type run struct {
 	log      []train.Epoch
 }
 
-// train trains the network and writes the results.
 func (r *run) train(ctx context.Context) (s *Summary, err error) {
 	samples := r.stream(r.data.train, r.network.preprocess, withAugmentation)
 	perEpoch := (samples.Len() + r.Batch - 1) / r.Batch
@@ -191,7 +188,6 @@ func (r *run) train(ctx context.Context) (s *Summary, err error) {
 	return r.finish(ctx, epochs)
 }
 
-// reportStep reports the progress after a step.
 func (r *run) reportStep(s train.StepProgress) {
 	if r.Options.Progress != nil {
 		n := int64(s.Total)
@@ -199,7 +195,6 @@ func (r *run) reportStep(s train.StepProgress) {
 	}
 }
 
-// recordEpoch records the results of an epoch.
 func (r *run) recordEpoch(e train.Epoch) error {
 	r.log = append(r.log, e)
 	if err := r.dir.writeLog(r.log); err != nil {

@@ -30,7 +30,6 @@ func (k *taskKeys) stream() string {
 	return k.Target
 }
 
-// checkTargets returns an error if targets, losses and network do not fit together.
 func (f *File) checkTargets() error {
 	target, network := f.target(), f.node.Get("network")
 	switch {
@@ -68,7 +67,6 @@ func (f *File) checkTargets() error {
 	return nil
 }
 
-// lossFor returns the default loss of a target.
 func lossFor(target string) train.Loss {
 	switch target {
 	case "":
@@ -81,7 +79,6 @@ func lossFor(target string) train.Loss {
 	return train.SquaredError
 }
 
-// loss returns the loss of the file, or the default for the target.
 func (f *File) loss() train.Loss {
 	if f.Loss == "" {
 		return lossFor(f.target())
@@ -90,7 +87,6 @@ func (f *File) loss() train.Loss {
 	return losses[slices.IndexFunc(losses, func(l train.Loss) bool { return l.Name == f.Loss })]
 }
 
-// tasks returns the tasks with their losses.
 func (f *File) tasks() []train.Task {
 	var out []train.Task
 	for _, t := range f.Tasks {
@@ -99,7 +95,6 @@ func (f *File) tasks() []train.Task {
 	return out
 }
 
-// heads returns the linear layers of the tasks on the segmenter's encoder.
 func (f *File) heads(o *datasets) ([]train.Head, error) {
 	var out []train.Head
 	for _, t := range f.Tasks {

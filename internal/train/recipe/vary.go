@@ -9,14 +9,12 @@ import (
 	"github.com/noether-ml/noether/internal/config"
 )
 
-// maxTrainings is the largest number of trainings of a file.
 const maxTrainings = 1000
 
 // Vary is the value of the key vary: sets of keys of the training file, which says how to train a
 // network, each with several values. Each combination of the values of a set is a training.
 type Vary struct{ sets [][]variedKey }
 
-// A variedKey is a key of the file with its values.
 type variedKey struct {
 	path   *config.Node  // names of nested keys, joined by dots
 	tag    string        // last of the names: it names the values in runs.csv, in the folder and in the tags of the networks
@@ -131,7 +129,6 @@ func (v *Vary) combinations(file *config.Node) (out []variation, err error) {
 	return out, nil
 }
 
-// combinationsOf returns the settings of a file for each combination of the values of the keys.
 func combinationsOf(keys []variedKey, file *config.Node) ([]variation, error) {
 	out := []variation{{node: without(file, "vary"), tags: map[string]string{}}}
 	for _, k := range keys {
@@ -151,7 +148,6 @@ func combinationsOf(keys []variedKey, file *config.Node) ([]variation, error) {
 	return out, nil
 }
 
-// A variation is one combination of values.
 type variation struct {
 	node  *config.Node      // settings of the training
 	tags  map[string]string // names of the values, by key

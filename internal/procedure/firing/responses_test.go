@@ -3,6 +3,7 @@ package firing
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/tensor"
@@ -97,4 +98,25 @@ func (r Responses) local(u int, sign, q float32, references []int) float64 {
 		}
 	}
 	return float64(fires) / float64(all)
+}
+
+// Threshold returns the ceil(rate n)-th largest of n values, at least one, and the fraction that is
+// at least as large, which exceeds rate if values tie. It sorts a copy.
+func Threshold(values []float32, rate float64) (q float32, global float64) {
+	sorted := slices.Clone(values)
+	slices.Sort(sorted)
+	n := len(sorted)
+	q = sorted[n-rankOf(n, rate)]
+	return q, firingRate(values, q)
+}
+
+// firingRate returns the fraction of values that are at least q.
+func firingRate(values []float32, q float32) float64 {
+	count := 0
+	for _, v := range values {
+		if v >= q {
+			count++
+		}
+	}
+	return float64(count) / float64(len(values))
 }
