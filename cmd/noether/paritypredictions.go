@@ -134,11 +134,19 @@ func (r *parityReport) printPredictions(w io.Writer, width int) {
 		for _, v := range []*interval{p.Agreement, p.AccuracyOriginal, p.AccuracyOther, p.AccuracyDifference, p.InvarianceOriginal, p.InvarianceOther, p.InvarianceDifference} {
 			row = append(row, cellOf(v)...)
 		}
+		row[7], row[13] = signedValue(p.AccuracyDifference), signedValue(p.InvarianceDifference)
 		t.rows = append(t.rows, []string{row[0], row[1], row[2], row[3], "→ " + row[5], row[7], row[8], row[9], "→ " + row[11], row[13], row[14]})
 	}
 	fmt.Fprintln(w)
 	fmt.Fprint(w, t.write(width))
 	fmt.Fprintln(w)
+}
+
+func signedValue(v *interval) string {
+	if v == nil {
+		return ""
+	}
+	return signed(float64(v.Value))
 }
 
 // cellOf returns the value and the interval of a score, as two texts.
