@@ -93,6 +93,9 @@ func (b *Buffers) Give(i int, z tensor.Tensor) error {
 
 // giveRows writes the rows from on of the given values to the inputs of a run.
 func (b *Buffers) giveRows(from int, inputs []*engine.Array) error {
+	if b.session.given == nil {
+		return nil
+	}
 	for at, name := range b.session.session.Inputs() {
 		i, ok := b.session.given[name]
 		if !ok {
