@@ -53,7 +53,6 @@ func remembersIntact(path, sum string, info os.FileInfo) bool {
 	return verified != nil && os.SameFile(verified, info) && verified.Size() == info.Size() && verified.ModTime().Equal(info.ModTime())
 }
 
-// rememberIntact records that a file was verified.
 func rememberIntact(path, sum string) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -101,7 +101,6 @@ func (g *ThresholdEstimator) eligible(inputs []Input) []int {
 	return before
 }
 
-// count adds the number of inputs after all units have been updated.
 func (g *ThresholdEstimator) count(inputs []Input) {
 	for _, t := range g.sides {
 		for _, in := range inputs {

@@ -170,7 +170,6 @@ func (m *firing) transformTrajectory(j *procedure.Job) trajectory {
 	return p
 }
 
-// inverses returns nil if a step has no inverse.
 func inverses(list []step) func(image) transform.Op {
 	for _, m := range list {
 		if _, ok := transform.Inverse(m.op(0)); !ok {

@@ -174,7 +174,6 @@ func (f *target) peakFrequencies(n int) [][2]float64 {
 	return out
 }
 
-// power returns the power of the filter at a frequency, in cycles per pixel.
 func (f *target) power(fx, fy float64) float64 {
 	var re, im float64
 	for i, v := range f.data {
