@@ -116,11 +116,7 @@ func readSamples(ctx context.Context, j *procedure.Job, places []int) ([]image, 
 	if len(samples) != len(places) {
 		return nil, fmt.Errorf("%d of the samples at places %v of a trajectory cannot be read", len(places)-len(samples), places)
 	}
-	out := make([]image, len(samples))
-	for i, s := range samples {
-		out[i] = newImage(places[i], s)
-	}
-	return out, nil
+	return images(places, samples), nil
 }
 
 // transformTrajectory numbers version v of place p as p*n + v, where n counts versions with the

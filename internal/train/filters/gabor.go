@@ -28,12 +28,6 @@ type Gabor struct {
 	Explained float64
 }
 
-// At returns g(x, y).
-func (g Gabor) At(x, y float64) float64 {
-	window, angle := g.wave(x, y)
-	return g.Amplitude * window * math.Cos(angle+g.Phase)
-}
-
 // wave returns the window at (x, y), and the angle of the wave without its phase.
 func (g Gabor) wave(x, y float64) (window, angle float64) {
 	sin, cos := math.Sincos(g.Orientation)
