@@ -29,7 +29,6 @@ func probeFLAC(r io.Reader, path string) (info Info, err error) {
 	return info, err
 }
 
-// infoOf checks and converts the stream information of a FLAC file.
 func infoOf(s *meta.StreamInfo) (Info, error) {
 	if s.NSamples > maxValues {
 		return Info{}, fmt.Errorf("%d values are too many: split the file", s.NSamples)
