@@ -63,7 +63,6 @@ func parseWAV(r io.ReaderAt, size int64) (wavHeader, error) {
 	}
 }
 
-// parseFormat reads the fmt chunk, length bytes at an offset.
 func (h *wavHeader) parseFormat(r io.ReaderAt, at, length, size int64) error {
 	if length < 16 || at+length > size {
 		return fmt.Errorf("a WAV format chunk of %d bytes: is the file truncated?", length)
@@ -124,7 +123,6 @@ func (h *wavHeader) setUnknownData(at, size int64) error {
 	return h.setData(at, (size-at)/block*block, size)
 }
 
-// setData sets the position of the samples.
 func (h *wavHeader) setData(at, length, size int64) error {
 	if h.bits == 0 {
 		return errors.New("the WAV file has no format chunk before its data")
@@ -164,7 +162,6 @@ func decodeWAV(data []byte) (Clip, error) {
 	return Clip{h.Rate, wave}, nil
 }
 
-// decoder returns a function that decodes one sample.
 func (h wavHeader) decoder() func(b []byte) float64 {
 	le := binary.LittleEndian
 	switch {

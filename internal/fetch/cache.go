@@ -72,7 +72,6 @@ func key(t target) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// An entry records the content of a URL at the last download.
 type entry struct {
 	URL     string    `json:"url"`     // without user, password and query, see Redact
 	SHA256  string    `json:"sha256"`  // of the content
@@ -150,7 +149,6 @@ func (c *Cache) hold(sum string) {
 	}
 }
 
-// store moves a finished download, the file part, into the cache and returns its hash.
 func (c *Cache) store(part string) (string, error) {
 	sum, err := FileHash(part)
 	if err != nil {
@@ -170,7 +168,6 @@ func (c *Cache) store(part string) (string, error) {
 	return sum, nil
 }
 
-// enter creates the folder of a content and locks it.
 func (c *Cache) enter(sum string) error {
 	if err := os.MkdirAll(c.path("content", sum), 0o777); err != nil {
 		return err
@@ -241,7 +238,6 @@ func linkOrCopy(from, to string) error {
 	})
 }
 
-// A content is a folder of the cache that can be evicted.
 type content struct {
 	dir  string
 	size int64     // bytes

@@ -23,7 +23,6 @@ import (
 	"github.com/noether-ml/noether/internal/fetch/uri"
 )
 
-// A request selects the bytes of a download.
 type request struct {
 	unless  string // send nothing if the content has this version; only if offset is 0
 	offset  int64  // start at this byte if the content still has the version below, else at 0
@@ -121,7 +120,6 @@ func (c *Cache) openHTTP(ctx context.Context, address *url.URL, header http.Head
 	}
 }
 
-// A statusError is a response of a server that refuses a request.
 type statusError struct {
 	code   int
 	status string
@@ -185,7 +183,6 @@ func plainHTTPError(err error) error {
 	return err
 }
 
-// openBlob opens an object of an S3 bucket, or a file of a folder.
 func (c *Cache) openBlob(ctx context.Context, t target, r request) (*body, error) {
 	address, key := t.bucket()
 	open := c.Bucket // replaces the function that opens a bucket; nil: blob.OpenBucket

@@ -44,7 +44,6 @@ func (t Targets) rows(dst Targets, indices []int) Targets {
 	return dst
 }
 
-// clone returns a deep copy.
 func (t Targets) clone() Targets {
 	return Targets{t.Target.Clone(), slices.Clone(t.Classes), t.Masks.Clone()}
 }
@@ -58,7 +57,6 @@ func targetNameOf(i int) string {
 	return fmt.Sprintf("%s of task %d", targetName, i)
 }
 
-// checkTasks returns an error for tasks that do not fit together with other settings.
 func (s *Spec) checkTasks() error {
 	for _, task := range s.Tasks {
 		switch {

@@ -17,7 +17,6 @@ import (
 
 // A Source holds samples to train on.
 type Source interface {
-	// Len returns the number of samples.
 	Len() int
 	// Batch returns the samples with the given indices. The next call may overwrite the result.
 	Batch(ctx context.Context, indices []int) (Batch, error)
@@ -32,7 +31,6 @@ type streamingSource interface {
 	Batches(ctx context.Context, epoch int, indices []int, size int) iter.Seq2[Batch, error]
 }
 
-// batches iterates over samples of a source, in batches; see streamingSource.
 func batches(ctx context.Context, src Source, epoch int, indices []int, size int) iter.Seq2[Batch, error] {
 	if s, ok := src.(streamingSource); ok {
 		return s.Batches(ctx, epoch, indices, size)
@@ -282,7 +280,6 @@ func (m Metrics) dividedBy(n int) Metrics {
 	return Metrics{m.Loss / float64(n), m.Accuracy / float64(n), math.NaN()}
 }
 
-// clone returns a deep copy.
 func (b Batch) clone() Batch {
 	out := Batch{Targets: b.Targets.clone()}
 	for _, t := range b.Tasks {

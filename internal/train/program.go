@@ -58,7 +58,6 @@ type program struct {
 	taskClasses []int            // numbers of classes of the outputs of Spec.Tasks; -1 if unknown
 }
 
-// newProgram determines the output and the parameters.
 func newProgram(spec Spec) (*program, error) {
 	p := &program{spec: spec}
 	p.inputs = spec.Model.Inputs()

@@ -45,7 +45,6 @@ func StandardResNet(depth, width int) (ResNet, error) {
 	return n, nil
 }
 
-// withDefaults returns the network with its defaults filled in.
 func (n ResNet) withDefaults() (ResNet, error) {
 	if len(n.Widths) == 0 {
 		n.Widths = []int{16, 32, 64}

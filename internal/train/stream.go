@@ -170,7 +170,6 @@ func appendRow(t *tensor.Tensor, x tensor.Tensor, name string) error {
 	return nil
 }
 
-// normalise applies mean and standard deviation to a sample that has been copied to dst.
 func (s *Stream) normalise(dst []float32, sample tensor.Tensor) error {
 	p := s.Preprocess
 	if p.Mean == nil && p.Std == nil && p.Order != "bgr" && p.Range == [2]float32{} && !p.Standardise {

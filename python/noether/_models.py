@@ -39,7 +39,7 @@ def prepared(model: Any, preprocess: Any, input: Any, engine: str | None) -> Ite
         try:
             exported = prepare(module, preprocess, input)
         except Error as e:
-            if engine == "onnx":
+            if engine == "onnx" or isinstance(e, _export.RandomError):
                 raise
             warnings.warn(f"noether: {e}; so PyTorch runs the module itself", stacklevel=5)
         else:

@@ -25,7 +25,6 @@ type reader struct {
 	scratch map[int][]float32 // by layer: memory for the values of units
 }
 
-// newReader returns a reader for batches of at most batch images.
 func newReader(j *procedure.Job, g group, units map[int]*unitSet, batch int) (*reader, error) {
 	r := &reader{job: j, group: g, layers: g.layers(), units: units, scratch: map[int][]float32{}}
 	var err error
@@ -48,7 +47,6 @@ type activations struct {
 	values map[int]unitValues // by layer
 }
 
-// unitValues holds the values of all units of a layer on a batch: one row for each image.
 type unitValues struct {
 	data []float32     // images x n
 	n    int           // number of units of the layer

@@ -61,7 +61,6 @@ func (f *layerResult) sides() int {
 	return 2
 }
 
-// statistic returns the values of an additional statistic for all units, NaN if undefined.
 func (f *layerResult) statistic(name string) []float64 {
 	if f.additional[name] == nil {
 		f.additional[name] = nans(f.units.count())

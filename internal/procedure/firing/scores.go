@@ -195,7 +195,6 @@ func (r *run) additionalScores(layer int, f *layerResult) []measure.Score {
 			out = append(out, meanOfUnits(name, v))
 		}
 	}
-	// tmeasures: see variances.
 	if r.settings.also(SameEquivariance) && f.additional[statSame] == nil && r.trajectories[0].tmeasures {
 		s := measure.Plain(statSame, math.NaN(), 0)
 		s.Warnings = []string{"the transformation has no inverse for feature maps"}

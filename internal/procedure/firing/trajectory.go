@@ -24,8 +24,7 @@ type trajectory struct {
 
 	// images returns the image numbers of a place, one for each amount; nil if one is missing.
 	images func(place int) []int
-	// read reads images by number, ascending.
-	read func(ctx context.Context, images []int) ([]image, error)
+	read   func(ctx context.Context, images []int) ([]image, error)
 	// total is the number of images on all trajectories.
 	total int
 	// inverse returns nil for the reference itself. It is a nil function if a step has no inverse.

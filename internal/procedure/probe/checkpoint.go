@@ -67,7 +67,6 @@ func (k *jobCheckpoint) finish(name string, found outcome) error {
 	return k.saveIfDue()
 }
 
-// flush saves the checkpoint if it has changed since the last save.
 func (k *jobCheckpoint) flush() error {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
@@ -102,7 +101,6 @@ type probeCheckpoint struct {
 	last time.Time // when the last state of the probe was saved
 }
 
-// Due reports whether the state should be saved after an epoch.
 func (k *probeCheckpoint) Due() bool {
 	return k.ctx.Err() != nil || time.Since(k.last) >= stateInterval
 }

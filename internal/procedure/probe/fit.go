@@ -16,7 +16,6 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// workers returns the number of probes that are trained in parallel.
 func (r *run) workers() int {
 	if r.job.Threads > 0 {
 		return r.job.Threads

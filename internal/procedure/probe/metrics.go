@@ -72,7 +72,6 @@ func f1(predicted, want []float64) float64 {
 	return sum / float64(len(classes))
 }
 
-// maxGroups is the largest number of groups of samples for a jackknife.
 const maxGroups = 20
 
 // An estimate is a statistic of several networks, probes with different seeds, tested on the same n

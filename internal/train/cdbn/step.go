@@ -228,7 +228,6 @@ func (e *stepper) step(ctx context.Context) (Point, error) {
 	return Point{Error: float64(ort.Data[float32](e.out["error"])[0]), Activity: float64(ort.Data[float32](e.out["activity"])[0])}, nil
 }
 
-// value returns a copy of the current value of a parameter.
 func (e *stepper) value(name string) tensor.Tensor { return e.in[name].Tensor().Clone() }
 
 func (e *stepper) close() {

@@ -95,7 +95,6 @@ func (f *target) gabor(p []float64) Gabor {
 		Frequency: min(0.7, math.Hypot(p[4], p[5])/10), Orientation: math.Atan2(p[5], p[4])}
 }
 
-// error returns the fraction of the energy that is not explained.
 func (f *target) error(p []float64) float64 { return 1 - f.solved(p).Explained }
 
 // solved returns the function with the best amplitude and phase: g = alpha C + beta S, where C and
