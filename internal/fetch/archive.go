@@ -174,7 +174,6 @@ type unpacker struct {
 	files, maxFiles int
 }
 
-// tar unpacks a tar, which may be compressed by gzip.
 func (u *unpacker) tar(in *bufio.Reader) error {
 	var from io.Reader = in
 	if magic, _ := in.Peek(2); string(magic) == "\x1f\x8b" {
@@ -300,7 +299,6 @@ func (u *unpacker) folder(name string) error {
 	return u.root.MkdirAll(local, 0o777)
 }
 
-// file writes a file and records its SHA-256.
 func (u *unpacker) file(name string, from io.Reader) error {
 	local, err := u.clean(name)
 	if err != nil {

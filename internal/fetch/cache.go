@@ -42,7 +42,6 @@ func (c *Cache) path(elem ...string) string {
 	return filepath.Join(append([]string{c.Dir}, elem...)...)
 }
 
-// prepare makes the folders of the cache and removes old unfinished downloads.
 func (c *Cache) prepare() error {
 	for _, sub := range []string{"content", "urls", "parts"} {
 		if err := os.MkdirAll(c.path(sub), 0o777); err != nil {
@@ -72,7 +71,6 @@ func key(t target) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// An entry records the content of a URL at the last download.
 type entry struct {
 	URL     string    `json:"url"`     // without user, password and query, see Redact
 	SHA256  string    `json:"sha256"`  // of the content
@@ -96,7 +94,6 @@ func (c *Cache) readEntry(t target) (entry, error) {
 	return e, nil
 }
 
-// writeEntry writes the entry of a URL, with the current time.
 func (c *Cache) writeEntry(t target, e entry) error {
 	e.When = time.Now().UTC()
 	raw, err := json.Marshal(e)
@@ -150,7 +147,6 @@ func (c *Cache) hold(sum string) {
 	}
 }
 
-// store moves a finished download, the file part, into the cache and returns its hash.
 func (c *Cache) store(part string) (string, error) {
 	sum, err := FileHash(part)
 	if err != nil {
@@ -170,7 +166,6 @@ func (c *Cache) store(part string) (string, error) {
 	return sum, nil
 }
 
-// enter creates the folder of a content and locks it.
 func (c *Cache) enter(sum string) error {
 	if err := os.MkdirAll(c.path("content", sum), 0o777); err != nil {
 		return err
@@ -241,7 +236,6 @@ func linkOrCopy(from, to string) error {
 	})
 }
 
-// A content is a folder of the cache that can be evicted.
 type content struct {
 	dir  string
 	size int64     // bytes

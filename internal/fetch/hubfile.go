@@ -170,7 +170,6 @@ func (s *snapshot) link(name, blob string) error {
 	return nil
 }
 
-// A blobInfo describes the content of a file of a repository.
 type blobInfo struct {
 	hash string // hexadecimal: SHA-256 of large files, else the SHA-1 of Git
 	size int64  // in bytes; -1 if unknown
