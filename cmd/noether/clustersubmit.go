@@ -288,8 +288,8 @@ func (f *submitFlags) plan(ctx context.Context, engine *engineFlags, s *study.St
 	return out, nil
 }
 
-// taskCount returns the profile's number of tasks, or as many as take about an hour each. Slurm's
-// limit for job arrays bounds it, except with --dry-run.
+// taskCount returns the profile's number of tasks, or as many as take about an hour each, within
+// Slurm's limit for job arrays.
 func (f *submitFlags) taskCount(ctx context.Context, costs []cluster.Cost, p cluster.Profile) int {
 	n := p.Tasks
 	if n == 0 {

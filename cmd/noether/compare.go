@@ -166,9 +166,8 @@ func parseArrayName(arg string) arrayName {
 	return arrayName{arg, ""}
 }
 
-// checkArrays returns an error if a file is a model instead of an array. It accepts archives, since
-// .npz files are zip archives as PyTorch's are, and leaves HDF5 files, which may hold a network of
-// Keras or arrays, to the error of reading arrays.
+// checkArrays returns an error if a file is a model instead of an array. It accepts zip archives
+// and HDF5 files, which may hold either.
 func checkArrays(args []string) error {
 	for _, path := range args {
 		arrays := slices.Contains(append([]string{".h5", ".hdf5"}, archives...), strings.ToLower(filepath.Ext(path)))
@@ -277,8 +276,7 @@ func printComparisons(cells []scores.Cell, asJSON bool) error {
 	return nil
 }
 
-// printComparison prints a row for each statistic: its value, the ends of its 95 % interval, the
-// null and the number n of observations. width is that of the table; 0 is no limit.
+// printComparison prints a row for each statistic. width is that of the table; 0 is no limit.
 func printComparison(w io.Writer, found []measure.Score, width int) {
 	t := textTable{header: []string{"statistic", "value", "low", "high", "null", "n"}}
 	var warnings []string

@@ -314,8 +314,7 @@ func coefficient(c interval) string {
 	return fmt.Sprintf("%+.3f", float64(c.Value))
 }
 
-// printColumns prints several scores like Table 1 of Deng, Gould and Zheng 2022: a row for each
-// test set or model, a column for each score, with Pearson's r / Spearman's rho.
+// printColumns prints several scores like Table 1 of Deng, Gould and Zheng 2022.
 func printColumns(w io.Writer, results []correlationResult, width int) {
 	var sets, columns []string
 	cells := map[[2]string]string{}

@@ -96,8 +96,7 @@ func parseConditions(c *cobra.Command, texts []string) ([]scores.Condition, erro
 type runsDifference struct {
 	scores []scores.Difference
 	models [][2]string // of the first run and of the second, as they are compared
-	// agreement holds the scores of prediction-agreement, nil without predictions of the same
-	// samples.
+	// agreement holds scores of prediction-agreement; nil without common predictions.
 	agreement []scores.Row
 	stir      *study.Result // STIR between the models; nil without --stir
 }

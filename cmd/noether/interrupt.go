@@ -21,8 +21,7 @@ const sameSignal = 100 * time.Millisecond
 
 // interruptible returns a context that SIGINT or SIGTERM cancels, and a function that stops the
 // handling. A second signal ends the program at once. It ends within interruptGrace, but after
-// SIGTERM, which schedulers send some time before they kill a process, it first saves unfinished
-// work (see package unsaved).
+// SIGTERM it first saves unfinished work (see package unsaved).
 func interruptible() (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ctx, work := unsaved.NewContext(ctx)

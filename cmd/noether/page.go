@@ -57,8 +57,8 @@ func writePage(result *study.Result, out string, attached func() html.Run) error
 	return atomicfile.WriteFunc(file, func(w io.Writer) error { return page.WritePage(w) })
 }
 
-// readAttached returns a function that reads what a report shows besides scores, and the cells if
-// nil. Files may still be read when it returns.
+// readAttached returns a function that reads attachments, and the cells if nil. Files may still be
+// read when it returns.
 func readAttached(out string, cells []scores.Cell) func() html.Run {
 	return func() html.Run {
 		attachments := make(chan report.Attachments, 1)

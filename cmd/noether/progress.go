@@ -83,8 +83,7 @@ func progressLines(w io.Writer) func(study.Progress) {
 }
 
 // progressLine describes the progress of a run. done is the part of p.Done that this process has
-// done in the duration. Rate (forward passes per second) and remaining time appear once that is 2 %
-// of them: the first batches are slower.
+// done in the duration. Rate and remaining time appear from 2 % on: the first batches are slower.
 func progressLine(p study.Progress, done int64, duration time.Duration) string {
 	if p.ToScore > 0 {
 		return subject(p)

@@ -20,8 +20,7 @@ type table struct {
 	Rows    []row
 }
 
-// A row is one task, measured by sources of Noether and of the peer, the program that it is
-// compared with.
+// A row is one task, measured by sources of Noether and of its peer.
 type row struct {
 	Text    map[string]string // texts in the row, by column
 	Prepare [][]string        // what a script makes in the work folder, the script and its arguments
@@ -46,8 +45,7 @@ type cell struct {
 // metrics are the results of one process by name, which for a Go benchmark is the unit.
 type metrics map[string]float64
 
-// A source runs a benchmark in a process of its own. Cells of a row with one source show metrics of
-// the same run.
+// A source runs a benchmark. Cells of a row with one source show metrics of the same run.
 type source struct{ run sourceFunc }
 
 type sourceFunc func(ctx context.Context, r *runner) (metrics, error)

@@ -103,8 +103,8 @@ func (n *namer) name(key string) string {
 	return name
 }
 
-// paramName returns a key in the characters that MLflow permits (letters, digits, underscore,
-// hyphen, dot, space and slash), as a relative path without empty or dot elements.
+// paramName returns a key in the characters that MLflow permits, as a relative path without empty
+// or dot elements.
 func paramName(key string) string {
 	allowed := func(r rune) rune {
 		switch {

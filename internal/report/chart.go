@@ -188,8 +188,7 @@ func ChartsOf(m measure.Descriptor, rows []scores.Row, a Attachments) []Chart {
 }
 
 // HeatSides returns the first sides of a heat map that suit rows, by default models and
-// transformations. Pairs are looked for without means over values, which do not show parts of
-// ranges. Factors are a side only if no row is over all samples.
+// transformations. Factors are a side only if no row is over all samples.
 func HeatSides(rows []scores.Row, measures Measures) Sides {
 	layered := slices.ContainsFunc(measures, func(m measure.Descriptor) bool { return Layered(rows, m.Name) })
 	for _, s := range tileSides {

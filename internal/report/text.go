@@ -74,9 +74,8 @@ func Printable(s string) string {
 // exportSuffix is the suffix of nearly all tensor names in PyTorch exports.
 const exportSuffix = "_output_0"
 
-// Shorten shortens a name to a width of at most width columns of a terminal. It removes the suffix
-// of exported tensors, then the middle, because layer names differ mostly at both ends:
-// "/layer1/…/Relu_1".
+// Shorten shortens a name to at most width columns of a terminal. It removes the suffix of exported
+// tensors, then the middle: "/layer1/…/Relu_1".
 func Shorten(s string, width int) string {
 	s = Printable(s)
 	if ansi.StringWidth(s) <= width {

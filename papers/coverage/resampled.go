@@ -32,8 +32,7 @@ type layerPopulation struct {
 	folder, scores string // folder that stores the representations; file to which the scores are written
 }
 
-// run draws the sets and writes their scores to the file p.scores, which the subcommand table
-// reads, and their table to out.
+// run draws the sets and writes their scores to the file p.scores, and their table to out.
 func (p layerPopulation) run(ctx context.Context, files []string, out io.Writer) error {
 	models, layers := strings.Split(p.models, ","), strings.Split(p.layers, ",")
 	if len(models) != 2 || len(layers) != 2 {
@@ -114,8 +113,6 @@ func (p layerPopulation) extract(ctx context.Context, path, layer string, files 
 	}
 	defer source.Close()
 	store := features.Store{Dir: p.folder}
-	// Tables of up to Memory bytes are kept in memory. Read reads the images at some positions of
-	// the source; the frame f says how they are resized and cropped.
 	tables, err := store.Layers(ctx, features.Request{
 		Model: m, Layers: m.Layers(), Pool: pooling.Mean, Data: source.Fingerprint(), N: source.Len(), Memory: 1 << 30,
 		Read: func(ctx context.Context, positions []int, f dataset.Frame) (out []dataset.Sample, err error) {

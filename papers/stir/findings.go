@@ -27,9 +27,8 @@ type side struct {
 // penultimate is the name of the penultimate layer of the ResNets and VGGs of package train.
 const penultimate = "Flatten"
 
-// maxMissed is the largest fraction of images that an inversion, the search for x', may miss. The
-// scores of one that misses more do not have the meaning of STIR: by equation 2, x and x' have the
-// same representation in the reference network.
+// maxMissed is the largest fraction of images that an inversion may miss. The scores of one that
+// misses more do not have the meaning of STIR (equation 2).
 const maxMissed = 0.1
 
 // findingRows returns the differences of the findings, with a verdict: seen if the interval is

@@ -26,15 +26,15 @@ type groups map[group]pairs
 // pairs holds the scores of pairs of networks by the seeds of the two, such as "1+2".
 type pairs map[string]*pair
 
-// A pair holds the scores of two networks of all trials (repetitions of the random draws), and of
-// both directions (each network is once the reference) if the networks are of one kind.
+// A pair holds the scores of two networks of all trials, and of both directions if the networks are
+// of one kind.
 type pair struct {
 	networks []string
 	rows     []scores.Row
 }
 
-// networkName matches the name of a network in a study: its kind, its seed, and, in
-// stir-updates.yaml (networks trained on more and more images), the number of its training images.
+// networkName matches the name of a network: its kind, its seed, and perhaps the number of its
+// training images.
 var networkName = regexp.MustCompile(`^(.+?)-(\d+)(-\d+)?$`)
 
 // add adds the scores of a run. A network in two pairs of a group is an error, and so is a name

@@ -1,5 +1,5 @@
 // Stir writes the tables of docs/results/stir.md. It reads the scores of the runs of the studies
-// stir-*.yaml (files that say what is measured) and the test accuracies of the trained networks:
+// stir-*.yaml and the test accuracies of the trained networks:
 //
 //	go run ./papers/stir -runs runs -networks networks
 //
@@ -114,9 +114,8 @@ type experiment struct {
 	Columns []string
 }
 
-// A column is a statistic of the measure stir, with its variant (such as the CKA that is used). If
-// Chance is set, it shows the null of the statistic instead of its value; if Interval is set, the
-// interval too.
+// A column is a statistic of the measure stir. If Chance is set, it shows the null of the statistic
+// instead of its value; if Interval is set, the interval too.
 type column struct {
 	Title, Statistic, Variant string
 	Chance, Interval          bool

@@ -141,8 +141,7 @@ func highlighted(names []string, asked string) (int, error) {
 }
 
 // fill assigns rows to panels, one for each combination of the values of the fields panels, in the
-// order of these values, so that those of one model are together. of returns the name of the colour
-// of a row.
+// order of these values. of returns the name of the colour of a row.
 func (s *split) fill(measures report.Measures, panels []Field, of func(*scores.Row) string) error {
 	places := make([]map[string]int, len(panels)) // of the values of each field
 	for i, f := range panels {

@@ -18,8 +18,7 @@ import (
 	"github.com/noether-ml/noether/internal/report"
 )
 
-// A style holds the fonts and colours of a figure. Font sizes are those of captions and footnotes
-// of papers: 8 and 7 points, and 8.5 for the title.
+// A style holds the fonts and colours of a figure. Font sizes are those of captions of papers.
 type style struct {
 	serif                        bool
 	heading, label, small        font.Font

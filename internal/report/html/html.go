@@ -95,14 +95,11 @@ type page struct {
 	Warnings  []report.Note
 	Empty     bool // there are no scores
 
-	// Whether the page has relations of scores with accuracy, images, a summary of the scores
-	// (report.Matrix), scores of single samples and of classes, samples as points in the plane of
-	// a projection of their representations, and diagrams of networks.
+	// Which parts the page has.
 	Relations, Images, Summary, Samples, Classes, Space, Networks bool
 
 	Fitted bool // the chart of a relation has a fitted line
-	// Folded: all images are contact sheets (several samples side by side), which the first screen
-	// shows; their section is closed.
+	// Folded: the first screen shows all images, and their section is closed.
 	Folded bool
 }
 
@@ -166,8 +163,8 @@ func start(f func()) (wait func()) {
 	}
 }
 
-// policy returns the content security policy of a page. It allows only the report's own script and
-// style, by their hashes. No other script runs, and the page makes no request.
+// policy returns the content security policy of a page: only its own script and style, by their
+// hashes.
 func policy() string {
 	return fmt.Sprintf("default-src 'none'; script-src '%s'; style-src '%s'; img-src data:; base-uri 'none'; form-action 'none'",
 		hash(frontEnd), hash(Style))

@@ -169,8 +169,7 @@ type response struct {
 }
 
 // send answers a request with the text that write writes, compressed if the client can decompress
-// it. Texts are cached, compressed, until the stamp changes: a client may ask for a hundred
-// thousand rows, and many clients for the same.
+// it. Texts are cached, compressed, until the stamp changes.
 func (s *Server) send(w http.ResponseWriter, r *http.Request, a response, write func(w io.Writer) error) error {
 	text, err := s.pages.get(r.URL.Path+"?"+r.URL.Query().Encode(), a.stamp, func() ([]byte, error) {
 		var b bytes.Buffer

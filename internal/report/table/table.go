@@ -18,13 +18,11 @@ import (
 
 // Options are the options of Of.
 type Options struct {
-	// Every includes all statistics, not only the accuracy and those with a direction, that is, of
-	// which higher or lower values are better. A measure without such statistics always has all.
+	// Every includes all statistics, not only the accuracy and those with a direction.
 	Every bool
 	Plain bool // omit intervals
 
-	// Descriptors (titles, statistics and their ranges) of the rows' measures. A measure without
-	// one is shown by its name.
+	// Descriptors of the rows' measures. A measure without one is shown by its name.
 	Measures []measure.Descriptor
 }
 

@@ -168,8 +168,7 @@ func (v gridValue) write(l layout) string {
 }
 
 // name returns the layer's name in at most width columns. A name that must be cut starts with the
-// layer's depth, because the names of similar blocks of a network differ in the middle, which is
-// removed.
+// layer's depth.
 func (v gridValue) name(width int) string {
 	name := report.Shorten(v.layer, width)
 	if !strings.Contains(name, "…") {

@@ -162,8 +162,7 @@ func (r *Writer) writeScores(finished []*plan.Cell) (*Result, error) {
 	return result, r.Folder.writeTables(result.Rows)
 }
 
-// tables are the tables that are made from all cells. Those of units and curves are of the measure
-// firing: scores of single units of a layer, and their tuning curves.
+// tables are the tables that are made from all cells.
 var tables = []string{"scores.csv", "scores.parquet", "samples.parquet", "units.parquet", "curves.parquet"}
 
 // sumFiles returns the checksums of the tables and pictures that the folder has.
@@ -286,8 +285,7 @@ func Unmerged(dir string) (int, error) {
 }
 
 // ReadCells reads the cells of a run folder, and the cells of means over values and trials that are
-// derived from them. Unlike the rows of ReadResult, their scores keep the replicates (jackknife
-// estimates) for intervals of differences.
+// derived from them. Unlike the rows of ReadResult, their scores keep the replicates.
 func ReadCells(dir string) ([]scores.Cell, scores.Record, error) {
 	f := open(dir)
 	defer f.close()

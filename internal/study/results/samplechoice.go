@@ -8,16 +8,14 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// lowerMeansLarger reports whether a lower value of the shown statistic means a larger change. The
-// sampleValues hold values of single samples that show how much a transformation changes them. If
-// predicted is set, the values are the effective invariance, which compares the predicted classes.
+// lowerMeansLarger reports whether a lower value of the shown statistic means a larger change. If
+// predicted is set, the values are the effective invariance.
 func (s *sampleValues) lowerMeansLarger() bool { return s.predicted || s.lowerIsLarger }
 
-// change returns how much sample i changes in a view (under one value of the transformation), to
-// rank samples: the statistic, or 1 minus it if a lower value means a larger change. For
-// predictions it is 1 - EI if the class stays, where EI is effective invariance, else 1 + sqrt(p q)
-// with the probabilities p and q of the two predicted classes: largest if the class changes and
-// both predictions are confident.
+// change returns how much sample i changes in a view, to rank samples: the statistic, or 1 minus it
+// if a lower value means a larger change. For predictions it is 1 - EI if the class stays, where EI
+// is effective invariance, else 1 + sqrt(p q) with the probabilities p and q of the two predicted
+// classes: largest if the class changes and both predictions are confident.
 func (s *sampleValues) change(m *modelValues, v *viewValues, i int) float64 {
 	switch {
 	case !s.predicted && s.lowerIsLarger:
@@ -91,11 +89,9 @@ func (s *sampleValues) separating(a, b *modelValues) (counts, samples []int) {
 	return counts, samples
 }
 
-// choose returns the samples of a contact sheet (one image that shows several samples), as
-// positions in s.indices. It goes through the rankings rank by rank: of each model the next
-// failure, most changed and least changed sample, and of each parting (the samples that one model
-// of a pair classifies correctly and the other does not) the next sample. maxPerModel limits how
-// many it takes of each list.
+// choose returns the samples of a sheet, as positions in s.indices. It goes through the rankings
+// rank by rank: of each model the next failure, most changed and least changed sample, and of each
+// parting the next sample. maxPerModel limits how many it takes of each list.
 func (s *sampleValues) choose(rankings []ranking, partings []scores.Parting) []int {
 	var chosen []int
 	add := func(candidates []int, rank, limit int) {

@@ -10,8 +10,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A sample sheet shows the samples that a transformation changes most and least, judged by the
-// per-sample values of the finished cells. No model runs again for it.
+// A sample sheet shows the samples that a transformation changes most and least, by the per-sample
+// values of the finished cells: no model runs again for it.
 
 const (
 	sampleSheetFolder = "pictures/samples"

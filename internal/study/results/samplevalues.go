@@ -12,9 +12,7 @@ import (
 	"github.com/noether-ml/noether/measure/prediction"
 )
 
-// sampleValues holds the per-sample values for a sample sheet, which shows the samples that one
-// transformation of a data set changes most and least. They are from cells: the scores of a measure
-// for one model, data set, transformation value and trial. A view is one value of the
+// sampleValues holds the per-sample values for a sample sheet. A view is one value of the
 // transformation.
 type sampleValues struct {
 	cells   []*plan.Cell           // of the first model, one for each value of the parameter
@@ -138,8 +136,7 @@ func sourceValuesOf(cells []*plan.Cell, all []cellValues, source valueSource) *s
 }
 
 // complete reports whether every model has a value for the sample with the given index, at every
-// value of the parameter. For example, an image without boxes has no values of the statistics of
-// boxes.
+// value of the parameter. An image without boxes has none of their statistics.
 func (v *sourceValues) complete(index int) bool {
 	for _, m := range v.models {
 		for _, p := range v.parameters {

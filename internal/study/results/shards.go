@@ -48,9 +48,9 @@ func findStates(folders []Folder) map[string][]*shardStates {
 	return out
 }
 
-// completeShards returns the states of all shards of a cell, in order. If there are states of several
-// divisions (4 shards and 16, for example), it takes the division of which the largest fraction
-// exists. It returns a *MissingShards if shards are missing or unfinished.
+// completeShards returns the states of all shards of a cell, in order. Of several divisions it
+// takes the one of which the largest fraction exists. It returns a *MissingShards if shards are
+// missing or unfinished.
 func (m *merger) completeShards(c *plan.Cell) ([]*shardStates, error) {
 	byCount := map[int]map[int]*shardStates{}
 	for _, s := range m.found[c.Key] {

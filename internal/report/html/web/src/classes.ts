@@ -1,7 +1,5 @@
 // Which classes lose accuracy or effective invariance under which transformation, and what is
-// predicted for one of them. A sheet (SampleSheet) has these numbers for one data set and one
-// transformation. "As it is" means: not transformed. Effective invariance, 0 to 1, is high if
-// the predicted class stays the same with high confidence.
+// predicted for one of them.
 
 import { conditionOf, onChosenValue, placeOf, sheetsShown, validOrFirst } from './chosenvalue';
 import { Part } from './controls';
@@ -173,8 +171,7 @@ function sorted(all: Tile[], statistic: Statistic): string[] {
   return [...sums.keys()].sort((a, b) => mean(a) - mean(b));
 }
 
-// worst returns the sheet of the transformation under which a class loses most accuracy, or has the
-// lowest effective invariance.
+// worst returns the sheet of the transformation under which a class suffers most.
 function worst(all: Tile[], sheets: SampleSheet[], name: string, statistic: Statistic): SampleSheet {
   const sign = statistic === 'drop' ? -1 : 1;
   const [first] = all

@@ -125,10 +125,7 @@ export abstract class Part {
     ];
   }
 
-  /**
-   * A row of buttons for a choice between values with titles, and perhaps descriptions. Of the value
-   * unset, the address holds nothing.
-   */
+  /** A row of buttons for a choice. Of the value unset, the address holds nothing. */
   protected buttons(
     control: string,
     title: string,

@@ -1,5 +1,5 @@
 // Feature maps f(x) of a sample x under a transformation T: f(x), f(T(x)), T of f(x), and the
-// difference of the last two. Each map is a tile (an image) of a sheet, a grid of tiles.
+// difference of the last two.
 
 import { validOrFirst } from './chosenvalue';
 import { Part } from './controls';

@@ -162,9 +162,7 @@ interface Box {
   folds: boolean; // whether there is something to unfold
 }
 
-// Sizes in pixels: the height of a folded box, its least and largest width, the gap between
-// columns, the height and width of an operation in an open box, and the height of the header and
-// the padding of an open box.
+// Sizes in pixels; box is the height of a folded box, header and padding are of an open one.
 const size = {
   box: 36,
   minWidth: 52,

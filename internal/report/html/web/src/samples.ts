@@ -1,7 +1,5 @@
 // The samples that a transformation changes most and least, as pairs of images with the predictions
-// of a model, and those that one model classifies correctly and another does not. A sheet
-// (SampleSheet) holds the samples of one data set under one transformation. "As it is" means: not
-// transformed.
+// of a model, and those that one model classifies correctly and another does not.
 
 import { conditionOf, placeOf, sheetsShown, slider } from './chosenvalue';
 import { Part } from './controls';

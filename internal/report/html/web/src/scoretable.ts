@@ -46,8 +46,7 @@ const columnOf = (t: Rows, title: string, name: string): Column => ({
 
 /**
  * The table of a measure: the summarising rows, or every row if the reader ticks a box. detailed is
- * the number of all rows, or 0 if all of them summarise. The choices are kept in the state under
- * key.
+ * the number of all rows, or 0 if all of them summarise.
  */
 export class ScoreTable {
   readonly root: HTMLElement;

@@ -1,7 +1,4 @@
-// The section of one measure: controls, legend, charts and the table of its scores. The charts of a
-// statistic are panels side by side, each with the series of one dimension, such as the models. The
-// reader's choices are in the state, which is part of the page's address. A row is its number in a
-// table; data.ts and chart.ts define the fields and choices used here.
+// The section of one measure: controls, legend, charts and the table of its scores. See chart.ts.
 
 import {
   fixed,
@@ -147,8 +144,7 @@ export class Section extends Part {
     this.draw(context, all);
   }
 
-  // dimensions returns those that the series of a chart can have: its fields and the tags of
-  // models, if they have several values.
+  // dimensions returns those of a chart that have several values: fields and tags of models.
   private dimensions(chart: Chart, rows: number[]): Dimension[] {
     const table = this.scores.tables[chart.table],
       fields = chart.colour ?? [];
@@ -176,8 +172,7 @@ export class Section extends Part {
     ];
   }
 
-  // controls returns the controls for the fields of a chart: colour, axes, and the fields that are
-  // fixed to one value.
+  // controls returns the controls for the fields of a chart.
   private controls(c: Context, dimensions: Dimension[]): HTMLElement[] {
     const title = (f: string) => dimensionTitle(this.scores, f);
     const { chart } = c;

@@ -1,6 +1,5 @@
 // The representation space of a layer: a scatter plot of samples, clean and transformed, in the
-// plane of the first two principal components. A sheet holds the samples of one data set under one
-// transformation; its projections hold their coordinates at a layer of a model.
+// plane of the first two principal components.
 
 import { conditionOf, onChosenValue, placeOf, sheetsShown, slider, validOrFirst } from './chosenvalue';
 import { Part } from './controls';
