@@ -42,7 +42,6 @@ func (c *Cache) path(elem ...string) string {
 	return filepath.Join(append([]string{c.Dir}, elem...)...)
 }
 
-// prepare makes the folders of the cache and removes old unfinished downloads.
 func (c *Cache) prepare() error {
 	for _, sub := range []string{"content", "urls", "parts"} {
 		if err := os.MkdirAll(c.path(sub), 0o777); err != nil {
@@ -113,7 +112,6 @@ func (c *Cache) readEntry(t target) (entry, error) {
 	return e, nil
 }
 
-// writeEntry writes the entry of a URL, with the current time.
 func (c *Cache) writeEntry(t target, e entry) error {
 	e.When = time.Now().UTC()
 	raw, err := json.Marshal(e)
