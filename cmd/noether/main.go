@@ -86,7 +86,7 @@ It takes ONNX models and data, and writes scores with intervals, tables and a re
 	root.AddCommand(
 		trainCommand(engine),
 		demoCommand(engine), initCommand(engine), runCommand(engine), mergeCommand(engine), inspectCommand(engine), invertCommand(engine),
-		compareCommand(), gradCommand(), forwardCommand(engine), correlateCommand(), diffCommand(engine), reportCommand(), plotCommand(), exportCommand(), serveCommand(), varyCommand(), checkCommand(engine), clusterCommand(engine), schemaCommand(), doctorCommand(engine), versionCommand(), manualsCommand(), preprocessingCommand(),
+		compareCommand(), gradCommand(), forwardCommand(engine), correlateCommand(), breakingPointCommand(), diffCommand(engine), reportCommand(), plotCommand(), exportCommand(), serveCommand(), varyCommand(), checkCommand(engine), clusterCommand(engine), schemaCommand(), doctorCommand(engine), versionCommand(), manualsCommand(), preprocessingCommand(),
 	)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	return root
