@@ -67,9 +67,9 @@ column of r / rho for each.`,
 			}
 			return show(asJSON, results, func() error {
 				if len(relations) > 1 {
-					printColumns(os.Stdout, results, terminalWidth(os.Stdout))
+					printColumns(stdout, results, terminalWidth(os.Stdout))
 				} else {
-					printCorrelations(os.Stdout, results, terminalWidth(os.Stdout))
+					printCorrelations(stdout, results, terminalWidth(os.Stdout))
 				}
 				return nil
 			})

@@ -53,7 +53,7 @@ func (s *Session) NewDeviceValue(shape ...int) (*Value, error) {
 	if s.onCPU || len(shape) == 0 {
 		return s.runtime.NewValue(onnx.Float, shape...)
 	}
-	v := &Value{typ: onnx.Float, shape: slices.Clone(shape), kind: elementKind[float32]{}, data: []float32(nil), busy: new(atomic.Int32)}
+	v := &Value{typ: onnx.Float, shape: slices.Clone(shape), data: []float32(nil), busy: new(atomic.Int32)}
 	err := s.exclusively(context.Background(), func() error { return s.allocate(v) })
 	if err != nil {
 		return nil, s.explain(fmt.Sprintf("placing a tensor of shape %v on the device", v.shape), err)

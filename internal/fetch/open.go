@@ -37,7 +37,6 @@ type body struct {
 	version   string // an ETag or a time; "" if unknown, and the download cannot be resumed
 }
 
-// open starts the transfer of the content of a target.
 func (c *Cache) open(ctx context.Context, t target, r request) (*body, error) {
 	switch t.url.Scheme {
 	case "https", "http":
@@ -48,7 +47,6 @@ func (c *Cache) open(ctx context.Context, t target, r request) (*body, error) {
 	return c.openBlob(ctx, t, r)
 }
 
-// maxRedirects bounds how many redirects are followed.
 const maxRedirects = 5
 
 // client returns a copy of c.Client, or a default client, that checks redirects.
@@ -157,7 +155,6 @@ func contentRange(text string) (from, size int64, err error) {
 	return from, size, err
 }
 
-// maxPause bounds the wait that a server may ask for by Retry-After.
 const maxPause = time.Minute
 
 func waitAsAsked(ctx context.Context, after string, err error) error {

@@ -41,7 +41,6 @@ func newLayerResult(u *unitSet, sides, kinds int) *layerResult {
 	return f
 }
 
-// count adds 1 for each unit of a chunk that fires at one input. row holds the units' activations.
 func (f *layerResult) count(row []float32, c chunk) {
 	for side := range f.sides() {
 		fires, q, sign := f.fires[side][c.lo:c.hi], f.q[side][c.lo:c.hi], signs[side]

@@ -106,6 +106,9 @@ func (p *printer) heading(rec scores.Record, rows []scores.Row) {
 	if s := report.Progress(rec); s != "" {
 		p.wrapped(p.style.warn, s, 0)
 	}
+	if s := report.LeftOut(rec); s != "" {
+		p.wrapped(p.style.warn, s, 0)
+	}
 	if len(rows) == 0 {
 		p.line("There are no scores yet.")
 		return
