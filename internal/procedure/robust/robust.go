@@ -25,7 +25,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 
 	"github.com/noether-ml/noether/dataset"
@@ -215,7 +214,8 @@ func (r *run) problem(rows []int) invert.Problem {
 		copy(x.At(i).Data, sample.Input.Data)
 		from := sample.Input
 		if r.settings.Random {
-			from = ball.Draw(sample.Input, r.draw(k, sample.Index))
+			draw := seed.Rand(k.Seed, "robust: start", k.Data, k.Trial, r.round, sample.Index)
+			from = ball.Draw(sample.Input, draw)
 		}
 		copy(start.At(i).Data, from.Data)
 		p.Labels, p.Names = append(p.Labels, sample.Label), append(p.Names, sample.Name)
@@ -225,10 +225,6 @@ func (r *run) problem(rows []int) invert.Problem {
 		r.job.Progress(before+gradientWork*p.Done, fmt.Sprintf("margin %.3g", p.Loss))
 	}
 	return p
-}
-
-func (r *run) draw(k measure.Key, index int) *rand.Rand {
-	return seed.Rand(k.Seed, "robust: start", k.Data, k.Trial, r.round, index)
 }
 
 // scores returns the accuracies. A sample that is misclassified without an attack is not robust.
