@@ -46,7 +46,7 @@ func initCommand(engine *engineFlags) *cobra.Command {
 				if asJSON {
 					return json.NewEncoder(os.Stdout).Encode(initOutput{Study: text})
 				}
-				_, err = fmt.Print(text)
+				_, err = fmt.Fprint(os.Stdout, text) // a file, whose names are quoted where they must be
 				return err
 			}
 			if _, err := os.Stat(out); err == nil && !force {
@@ -61,9 +61,9 @@ func initCommand(engine *engineFlags) *cobra.Command {
 			case asJSON:
 				err = json.NewEncoder(os.Stdout).Encode(initOutput{out, text})
 			case cost == 0:
-				fmt.Printf("wrote %s; next: noether run %s --dry-run\n", out, out)
+				fmt.Fprintf(stdout, "wrote %s; next: noether run %s --dry-run\n", out, out)
 			default:
-				fmt.Printf("wrote %s: about %s on this machine when idle; next: noether run %s --dry-run\n", out, cost.Round(time.Second), out)
+				fmt.Fprintf(stdout, "wrote %s: about %s on this machine when idle; next: noether run %s --dry-run\n", out, cost.Round(time.Second), out)
 			}
 			return err
 		},
