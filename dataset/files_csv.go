@@ -18,6 +18,7 @@ import (
 	"strings"
 
 	"github.com/noether-ml/noether/internal/filesys"
+	"github.com/noether-ml/noether/internal/plural"
 )
 
 // A labelTable is a file of labels, in one of three forms:
@@ -62,7 +63,7 @@ func readLabelTable(r io.Reader, label string, isFile func(string) bool) (labelT
 	}
 	var t labelTable
 	var c columns
-	seen := map[string]int{}
+	seen, values := map[string]int{}, 0
 	for first := true; ; first = false {
 		record, line, err := next()
 		if errors.Is(err, io.EOF) {
@@ -88,6 +89,9 @@ func readLabelTable(r io.Reader, label string, isFile func(string) bool) (labelT
 		if err != nil {
 			return t, fmt.Errorf("line %d: %w", line, err)
 		}
+		if values += len(record); values > maxTableValues {
+			return t, fmt.Errorf("line %d: more than %d values: the limit of a table of labels", line, maxTableValues)
+		}
 		if before, twice := seen[row.file]; twice {
 			return t, fmt.Errorf("line %d: %s is already in line %d", line, row.file, before)
 		}
@@ -96,19 +100,46 @@ func readLabelTable(r io.Reader, label string, isFile func(string) bool) (labelT
 	}
 }
 
+// Bounds on tables of labels.
+const (
+	maxTableColumns = 10_000
+	maxTableValues  = 1 << 27
+	maxRecord       = 16 << 20 // bytes
+)
+
 // csvRecords returns a function that returns the next record of a CSV file, with its line.
 func csvRecords(r io.Reader) func() ([]string, int, error) {
-	lines := csv.NewReader(r)
+	bounded := &recordReader{Reader: r}
+	lines := csv.NewReader(bounded)
 	lines.TrimLeadingSpace = true
 	lines.ReuseRecord = true
 	return func() ([]string, int, error) {
+		bounded.n = 0
 		record, err := lines.Read()
+		if err == nil && len(record) > maxTableColumns {
+			err = fmt.Errorf("line 1: %d columns: the limit is %d", len(record), maxTableColumns)
+		}
 		if err != nil {
 			return nil, 0, err
 		}
 		line, _ := lines.FieldPos(0)
 		return record, line, nil
 	}
+}
+
+// A recordReader returns an error after maxRecord bytes. It starts anew where n is set to 0.
+type recordReader struct {
+	io.Reader
+	n int
+}
+
+func (r *recordReader) Read(p []byte) (int, error) {
+	if r.n > maxRecord {
+		return 0, fmt.Errorf("a row of more than %d bytes: is a quote not closed?", maxRecord)
+	}
+	n, err := r.Reader.Read(p)
+	r.n += n
+	return n, err
 }
 
 // maxFirstLine bounds the part of a file by which isSpaceSeparated decides.
@@ -160,6 +191,7 @@ func columnsOf(record []string, label string, isFile func(string) bool) (c colum
 	if slices.Equal(record, []string{"ImageId", "PredictionString"}) && label == "" {
 		return columns{file: 0, label: 1, kaggle: true}, true, nil
 	}
+	known := map[string]bool{}
 	for i, name := range record {
 		name = strings.TrimSpace(name)
 		var err error
@@ -169,11 +201,12 @@ func columnsOf(record []string, label string, isFile func(string) bool) (c colum
 		case lower == "file" || lower == "filename" || lower == "path" || lower == "image" || lower == "sound":
 			err = assign(&c.file, i, "file")
 		case name == "": // the index of a table, which pandas writes
-		case slices.Contains(c.names, name):
+		case known[name]:
 			err = fmt.Errorf("line 1: column %d: the name %q is used twice", i+1, name)
 		default:
 			c.factors = append(c.factors, i)
 			c.names = append(c.names, name)
+			known[name] = true
 		}
 		if err != nil {
 			return c, true, err
@@ -181,9 +214,9 @@ func columnsOf(record []string, label string, isFile func(string) bool) (c colum
 	}
 	switch {
 	case c.file < 0:
-		return c, true, fmt.Errorf("line 1: no column file in the header: %s", strings.Join(record, ", "))
+		return c, true, fmt.Errorf("line 1: no column file in the header: %s", firstNames(record, 20))
 	case c.label < 0 && label != "":
-		return c, true, fmt.Errorf("line 1: no column %q for the label in the header: %s", label, strings.Join(record, ", "))
+		return c, true, fmt.Errorf("line 1: no column %q for the label in the header: %s", label, firstNames(record, 20))
 	}
 	return c, true, nil
 }
@@ -355,13 +388,17 @@ func (l *fileList) label(texts []string) error {
 // categories, and a value is an index into their sorted names. If only some are, setFactors returns
 // an error. A factor that some files lack is left out, with a note. position says where texts[i] was read, for errors.
 func (l *fileList) setFactors(names []string, texts [][]string, position func(i int) string) error {
+	var missing []string
 	for c, name := range names {
 		column := make([]string, len(texts))
 		for i, row := range texts {
 			column[i] = row[c]
 		}
 		if i := slices.IndexFunc(column, isMissing); i >= 0 {
-			l.notes = append(l.notes, fmt.Sprintf("left out the factor %s: %s has no value", name, position(i)))
+			missing = append(missing, name)
+			if len(missing) <= 5 {
+				l.notes = append(l.notes, fmt.Sprintf("left out the factor %s: %s has no value", name, position(i)))
+			}
 			continue
 		}
 		values, categories, bad := factorValues(column)
@@ -377,6 +414,9 @@ func (l *fileList) setFactors(names []string, texts [][]string, position func(i 
 		for i, v := range values {
 			l.setFactor(i, name, v)
 		}
+	}
+	if n := len(missing) - 5; n > 0 {
+		l.notes = append(l.notes, fmt.Sprintf("left out %s with missing values: %s", plural.Of(n, "more factor"), firstNames(missing[5:], 5)))
 	}
 	return nil
 }

@@ -8,8 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/noether-ml/noether/tensor"
 	"pgregory.net/rapid"
+
+	"github.com/noether-ml/noether/tensor"
 )
 
 // drawFrame returns a random frame of moderate size. A Frame says how images are resized, cropped

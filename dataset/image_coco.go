@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -70,7 +69,7 @@ func openCOCO(ctx context.Context, o COCOOptions) (*COCO, error) {
 		return nil, errors.Unwrap(err)
 	}
 	defer file.Close()
-	parsed, err := parseCOCO(bufio.NewReaderSize(contextReader{ctx, file}, 1<<20), o.Masks)
+	parsed, err := parseCOCO(contextReader{ctx, file}, o.Masks)
 	if err != nil {
 		return nil, err
 	}
@@ -113,12 +112,12 @@ type cocoImageEntry struct {
 }
 
 type cocoAnnotation struct {
-	ID       int64     `json:"id"`
-	Image    *int64    `json:"image_id"`
-	Category *int      `json:"category_id"`
-	Box      []float64 `json:"bbox"`
-	Area     *float64  `json:"area"`
-	Crowd    int       `json:"iscrowd"`
+	ID       int64        `json:"id"`
+	Image    *int64       `json:"image_id"`
+	Category *int         `json:"category_id"`
+	Box      []cocoNumber `json:"bbox"`
+	Area     *float64     `json:"area"`
+	Crowd    int          `json:"iscrowd"`
 
 	Segmentation json.RawMessage `json:"segmentation"` // nil after parseCOCO
 
@@ -128,7 +127,8 @@ type cocoAnnotation struct {
 // parseCOCO reads an annotation file entry by entry, so that its polygons, which are most of its
 // bytes, never fill memory. With masks set it checks them and keeps where they are.
 func parseCOCO(r io.Reader, masks bool) (*cocoFile, error) {
-	dec := json.NewDecoder(r)
+	numbers := newNaNReader(r)
+	dec := json.NewDecoder(numbers)
 	out := &cocoFile{}
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
 		return nil, cocoSyntax(dec, err, "it is not a JSON object with images, annotations and categories")
@@ -150,7 +150,7 @@ func parseCOCO(r io.Reader, masks bool) (*cocoFile, error) {
 		case "annotations":
 			err = decodeList(dec, key, func(e cocoAnnotation, from, to int64) {
 				if masks {
-					e.region = newRegionText(e.Segmentation, from, to)
+					e.region = newRegionText(e.Segmentation, numbers.inFile(from), numbers.inFile(to))
 				}
 				e.Segmentation = nil
 				out.annotations = append(out.annotations, e)
@@ -255,7 +255,7 @@ func (c *COCO) fill(f *cocoFile) error {
 		if len(a.Box) != 4 || a.Box[2] < 0 || a.Box[3] < 0 {
 			return fail("bbox is %v, not [left, top, width, height] in pixels", a.Box)
 		}
-		o := Object{Left: a.Box[0], Top: a.Box[1], Right: a.Box[0] + a.Box[2], Bottom: a.Box[1] + a.Box[3], Area: a.Box[2] * a.Box[3], Class: class, Crowd: a.Crowd != 0}
+		o := Object{Left: float64(a.Box[0]), Top: float64(a.Box[1]), Right: float64(a.Box[0] + a.Box[2]), Bottom: float64(a.Box[1] + a.Box[3]), Area: float64(a.Box[2] * a.Box[3]), Class: class, Crowd: a.Crowd != 0}
 		if a.Area != nil {
 			o.Area = *a.Area
 		}

@@ -224,7 +224,7 @@ func TestBadCOCOMasks(t *testing.T) {
 		"odd number of values":      {polygon, "[[0, 0, 10, 0, 10, 20, 0]]", "annotations[0] (id 1): a polygon of segmentation has 7 numbers: x and y of at least 3 points are needed"},
 		"two points":                {polygon, "[[0, 0, 10, 0]]", "annotations[0] (id 1): a polygon of segmentation has 4 numbers"},
 		"empty polygon":             {polygon, "[[0, 0, 10, 0, 10, 20], []]", "has 0 numbers"},
-		"NaN":                       {polygon, "[[NaN, 0, 10, 0, 10, 20]]", "annotations[0]: byte "},
+		"NaN":                       {polygon, "[[NaN, 0, 10, 0, 10, 20]]", "segmentation has null instead of a number"},
 		"infinite number":           {polygon, "[[1e999, 0, 10, 0, 10, 20]]", "annotations[0] (id 1): segmentation is neither"},
 		"distant coordinate":        {polygon, "[[-1e200, 0, 10, 0, 10, 20]]", "annotations[0] (id 1): a polygon of segmentation has the coordinate -1e+200: it is too far"},
 		"null":                      {polygon, "[[null, 0, 10, 0, 10, 20]]", "annotations[0] (id 1): segmentation has null instead of a number"},

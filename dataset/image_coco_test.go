@@ -127,7 +127,7 @@ func TestBadCOCO(t *testing.T) {
 		"no image_id":     {replace(`"image_id": 9, `, ``), "annotations[0] (id 1): it lacks image_id or category_id"},
 		"three numbers":   {replace("[0, 0, 4, 2]", "[0, 0, 4]"), "annotations[1] (id 2): bbox is [0 0 4], not [left, top, width, height] in pixels"},
 		"negative width":  {replace("[0, 0, 4, 2]", "[0, 0, -4, 2]"), "bbox is [0 0 -4 2]"},
-		"NaN":             {replace("[0, 0, 4, 2]", "[NaN, 0, 4, 2]"), "annotations[1]: byte "},
+		"NaN":             {replace("[0, 0, 4, 2]", "[NaN, 0, 4, 2]"), "null is not a finite number"},
 		"text as a box":   {replace("[0, 0, 4, 2]", `"box"`), "annotations[1]: bbox is a string"},
 		"two images":      {replace(`"id": 4`, `"id": 9`), "two images have the id 9"},
 		"two categories":  {replace(`"id": 3,`, `"id": 18,`), "two categories have the id 18"},
@@ -148,6 +148,34 @@ func TestBadCOCO(t *testing.T) {
 	}
 	if _, err := c.At(context.Background(), 0, Frame{}); err == nil || !strings.Contains(err.Error(), "a.png: the image has 40 x 20 pixels, and the annotations say 40 x 21") {
 		t.Errorf("an image of another size: error %v", err)
+	}
+}
+
+// TestCOCOWithNaN checks that NaN and infinity, which Python writes, in values that are not used or
+// may be missing are read, and that regions after them are found in the file.
+func TestCOCOWithNaN(t *testing.T) {
+	t.Parallel()
+	dir := cocoFolder(t)
+	text := `{"info": {"score": NaN, "note": "NaN \" -Infinity"}, "images": [{"id": 1, "file_name": "a.png", "height": 20, "width": 40, "gps": [Infinity, -Infinity]}],
+		"categories": [{"id": 3, "name": "a"}], "annotations": [
+		{"id": 1, "image_id": 1, "category_id": 3, "area": NaN, "bbox": [1, 2, 3, 4], "segmentation": [[0, 0, 4, 0, 4, 4, 0, 4]]},
+		{"id": 2, "image_id": 1, "category_id": 3, "weight": -Infinity, "bbox": [1, 2, 5, 6], "segmentation": [[10, 10, 14, 10, 14, 14, 10, 14]]}]}`
+	for _, masks := range []bool{false, true} {
+		c, err := OpenCOCO(t.Context(), COCOOptions{Annotations: writeText(t, filepath.Join(dir, "nan.json"), text), Images: dir, Masks: masks})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := c.At(t.Context(), 0, Frame{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if masks {
+			if m := s.Truth.Mask; m.Data[40+1] != 1 || m.Data[12*40+12] != 1 || m.Data[8*40+8] != 0 {
+				t.Errorf("the mask has %v, %v and %v in the two regions and between; want 1, 1 and 0", m.Data[40+1], m.Data[12*40+12], m.Data[8*40+8])
+			}
+		} else if o := s.Truth.Objects; len(o) != 2 || o[0].Area != 12 || o[1].Area != 30 {
+			t.Errorf("the objects are %+v, want areas of 12 and 30", o)
+		}
 	}
 }
 

@@ -47,6 +47,11 @@ const (
 	// anyPixels pixels. Deflate, which shrinks data at most 1,032 times, has at most 8,256 pixels
 	// of one bit in a byte.
 	perByte = 1 << 14
+
+	// maxScans and maxScanned are the largest numbers of scans of a JPEG, and of scans times pixels:
+	// a scan of a few bytes changes all pixels, and decoding takes time for each.
+	maxScans   = 500
+	maxScanned = 1 << 31
 )
 
 // decoding limits the total number of pixels that goroutines decode at the same time to maxPixels.
@@ -150,7 +155,7 @@ func readImage(r io.Reader) (image.Image, error) {
 func decodeImage(data []byte) (image.Image, error) {
 	c, format, err := image.DecodeConfig(bytes.NewReader(data))
 	if err != nil {
-		return nil, fmt.Errorf("unknown image format: %w", err)
+		return nil, cmp.Or(refusedTIFF(data), fmt.Errorf("unknown image format: %w", err))
 	}
 	if bound := min(maxPixels, max(anyPixels, perByte*len(data))); c.Width <= 0 || c.Height <= 0 || c.Width > bound/c.Height {
 		return nil, fmt.Errorf("the image has %d x %d pixels in %d bytes: the limit is %d pixels", c.Width, c.Height, len(data), bound)
@@ -166,6 +171,9 @@ func decodeImage(data []byte) (image.Image, error) {
 func decodePixels(data []byte, format string, c image.Config) (image.Image, error) {
 	switch format {
 	case "jpeg":
+		if scans := bytes.Count(data, []byte("\xff\xda")); scans > min(maxScans, maxScanned/(c.Width*c.Height)) {
+			return nil, fmt.Errorf("%d scans of %d x %d pixels: the limit is %d", scans, c.Width, c.Height, min(maxScans, maxScanned/(c.Width*c.Height)))
+		}
 		if img, ok := turbojpeg.Decode(data, c.Width, c.Height); ok {
 			return img, nil
 		}
@@ -176,7 +184,7 @@ func decodePixels(data []byte, format string, c image.Config) (image.Image, erro
 	case "gif":
 		return decodeGIF(data)
 	case "tiff":
-		return decodeTIFF(data)
+		return decodeTIFF(data, c)
 	case "webp":
 		frame, animated, err := firstWebPFrame(data)
 		if err != nil {

@@ -133,7 +133,7 @@ func from8Bit(img image.Image) interleaved[uint8] {
 	case *image.NYCbCrA:
 		return interleaved[uint8]{h, w, 3, chroma.JPEG.RGB(&img.YCbCr)}
 	case *image.CMYK:
-		return fromCMYK(h, w, img.Pix[img.PixOffset(b.Min.X, b.Min.Y):], img.Stride)
+		return interleaved[uint8]{h, w, 3, chroma.CMYK(img.Pix[img.PixOffset(b.Min.X, b.Min.Y):], h, w, img.Stride)}
 	case *image.NRGBA:
 		return dropAlpha(h, w, img.Pix[img.PixOffset(b.Min.X, b.Min.Y):], img.Stride)
 	case *image.RGBA:
@@ -165,22 +165,6 @@ func dropAlpha(h, w int, pix []uint8, stride int) interleaved[uint8] {
 		src, dst := pix[y*stride:], r.pix[y*w*3:(y+1)*w*3]
 		for x := range w {
 			copy(dst[x*3:x*3+3], src[x*4:x*4+3])
-		}
-	}
-	return r
-}
-
-// fromCMYK converts cyan, magenta, yellow and black to red, green and blue, rounded as PIL does.
-func fromCMYK(h, w int, pix []uint8, stride int) interleaved[uint8] {
-	r := newInterleaved[uint8](h, w, 3)
-	for y := range h {
-		src, dst := pix[y*stride:], r.pix[y*w*3:(y+1)*w*3]
-		for x := range w {
-			white := 255 - uint32(src[x*4+3])
-			for c := range 3 {
-				ink := uint32(src[x*4+c])*white + 128
-				dst[x*3+c] = uint8(white - (ink+ink>>8)>>8) // white - round(ink x white / 255)
-			}
 		}
 	}
 	return r

@@ -3,6 +3,7 @@ package dataset
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"image"
 	"image/color"
@@ -12,16 +13,22 @@ import (
 
 // tiffVersion is increased when decodeTIFF is changed to return other pixels. It is part of the
 // fingerprint of folders with TIFF files.
-const tiffVersion = 2
+const tiffVersion = 3
 
-// Tags of TIFF files.
+// Tags of TIFF files, and some of their values.
 const (
+	tiffBits         = 258
 	tiffCompression  = 259
 	tiffPhotometric  = 262
 	tiffFillOrder    = 266
 	tiffOrientation  = 274
+	tiffSamples      = 277
+	tiffRowsPerStrip = 278
 	tiffPlanar       = 284
 	tiffFaxOptions   = 292
+	tiffTileWidth    = 322
+	tiffTileHeight   = 323
+	tiffFormat       = 339 // of the samples: 3 for floats
 	tiffBlackIsZero  = 1
 	tiffFaxGroup3    = 3
 	tiffFaxGroup4    = 4
@@ -29,8 +36,65 @@ const (
 	tiffBytesOfEntry = 12
 )
 
-// decodeTIFF decodes a TIFF file, and returns an error for what package tiff passes over.
-func decodeTIFF(data []byte) (image.Image, error) {
+// maxTIFF bounds the memory in bytes for the image and the decompressed data of a part of it.
+const maxTIFF = 5 << 29
+
+// checkTIFFMemory returns an error if decoding takes more than maxTIFF. A part of the image, a strip
+// or a tile, is decompressed whole: package tiff accepts eight bytes for each of its pixels, in a
+// slice that grows and takes up to three times that.
+func checkTIFFMemory(tags map[int]int, c image.Config) error {
+	const perPixel, perPixelOfPart = 8, 24
+	part := c.Width * c.Height
+	switch {
+	case tags[tiffTileWidth] > 0 && tags[tiffTileHeight] > 0:
+		part = min(part, tags[tiffTileWidth]*tags[tiffTileHeight])
+	case tags[tiffRowsPerStrip] > 0:
+		part = c.Width * min(c.Height, tags[tiffRowsPerStrip])
+	}
+	if need := perPixel*c.Width*c.Height + perPixelOfPart*part; tags[tiffCompression] > 1 && need > maxTIFF {
+		return fmt.Errorf("decoding may take %d bytes, the limit is %d: save it in smaller strips or tiles, or as PNG", need, maxTIFF)
+	}
+	return nil
+}
+
+// refusedTIFF returns an error that names a form of TIFF that package tiff does not read, nil for
+// other data.
+func refusedTIFF(data []byte) error {
+	if !bytes.HasPrefix(data, []byte("II*\x00")) && !bytes.HasPrefix(data, []byte("MM\x00*")) {
+		return nil
+	}
+	tags := tiffTags(data)
+	form := ""
+	switch tags[tiffPhotometric] {
+	case 5:
+		form = "CMYK"
+	case 6:
+		form = "YCbCr"
+	case 8, 9:
+		form = "CIE L*a*b*"
+	case 2:
+		if n := tags[tiffSamples]; n > 4 {
+			form = fmt.Sprintf("%d channels", n)
+		}
+	case 0, 1:
+		if n := tags[tiffSamples]; n > 1 {
+			form = fmt.Sprintf("grey with %d more channels", n-1)
+		} else if bits := tags[tiffBits]; bits > 1 {
+			form = fmt.Sprintf("%d bits", bits)
+		}
+	}
+	if tags[tiffFormat] > 1 {
+		form = "signed or floating-point values"
+	}
+	if form == "" {
+		return nil
+	}
+	return fmt.Errorf("TIFF of %s is not supported: convert it to PNG", form)
+}
+
+// decodeTIFF decodes a TIFF file, and returns an error for what package tiff passes over. As PIL, it
+// gives colours 8 bits.
+func decodeTIFF(data []byte, c image.Config) (image.Image, error) {
 	tags := tiffTags(data)
 	fax := tags[tiffCompression] == tiffFaxGroup3 || tags[tiffCompression] == tiffFaxGroup4
 	switch {
@@ -40,6 +104,11 @@ func decodeTIFF(data []byte) (image.Image, error) {
 		return nil, fmt.Errorf("channels in separate planes (planar configuration %d) are not supported: convert it to PNG", tags[tiffPlanar])
 	case tags[tiffCompression] == tiffFaxGroup3 && tags[tiffFaxOptions] != 0:
 		return nil, fmt.Errorf("the options %d of its fax compression (group 3) are not supported: convert it to PNG", tags[tiffFaxOptions])
+	case tags[tiffCompression] == 6 || tags[tiffCompression] == 7:
+		return nil, errors.New("JPEG compression within TIFF is not supported: convert it to PNG")
+	}
+	if err := checkTIFFMemory(tags, c); err != nil {
+		return nil, err
 	}
 	img, err := tiff.Decode(bytes.NewReader(data))
 	if err != nil {
@@ -50,13 +119,37 @@ func decodeTIFF(data []byte) (image.Image, error) {
 			grey.Pix[i] = 255 - v
 		}
 	}
+	img = eightBits(img)
 	if o := tags[tiffOrientation]; o > 1 && o <= 8 {
 		return turned{img, o}, nil
 	}
 	return img, nil
 }
 
-// tiffTags returns the first number of each tag of the first image, if it is in the tag itself.
+// eightBits returns the high bytes of an image of colours of 16 bits, and other images as they are.
+func eightBits(img image.Image) image.Image {
+	var pix []uint8 // big-endian
+	premultiplied := false
+	switch img := img.(type) {
+	case *image.NRGBA64:
+		pix = img.Pix
+	case *image.RGBA64:
+		pix, premultiplied = img.Pix, true
+	default:
+		return img
+	}
+	high := make([]uint8, len(pix)/2)
+	for i := range high {
+		high[i] = pix[2*i]
+	}
+	if premultiplied {
+		return &image.RGBA{Pix: high, Stride: 4 * img.Bounds().Dx(), Rect: img.Bounds()}
+	}
+	return &image.NRGBA{Pix: high, Stride: 4 * img.Bounds().Dx(), Rect: img.Bounds()}
+}
+
+// tiffTags returns the first number of each tag of the first image that has short numbers, or one long
+// one.
 func tiffTags(data []byte) map[int]int {
 	tags := map[int]int{}
 	if len(data) < 8 {
@@ -72,12 +165,16 @@ func tiffTags(data []byte) map[int]int {
 	}
 	n := min(int(order.Uint16(data[at:])), tiffTagsAtMost)
 	for e := at + 2; n > 0 && e+tiffBytesOfEntry <= int64(len(data)); e, n = e+tiffBytesOfEntry, n-1 {
-		tag := int(order.Uint16(data[e:]))
-		switch order.Uint16(data[e+2:]) { // the type
-		case 3:
+		tag, count := int(order.Uint16(data[e:])), order.Uint32(data[e+4:])
+		switch kind := order.Uint16(data[e+2:]); {
+		case kind == 3 && count <= 2:
 			tags[tag] = int(order.Uint16(data[e+8:]))
-		case 4:
+		case kind == 4 && count == 1:
 			tags[tag] = int(order.Uint32(data[e+8:]))
+		case kind == 3: // elsewhere in the file
+			if at := int64(order.Uint32(data[e+8:])); at+2 <= int64(len(data)) {
+				tags[tag] = int(order.Uint16(data[at:]))
+			}
 		}
 	}
 	return tags

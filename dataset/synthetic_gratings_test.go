@@ -8,8 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/noether-ml/noether/tensor"
 	"pgregory.net/rapid"
+
+	"github.com/noether-ml/noether/tensor"
 )
 
 // drawnGrating returns the image of g, a grating (a sinusoid), 1 x size x size.

@@ -9,8 +9,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/noether-ml/noether/tensor"
 	"pgregory.net/rapid"
+
+	"github.com/noether-ml/noether/tensor"
 )
 
 // drawn returns the image of f, channels x size x size. A figure of a kind (shape), such as disc,

@@ -11,8 +11,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/noether-ml/noether/tensor"
 	"pgregory.net/rapid"
+
+	"github.com/noether-ml/noether/tensor"
 )
 
 // A labelledSource has the given labels, of which NoLabel is none. The image of a sample is one

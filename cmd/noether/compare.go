@@ -166,9 +166,8 @@ func parseArrayName(arg string) arrayName {
 	return arrayName{arg, ""}
 }
 
-// checkArrays returns an error if a file is a model instead of an array. It accepts archives, since
-// .npz files are zip archives as PyTorch's are, and leaves HDF5 files, which may hold a network of
-// Keras or arrays, to the error of reading arrays.
+// checkArrays returns an error if a file is a model instead of an array. It accepts zip archives
+// and HDF5 files, which may hold either.
 func checkArrays(args []string) error {
 	for _, path := range args {
 		arrays := slices.Contains(append([]string{".h5", ".hdf5"}, archives...), strings.ToLower(filepath.Ext(path)))
@@ -268,17 +267,16 @@ func printComparisons(cells []scores.Cell, asJSON bool) error {
 	for i, c := range cells {
 		if len(cells) > 1 {
 			if i > 0 {
-				fmt.Println()
+				fmt.Fprintln(stdout)
 			}
-			fmt.Printf("%s and %s\n", c.Model, c.OtherModel)
+			fmt.Fprintf(stdout, "%s and %s\n", c.Model, c.OtherModel)
 		}
-		printComparison(os.Stdout, c.Layers[0].Scores, terminalWidth(os.Stdout))
+		printComparison(stdout, c.Layers[0].Scores, terminalWidth(os.Stdout))
 	}
 	return nil
 }
 
-// printComparison prints a row for each statistic: its value, the ends of its 95 % interval, the
-// null and the number n of observations. width is that of the table; 0 is no limit.
+// printComparison prints a row for each statistic. width is that of the table; 0 is no limit.
 func printComparison(w io.Writer, found []measure.Score, width int) {
 	t := textTable{header: []string{"statistic", "value", "low", "high", "null", "n"}}
 	var warnings []string

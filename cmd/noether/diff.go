@@ -96,8 +96,7 @@ func parseConditions(c *cobra.Command, texts []string) ([]scores.Condition, erro
 type runsDifference struct {
 	scores []scores.Difference
 	models [][2]string // of the first run and of the second, as they are compared
-	// agreement holds the scores of prediction-agreement, nil without predictions of the same
-	// samples.
+	// agreement holds scores of prediction-agreement; nil without common predictions.
 	agreement []scores.Row
 	stir      *study.Result // STIR between the models; nil without --stir
 }
@@ -237,11 +236,11 @@ func (d runsDifference) print(all, flips, asJSON bool) error {
 	}
 	printDifferences(d.scores, all)
 	if len(d.agreement) > 0 {
-		fmt.Println()
+		fmt.Fprintln(stdout)
 		printFlips(d.agreement)
 	}
 	if d.stir != nil {
-		fmt.Println()
+		fmt.Fprintln(stdout)
 		printShared(d.stir)
 	}
 	return nil
@@ -269,9 +268,9 @@ func printDifferences(differences []scores.Difference, all bool) {
 		}
 	}
 	if len(t.rows) > 0 || all {
-		fmt.Print(t.write(terminalWidth(os.Stdout), 1))
+		fmt.Fprint(stdout, t.write(terminalWidth(os.Stdout), 1))
 	}
-	fmt.Printf("%d of %d scores differ beyond chance (95 %% intervals, not corrected for their number: about %.0f would differ by chance alone)\n",
+	fmt.Fprintf(stdout, "%d of %d scores differ beyond chance (95 %% intervals, not corrected for their number: about %.0f would differ by chance alone)\n",
 		beyond, len(differences), scores.ExpectedByChance(differences))
 }
 

@@ -95,7 +95,7 @@ func (s *stirFlags) study(dirs []string, models [][2]string) (*study.Study, erro
 
 // printShared prints a row for each direction, layer and data set, and the warnings.
 func printShared(r *study.Result) {
-	fmt.Println("STIR: the similarity, in the second model, of images that are the same in the first")
+	fmt.Fprintln(stdout, "STIR: the similarity, in the second model, of images that are the same in the first")
 	t := textTable{header: []string{"of", "STIR", "", "null", "CKA", "agreement", "distance"}}
 	printPairs(r.Rows, "stir", sameComparison, t, func(row scores.Row, other func(string) scores.Row) []string {
 		line := []string{comparisonTitle(row), fourDigits(row.Value), intervalOf(row).bounds(), fourDigits(row.Null)}
@@ -114,7 +114,6 @@ func fourDigits(v float64) string {
 	return fmt.Sprintf("%.4g", v)
 }
 
-// sameComparison reports whether two scores compare the same models and layers on the same data.
 func sameComparison(a, b scores.Row) bool {
 	return a.Model == b.Model && a.OtherModel == b.OtherModel && a.Layer == b.Layer && a.Data == b.Data && a.Variant == b.Variant
 }

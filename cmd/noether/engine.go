@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -29,7 +28,6 @@ type engineFlags struct {
 	timeout    time.Duration  // time limit of one run of the engine; 0: none
 }
 
-// deviceUsage describes --device.
 const deviceUsage = "cpu, webgpu, cuda, tensorrt, coreml, openvino or directml, or auto for a graphics processor if there is one (see noether doctor)"
 
 // defaultTimeout: a batch takes seconds, or minutes for the largest networks on one core.
@@ -118,4 +116,4 @@ func (e *engineFlags) load() (*ort.Runtime, error) {
 }
 
 // note prints a remark that is not an error.
-func note(text string) { fmt.Fprintln(os.Stderr, "noether: "+text) }
+func note(text string) { fmt.Fprintln(stderr, "noether: "+text) }

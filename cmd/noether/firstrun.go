@@ -12,13 +12,11 @@ import (
 )
 
 const (
-	// maxFirstRun is the estimated time above which noether init limits the number of samples, so
-	// that the first run ends within two minutes: estimates are right to within 50 %.
+	// maxFirstRun is the estimated time above which noether init limits the number of samples.
 	maxFirstRun     = 80 * time.Second
 	minFirstSamples = 20 // smallest limit
 	// seisOperations bounds the floating-point operations of seis, to about ten seconds on two
-	// cores. Maps have at most defaultPositions (32 x 32); a study that needs more operations gets
-	// reducedPositions (16 x 16).
+	// cores. A study that needs more gets reducedPositions.
 	seisOperations   = 1e12
 	reducedPositions = 256
 	defaultPositions = 1024
@@ -62,8 +60,7 @@ func seisPositions(layers []tensor.Layer, samples int) int {
 	return 0
 }
 
-// extentOf returns channels and positions of a layer. Its Axes begin with the batch, which its
-// Shape lacks.
+// extentOf returns channels and positions of a layer. Shape lacks the batch axis.
 func extentOf(l tensor.Layer) (channels, positions int) {
 	channels, positions = 1, 1
 	if len(l.Shape) != len(l.Axes)-1 {

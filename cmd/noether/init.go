@@ -25,7 +25,6 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// initCommand returns the command init.
 func initCommand(engine *engineFlags) *cobra.Command {
 	var out string
 	var force, asJSON bool
@@ -48,7 +47,7 @@ func initCommand(engine *engineFlags) *cobra.Command {
 				if asJSON {
 					return json.NewEncoder(os.Stdout).Encode(initOutput{Study: text})
 				}
-				_, err = fmt.Print(text)
+				_, err = fmt.Fprint(os.Stdout, text) // a file, whose names are quoted where they must be
 				return err
 			}
 			if _, err := os.Stat(out); err == nil && !force {
@@ -63,9 +62,9 @@ func initCommand(engine *engineFlags) *cobra.Command {
 			case asJSON:
 				err = json.NewEncoder(os.Stdout).Encode(initOutput{out, text})
 			case cost == 0:
-				fmt.Printf("wrote %s; next: noether run %s --dry-run\n", out, out)
+				fmt.Fprintf(stdout, "wrote %s; next: noether run %s --dry-run\n", out, out)
 			default:
-				fmt.Printf("wrote %s: about %s on this machine when idle; next: noether run %s --dry-run\n", out, cost.Round(time.Second), out)
+				fmt.Fprintf(stdout, "wrote %s: about %s on this machine when idle; next: noether run %s --dry-run\n", out, cost.Round(time.Second), out)
 			}
 			return err
 		},
@@ -76,7 +75,6 @@ func initCommand(engine *engineFlags) *cobra.Command {
 	return c
 }
 
-// An initOutput is the JSON output of init.
 type initOutput struct {
 	File  string `json:"file,omitempty"` // "" if it is only printed
 	Study string `json:"study"`          // the text

@@ -21,8 +21,7 @@ const sameSignal = 100 * time.Millisecond
 
 // interruptible returns a context that SIGINT or SIGTERM cancels, and a function that stops the
 // handling. A second signal ends the program at once. It ends within interruptGrace, but after
-// SIGTERM, which schedulers send some time before they kill a process, it first saves unfinished
-// work (see package unsaved).
+// SIGTERM it first saves unfinished work (see package unsaved).
 func interruptible() (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ctx, work := unsaved.NewContext(ctx)
@@ -37,7 +36,7 @@ func interruptible() (context.Context, func()) {
 		for first == syscall.SIGTERM && work.Held() {
 			time.Sleep(50 * time.Millisecond)
 		}
-		fmt.Fprintln(os.Stderr, "noether: stopped; run it again to resume from the saved state")
+		fmt.Fprintln(stderr, "noether: stopped; run it again to resume from the saved state")
 		os.Exit(1)
 	}()
 	return ctx, func() { signal.Stop(signals) }

@@ -14,7 +14,6 @@ import (
 	"github.com/noether-ml/noether/internal/study"
 )
 
-// observeFlags are the flags for logs, metrics and traces of a run.
 type observeFlags struct {
 	log, level, metrics string
 	hosts               []string

@@ -57,8 +57,8 @@ func writePage(result *study.Result, out string, attached func() html.Run) error
 	return atomicfile.WriteFunc(file, func(w io.Writer) error { return page.WritePage(w) })
 }
 
-// readAttached returns a function that reads what a report shows besides scores, and the cells if
-// nil. Files may still be read when it returns.
+// readAttached returns a function that reads attachments, and the cells if nil. Files may still be
+// read when it returns.
 func readAttached(out string, cells []scores.Cell) func() html.Run {
 	return func() html.Run {
 		attachments := make(chan report.Attachments, 1)
@@ -93,11 +93,11 @@ func printScores(result *study.Result, p printFlags) error {
 
 // printPaths prints the path of the scores, and that of the report if it was written.
 func printPaths(result *study.Result, out string, reported bool) {
-	fmt.Println()
+	fmt.Fprintln(stdout)
 	if result.Record.Finished != nil {
-		fmt.Println("scores ", filepath.Join(out, "scores.csv"))
+		fmt.Fprintln(stdout, "scores ", filepath.Join(out, "scores.csv"))
 	}
 	if reported {
-		fmt.Println("report ", filepath.Join(out, "report.html"))
+		fmt.Fprintln(stdout, "report ", filepath.Join(out, "report.html"))
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/noether-ml/noether/internal/plural"
+	"github.com/noether-ml/noether/internal/report"
 	"github.com/noether-ml/noether/internal/study"
 )
 
@@ -60,7 +61,7 @@ func subject(p study.Progress) string {
 	if p.Note != "" {
 		text += ", " + p.Note
 	}
-	return text
+	return report.Printable(text)
 }
 
 // lineInterval is the time between lines of progress.
@@ -83,8 +84,7 @@ func progressLines(w io.Writer) func(study.Progress) {
 }
 
 // progressLine describes the progress of a run. done is the part of p.Done that this process has
-// done in the duration. Rate (forward passes per second) and remaining time appear once that is 2 %
-// of them: the first batches are slower.
+// done in the duration. Rate and remaining time appear from 2 % on: the first batches are slower.
 func progressLine(p study.Progress, done int64, duration time.Duration) string {
 	if p.ToScore > 0 {
 		return subject(p)

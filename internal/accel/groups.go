@@ -88,7 +88,6 @@ func (g *grouping) find(t string) string {
 	return g.parent[t]
 }
 
-// add merges the groups of the feature maps that a node reads, and adds the node to them.
 func (g *grouping) add(n *pb.NodeProto) {
 	if !g.supportsNHWC(n) || g.excluded[n.Output[0]] {
 		return

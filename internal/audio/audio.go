@@ -5,8 +5,9 @@
 // length, nearly always from the header alone. Read averages several channels.
 //
 //	WAV   8, 16, 24 and 32-bit integers, 32 and 64-bit floats, plain or WAVE_FORMAT_EXTENSIBLE
-//	FLAC  4 to 32 bits
+//	FLAC  4 to 24 bits
 //
+// An ID3 tag before either is skipped.
 // Integers of b bits are divided by 2^(b-1), so that full scale is 1; 8-bit WAV files hold unsigned
 // integers, from which 128 is subtracted first. Floats are not scaled and may exceed 1. NaN and
 // infinity are errors.
@@ -23,6 +24,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -48,7 +51,8 @@ func (i Info) Seconds() float64 { return float64(i.Frames) / float64(i.Rate) }
 const (
 	maxRate     = 1 << 20 // samples a second
 	maxChannels = 256
-	maxValues   = 1 << 28 // 1 GiB of float32: 4 hours 39 minutes at 16 kHz
+	maxValues   = 1 << 28              // 1 GiB of float32: 4 hours 39 minutes at 16 kHz
+	maxFile     = 8*maxValues + 64<<20 // bytes: these values as 64-bit floats, and the rest of the file
 )
 
 // check returns an error if a value of the header is out of bounds.
@@ -75,11 +79,31 @@ func IsAudio(name string) bool {
 
 // Read decodes a file. Its first bytes determine the format.
 func Read(path string) (Clip, error) {
+	if info, err := os.Stat(path); err == nil && info.Size() > maxFile {
+		return Clip{}, fmt.Errorf("the file has %d bytes, more than the limit of %d: split it", info.Size(), maxFile)
+	}
 	data, err := filesys.ReadFile(path)
 	if err != nil {
 		return Clip{}, err
 	}
 	return Decode(data)
+}
+
+// tagLength returns the length of an ID3 tag, from the first ten bytes of a file; 0: there is none.
+func tagLength(head []byte) int64 {
+	const header, footer = 10, 0x10 // length, and the flag of another one at the end
+	if len(head) < header || string(head[:3]) != "ID3" {
+		return 0
+	}
+	n := int64(header)
+	if head[5]&footer != 0 {
+		n += header
+	}
+	size := int64(0)
+	for _, b := range head[6:header] { // seven bits each
+		size = size<<7 | int64(b&0x7F)
+	}
+	return n + size
 }
 
 func unknownFormat(data []byte) error {
@@ -97,6 +121,9 @@ func unknownFormat(data []byte) error {
 
 // Decode decodes the contents of a file.
 func Decode(data []byte) (Clip, error) {
+	if n := tagLength(data); n > 0 && n < int64(len(data)) && (isWAV(data[n:]) || isFLAC(data[n:])) {
+		data = data[n:]
+	}
 	switch {
 	case isWAV(data):
 		return decodeWAV(data)
@@ -119,18 +146,23 @@ func Probe(path string) (Info, error) {
 	if err != nil {
 		return Info{}, err
 	}
-	head := make([]byte, min(stat.Size(), 12))
-	if _, err := f.ReadAt(head, 0); err != nil {
+	start, size := make([]byte, min(stat.Size(), 12)), stat.Size()
+	if _, err := f.ReadAt(start, 0); err != nil {
 		return Info{}, err
 	}
+	from, head := tagLength(start), make([]byte, 12)
+	if n, _ := f.ReadAt(head, from); !isWAV(head[:n]) && !isFLAC(head[:n]) {
+		from, head = 0, start
+	}
+	in := io.NewSectionReader(f, from, size-from)
 	switch {
 	case isWAV(head):
-		h, err := parseWAV(f, stat.Size())
+		h, err := parseWAV(in, size-from)
 		return h.Info, err
 	case isFLAC(head):
-		return probeFLAC(f, path)
-	case len(head) == 0:
+		return probeFLAC(in, path)
+	case size == 0:
 		return Info{}, errors.New("the file is empty")
 	}
-	return Info{}, unknownFormat(head)
+	return Info{}, unknownFormat(start)
 }

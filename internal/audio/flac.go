@@ -29,13 +29,12 @@ func probeFLAC(r io.Reader, path string) (info Info, err error) {
 	return info, err
 }
 
-// infoOf checks and converts the stream information of a FLAC file.
 func infoOf(s *meta.StreamInfo) (Info, error) {
 	if s.NSamples > maxValues {
 		return Info{}, fmt.Errorf("%d values are too many: split the file", s.NSamples)
 	}
-	if s.BitsPerSample < 4 || s.BitsPerSample > 32 {
-		return Info{}, fmt.Errorf("FLAC of %d bits: it must have 4 to 32", s.BitsPerSample)
+	if s.BitsPerSample < 4 || s.BitsPerSample > 24 { // the library computes in 32 bits, which more would exceed
+		return Info{}, fmt.Errorf("FLAC of %d bits: 4 to 24 are supported: convert it (ffmpeg -i OLD -c:a pcm_s32le NEW.wav)", s.BitsPerSample)
 	}
 	info := Info{Rate: int(s.SampleRate), Channels: int(s.NChannels), Frames: int(s.NSamples)}
 	return info, info.check()

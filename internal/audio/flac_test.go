@@ -1,8 +1,12 @@
 package audio
 
 import (
+	"bytes"
+	"fmt"
 	"math"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -52,6 +56,70 @@ func TestTruncatedFLAC(t *testing.T) {
 	for _, part := range []int{20, 50, len(data) / 2, len(data) - 3} {
 		if _, err := Decode(data[:part]); err == nil || !strings.Contains(err.Error(), "FLAC") || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%d of %d bytes: error %v, want one line that names FLAC", part, len(data), err)
+		}
+	}
+}
+
+// A FLAC file after an ID3 tag, as some taggers write it, is read as without, and so is WAV. MP3 after
+// a tag is an error that names it.
+func TestAfterID3(t *testing.T) {
+	t.Parallel()
+	for name, tag := range map[string][]byte{
+		"tag":             append([]byte("ID3\x03\x00\x00\x00\x00\x01\x05"), make([]byte, 128+5)...),
+		"tag with footer": append([]byte("ID3\x04\x00\x10\x00\x00\x00\x03abc"), make([]byte, 10)...),
+	} {
+		flac, err := os.ReadFile("testdata/tone16.flac")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var wav bytes.Buffer
+		if err := WriteWAV(&wav, Clip{8000, []float32{0, 0.5, 1}}); err != nil {
+			t.Fatal(err)
+		}
+		for format, data := range map[string][]byte{"flac": flac, "wav": wav.Bytes()} {
+			want, err := Decode(data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join(t.TempDir(), "a.flac")
+			if err := os.WriteFile(path, append(slices.Clone(tag), data...), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			got, err := Read(path)
+			if err != nil || got.Rate != want.Rate || !slices.Equal(got.Wave, want.Wave) {
+				t.Errorf("%s after a %s: %d values at %d Hz, error %v; want %d", format, name, len(got.Wave), got.Rate, err, len(want.Wave))
+			}
+			if info, err := Probe(path); err != nil || info != (Info{want.Rate, 1, len(want.Wave)}) {
+				t.Errorf("%s after a %s: header %+v, error %v", format, name, info, err)
+			}
+		}
+		if _, err := Decode(append(slices.Clone(tag), "\xff\xfb\x90\x00"...)); err == nil || !strings.Contains(err.Error(), "MP3") {
+			t.Errorf("MP3 after a %s: error %v", name, err)
+		}
+	}
+}
+
+// FLAC of more than 24 bits is an error that names the bits, from the header already.
+func TestFLACOf32Bits(t *testing.T) {
+	t.Parallel()
+	for _, bits := range []byte{25, 32} {
+		data, err := os.ReadFile("testdata/tone16.flac")
+		if err != nil {
+			t.Fatal(err)
+		}
+		// STREAMINFO starts at byte 8; five bits from bit 103 on are the number of bits minus 1.
+		data[8+12] = data[8+12]&^1 | (bits-1)>>4
+		data[8+13] = data[8+13]&0x0F | (bits-1)<<4
+		path := filepath.Join(t.TempDir(), "a.flac")
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		want := fmt.Sprintf("FLAC of %d bits: 4 to 24 are supported", bits)
+		if _, err := Probe(path); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the header gives the error %v, want %q", err, want)
+		}
+		if _, err := Read(path); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the file gives the error %v, want %q", err, want)
 		}
 	}
 }

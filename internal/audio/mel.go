@@ -71,7 +71,6 @@ func (m Mel) triangle(left, peak, right float64) []float64 {
 // mel for a factor of 6.4.
 const slaneyHz, slaneyMel = 1000, 15
 
-// mel converts a frequency in Hz to mel.
 func (m Mel) mel(hz float64) float64 {
 	switch {
 	case m.HTK:
@@ -82,7 +81,6 @@ func (m Mel) mel(hz float64) float64 {
 	return slaneyMel + math.Log(hz/slaneyHz)*27/math.Log(6.4)
 }
 
-// hz converts a frequency in mel to Hz.
 func (m Mel) hz(mel float64) float64 {
 	switch {
 	case m.HTK:

@@ -83,7 +83,6 @@ func (r Room) directDistance() float64 {
 	return math.Sqrt(sum)
 }
 
-// addImages adds the direct sound and the early reflections to the impulse response h.
 func (r Room) addImages(h []float64, beta float64, rate int) {
 	maxDistance := early*speedOfSound + r.directDistance()
 	var axes [3][]image

@@ -63,7 +63,6 @@ func parseWAV(r io.ReaderAt, size int64) (wavHeader, error) {
 	}
 }
 
-// parseFormat reads the fmt chunk, length bytes at an offset.
 func (h *wavHeader) parseFormat(r io.ReaderAt, at, length, size int64) error {
 	if length < 16 || at+length > size {
 		return fmt.Errorf("a WAV format chunk of %d bytes: is the file truncated?", length)
@@ -124,7 +123,6 @@ func (h *wavHeader) setUnknownData(at, size int64) error {
 	return h.setData(at, (size-at)/block*block, size)
 }
 
-// setData sets the position of the samples.
 func (h *wavHeader) setData(at, length, size int64) error {
 	if h.bits == 0 {
 		return errors.New("the WAV file has no format chunk before its data")
@@ -164,7 +162,6 @@ func decodeWAV(data []byte) (Clip, error) {
 	return Clip{h.Rate, wave}, nil
 }
 
-// decoder returns a function that decodes one sample.
 func (h wavHeader) decoder() func(b []byte) float64 {
 	le := binary.LittleEndian
 	switch {
@@ -192,23 +189,16 @@ func WriteWAV(w io.Writer, c Clip) error {
 		return fmt.Errorf("%d values are too many for a WAV file", len(c.Wave))
 	}
 	size := 4 * len(c.Wave)
-	le := binary.LittleEndian
-	out := make([]byte, 0, head+size)
-	out = append(out, "RIFF"...)
-	out = le.AppendUint32(out, uint32(head-8+size))
-	out = append(out, "WAVEfmt "...)
-	out = le.AppendUint32(out, 16) // bytes of the fmt chunk
-	out = le.AppendUint16(out, wavFloat)
-	out = le.AppendUint16(out, 1) // channels
-	out = le.AppendUint32(out, uint32(c.Rate))
-	out = le.AppendUint32(out, uint32(4*c.Rate)) // bytes per second
-	out = le.AppendUint16(out, 4)                // bytes of a block
-	out = le.AppendUint16(out, 32)               // bits of a value
-	out = append(out, "data"...)
-	out = le.AppendUint32(out, uint32(size))
-	for _, v := range c.Wave {
-		out = le.AppendUint32(out, math.Float32bits(v))
+	var out bytes.Buffer
+	for _, v := range []any{
+		[]byte("RIFF"), uint32(head - 8 + size),
+		// format; channels; rate; bytes per second, of a block; bits of a value
+		[]byte("WAVEfmt "), uint32(16), uint16(wavFloat), uint16(1), uint32(c.Rate), uint32(4 * c.Rate),
+		uint16(4), uint16(32),
+		[]byte("data"), uint32(size), c.Wave,
+	} {
+		binary.Write(&out, binary.LittleEndian, v) // a Buffer gives no error
 	}
-	_, err := w.Write(out)
+	_, err := out.WriteTo(w)
 	return err
 }

@@ -19,8 +19,7 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A runner builds benchmarks and runs them. Environment variables that comments name, such as
-// PEERS, are described in the package comment.
+// A runner builds benchmarks and runs them. The package comment has its environment variables.
 type runner struct {
 	work   string          // a temporary folder of test binaries, models and arrays
 	remove func()          // removes work
@@ -67,9 +66,8 @@ func (r *runner) replace(texts []string, pairs ...string) []string {
 	return out
 }
 
-// once runs a command that creates a file or folder of the given name in the work folder, unless it
-// has run, and returns the path of what it created. The command runs in dir. A file or folder of
-// that name in the environment's BINARIES, for machines without Go, is taken instead.
+// once runs a command in dir that creates a file or folder of the given name in the work folder,
+// unless it has run, and returns its path: or that of this name in BINARIES.
 func (r *runner) once(ctx context.Context, name, dir string, command ...string) (string, error) {
 	if dir := os.Getenv("BINARIES"); dir != "" {
 		path := filepath.Join(dir, name)
@@ -88,8 +86,8 @@ func (r *runner) once(ctx context.Context, name, dir string, command ...string) 
 	return path, nil
 }
 
-// model returns the path of a network that export.py, a script in PEERS, writes for images of size
-// pixels a side. Without PEERS it returns errSkip: the benchmark cannot run here.
+// model returns the path of a network that export.py writes for images of size pixels a side.
+// Without PEERS it returns errSkip.
 func (r *runner) model(ctx context.Context, name, size string) (string, error) {
 	if r.peers == "" {
 		return "", errSkip
@@ -190,9 +188,8 @@ func parseBenchmark(out string) (metrics, error) {
 	return found, nil
 }
 
-// runPeer runs a reference implementation, a Python script that prints one JSON object with its
-// metrics. The script is relative to PEERS, or to this repository if it starts with
-// "internal/bench/".
+// runPeer runs a Python script that prints one JSON object with its metrics. The script is relative
+// to PEERS, or to this repository if it starts with "internal/bench/".
 func runPeer(ctx context.Context, r *runner, args []string) (metrics, error) {
 	if r.peers == "" {
 		return nil, errSkip

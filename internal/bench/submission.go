@@ -19,13 +19,11 @@ import (
 )
 
 // A submission is the run folder of a study that is divided into many cluster tasks, all but one of
-// which have ended. Noether itself makes the files, except those that say which tasks have ended.
-// The model is a small convolution, and a shard has 32 samples, so that reading and writing files
-// takes most of the time.
+// which have ended. Models and shards are small, so that files take most of the time.
 type submission struct{ models, shards int }
 
-// build makes the folder and returns its path. The merge has not run, and the state of the last
-// shard of the last model is missing.
+// build makes the folder, without the state of the last shard of the last model, and returns its
+// path.
 func (s submission) build(ctx context.Context, r *runner) (string, error) {
 	name := fmt.Sprintf("submission-%dx%d", s.models, s.shards)
 	dir := filepath.Join(r.work, name)
@@ -160,7 +158,6 @@ type step struct {
 	change func(s submission, run string) error // changes the copy before both; nil: nothing
 }
 
-// steps are the steps that are measured.
 var steps = map[string]step{
 	// The task that has not ended, which computes the scores of the last model.
 	"last-task": {args: []string{"cluster", "task", "RUN", "TASK"}},

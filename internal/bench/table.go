@@ -20,8 +20,7 @@ type table struct {
 	Rows    []row
 }
 
-// A row is one task, measured by sources of Noether and of the peer, the program that it is
-// compared with.
+// A row is one task, measured by sources of Noether and of its peer.
 type row struct {
 	Text    map[string]string // texts in the row, by column
 	Prepare [][]string        // what a script makes in the work folder, the script and its arguments
@@ -46,8 +45,7 @@ type cell struct {
 // metrics are the results of one process by name, which for a Go benchmark is the unit.
 type metrics map[string]float64
 
-// A source runs a benchmark in a process of its own. Cells of a row with one source show metrics of
-// the same run.
+// A source runs a benchmark. Cells of a row with one source show metrics of the same run.
 type source struct{ run sourceFunc }
 
 type sourceFunc func(ctx context.Context, r *runner) (metrics, error)
@@ -67,7 +65,6 @@ type measurement struct {
 	Memory string `json:"memory,omitempty"`
 }
 
-// results is a stored table.
 type results struct {
 	Date    string                   `json:"date"`
 	Machine string                   `json:"machine"`
@@ -141,15 +138,13 @@ func (r row) stored(rounds int, values [][]float64, memory []float64) map[string
 			continue
 		}
 		ratio := median(ofNoether) / median(ofPeer)
-		if isTime(r.Cells[2*k].Unit) {
+		if unit := r.Cells[2*k].Unit; unit == "s" || unit == "ms" { // a time, not a rate
 			ratio = 1 / ratio
 		}
 		cells[column] = measurement{Value: digits(ratio)}
 	}
 	return cells
 }
-
-func isTime(unit string) bool { return unit == "s" || unit == "ms" }
 
 // median returns the middle value, or the mean of the two middle ones.
 func median(values []float64) float64 {

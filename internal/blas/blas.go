@@ -123,7 +123,6 @@ func candidates() []string {
 	return append(openblas, mkl...)
 }
 
-// hint returns how to install a fast library on this system.
 func hint() string {
 	return machine.HowToInstall(machine.Packages{Library: "OpenBLAS", Debian: "libopenblas0-pthread", Fedora: "openblas-threads", Arch: "openblas",
 		Alpine: "openblas", Homebrew: "openblas", Conda: "openblas"})

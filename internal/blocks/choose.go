@@ -80,7 +80,6 @@ func penultimate(g *onnx.Model, layers []tensor.Layer) tensor.Layer {
 	return layers[i]
 }
 
-// A candidate is a layer that may be chosen.
 type candidate struct {
 	layer tensor.Layer
 	node  int  // index of its node on the path
@@ -303,7 +302,6 @@ func (c *chooser) addActivations() {
 	c.sort()
 }
 
-// sort sorts the candidates in the order of computation.
 func (c *chooser) sort() {
 	slices.SortStableFunc(c.found, func(a, b candidate) int { return a.node - b.node })
 }

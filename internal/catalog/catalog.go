@@ -56,6 +56,7 @@ func Measures() []spec.Family {
 		family(probe.RetrievalDescriptor(), probe.Retrieval),
 		family(probe.DisentanglementDescriptor(), probe.Disentanglement),
 		family(robust.Descriptor(), robust.New),
+		family(functions.MeasureDescriptor(), functions.Measure),
 	}
 }
 

@@ -25,8 +25,7 @@ type Cost struct {
 // total returns the time of a task with the whole model.
 func (c Cost) total() float64 { return c.Open + c.Samples + c.Scores }
 
-// isNothing reports whether a model costs nothing: nothing is left to run, or the model cannot be
-// opened on this machine.
+// isNothing reports whether nothing is left to run, or the model cannot be opened here.
 func (c Cost) isNothing() bool { return c.total() == 0 }
 
 // shardSeconds returns the cost of one of k shards, if they share the scores equally.
@@ -59,8 +58,7 @@ type Task struct {
 func (t Task) Estimate() time.Duration { return time.Duration(t.Seconds * float64(time.Second)) }
 
 // Balance divides models into at most n tasks of about equal cost, by bisection of a limit of the
-// cost of a task. The longest tasks come first, since the job array would end late if a long task
-// started last. The result depends only on costs and n; n < 1 counts as 1.
+// cost of a task. The longest tasks come first. n < 1 counts as 1.
 func Balance(costs []Cost, n int) []Task {
 	if len(costs) == 0 {
 		return nil
@@ -70,10 +68,8 @@ func Balance(costs []Cost, n int) []Task {
 	for _, c := range costs {
 		total += c.total()
 	}
-	// The number of tasks is not monotonic in the limit, but bisection returns tasks of a limit that
-	// was tried. A limit below total/n gives more than n tasks, unless a model's smallest shard
-	// exceeds the limit. Then a lower limit gains nothing, since this shard takes longest anyway. At
-	// the limit high, one task holds all models, also after rounding.
+	// The number of tasks is not monotonic in the limit, but bisection returns tasks of a limit
+	// that was tried. At the limit high, one task holds all models, also after rounding.
 	low, high := total/float64(n)/2, total*(1+1e-9)
 	best := divide(costs, high)
 	for range 60 { // halves the range until it is a rounding error
@@ -111,8 +107,7 @@ func divide(costs []Cost, limit float64) []Task {
 	return append(tasks, pack(small, limit)...)
 }
 
-// pack distributes whole models over tasks of a limit: longest first, each into the fullest task
-// with room for it.
+// pack distributes models: longest first, each into the fullest task with room for it.
 func pack(costs []Cost, limit float64) []Task {
 	costs = slices.Clone(costs)
 	slices.SortStableFunc(costs, func(a, b Cost) int { return cmp.Compare(b.total(), a.total()) })

@@ -28,8 +28,7 @@ func Measure(ctx context.Context, s *study.Study, run string, w study.Work, o st
 	return out, nil
 }
 
-// guess returns a cost in an unknown unit: the number of the model's parameters, times the number
-// of values of an input (4 bytes each), times the number of samples in all forward passes.
+// guess returns a cost in an unknown unit: parameters x values of an input x forward passes.
 func guess(w study.Work) Cost {
 	return Cost{Model: w.Model, Blocks: w.Blocks,
 		Samples: float64(max(1, w.Parameters)) * float64(max(1, w.InputBytes/4)) * float64(w.Forwards)}

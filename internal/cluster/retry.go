@@ -32,11 +32,11 @@ func (c Change) options() []string {
 // has neither ended without a result nor lacks cells.
 var ErrNothingToRetry = errors.New("every task is done, queued or running")
 
-// Retry submits the tasks that are neither done, queued nor running, with the scripts that are now
-// in the run folder, and a merge after them. They resume from their saved state. If only the merge
-// has ended without a result or lacks cells, Retry submits it alone. It returns the numbers of the
-// tasks; nil for the merge alone. While tasks are running or in an unknown state, it is an error if
-// the status has a Note, such as that the scheduler did not answer.
+// Retry submits the tasks that are neither done, queued nor running, with the scripts in the run
+// folder, and a merge after them. If only the merge has ended without a result or lacks cells,
+// Retry submits it alone. It returns the numbers of the tasks; nil for the merge alone. While tasks
+// are running or in an unknown state, it is an error if the status has a Note, such as that the
+// scheduler did not answer.
 func (c Slurm) Retry(ctx context.Context, run string, r *Record, s *Submission, change Change) ([]int, error) {
 	status, err := Find(ctx, run, s)
 	if err != nil {

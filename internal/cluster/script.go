@@ -92,7 +92,6 @@ func (s *Submission) memoryRequest() int64 {
 	return largest*3/2 + 512*mebibyte
 }
 
-// mebibytes rounds bytes up.
 func mebibytes(bytes int64) int64 { return (bytes + mebibyte - 1) / mebibyte }
 
 // Scripts returns the batch scripts of the tasks and of the merge. study is the study's name.
@@ -113,7 +112,7 @@ func (Slurm) Scripts(run, study string, s *Submission) (task, merge string, err 
 }
 
 // Kubernetes writes the manifest of a submission: an Indexed Job with a pod for each task, and a
-// Job that waits for the tasks and merges. It does not talk to the cluster; kubectl apply does.
+// Job that waits for the tasks and merges.
 type Kubernetes struct{}
 
 // ManifestPath returns the path of the manifest of a submission.
@@ -161,8 +160,8 @@ func quote(text string) string {
 
 var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
 
-// jobName converts the name of a study to a name that all schedulers accept: lower-case letters,
-// digits and hyphens, at most 50. Kubernetes allows 63, and a number and "-merge" may follow.
+// jobName converts the name of a study to one that all schedulers accept. Kubernetes allows 63
+// characters, and a number and "-merge" may follow.
 func jobName(study string) string {
 	name := notInNames.ReplaceAllString("noether-"+strings.ToLower(study), "-")
 	return strings.TrimRight(name[:min(len(name), 50)], "-")

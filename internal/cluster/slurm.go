@@ -22,8 +22,7 @@ type Slurm struct{}
 // commandTimeout bounds one command of Slurm. A busy controller answers within seconds.
 const commandTimeout = time.Minute
 
-// command runs a command of Slurm and returns its output. The error of a cancelled context is the
-// cause of its end.
+// command runs a command of Slurm and returns its output, or the cause of a cancelled context.
 func command(ctx context.Context, name string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, commandTimeout, fmt.Errorf("no answer within %v", commandTimeout))
 	defer cancel()
@@ -195,8 +194,7 @@ func (j jobState) active() string {
 	}
 }
 
-// jobs returns the jobs of the user that the controller remembers: those that have not ended, and
-// those that ended in the last minutes.
+// jobs returns the jobs of the user that the controller remembers: not those that ended long ago.
 func (Slurm) jobs(ctx context.Context) (map[jobTask]jobState, error) {
 	out, err := command(ctx, "squeue", "--noheader", "--array", "--me", "--states=all", "--format=%F_%K|%T|%r")
 	if err != nil {

@@ -92,8 +92,7 @@ func (s *Status) addNote(text string) {
 }
 
 // killedAfter is the time without a heartbeat after which a task counts as killed if there is no
-// scheduler to query. If that is wrong and the task is submitted again, no harm is done: two tasks
-// with the same work give the same scores.
+// scheduler to query. Starting it twice does no harm.
 const killedAfter = 15 * time.Minute
 
 // Find determines the status of a submission from the state files of its tasks and from the

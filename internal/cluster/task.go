@@ -24,8 +24,7 @@ const (
 	Stopped = "stopped" // by a signal; a new start resumes from the saved state
 )
 
-// A TaskState is the content of tasks/NUMBER.json in the folder of a submission, which a task
-// rewrites while it runs.
+// A TaskState is the content of tasks/NUMBER.json, which a task rewrites while it runs.
 type TaskState struct {
 	State   string    `json:"state"`
 	Job     string    `json:"job,omitempty"` // of the scheduler
@@ -128,8 +127,8 @@ func newStateFile(run string, submission, number int) *stateFile {
 	return &stateFile{path: path, state: TaskState{State: Running, Job: job, Host: host, PID: os.Getpid(), Start: before.Start + 1, Started: time.Now().UTC()}}
 }
 
-// startHeartbeat writes the state at once and at every heartbeat until stop is called. It ignores
-// errors, since a run that cannot write its folder fails with an error of its own.
+// startHeartbeat writes the state at once and at every heartbeat until stop is called. Errors are
+// left to the run.
 func (f *stateFile) startHeartbeat() (stop func()) {
 	f.write()
 	quit := make(chan struct{})

@@ -89,7 +89,6 @@ func (n *Node) Scalar() (string, error) {
 	return n.Text, nil
 }
 
-// expected returns an error that says what the node should be.
 func (n *Node) expected(what string) error {
 	found := n.Kind.String()
 	if n.Kind == String {
@@ -228,7 +227,6 @@ func (f field) setDefault(v reflect.Value) {
 	}
 }
 
-// check checks a value against the enum and the bounds of its field.
 func (f field) check(n *Node, v reflect.Value) error {
 	if f.enum != nil && v.Kind() == reflect.String && !slices.Contains(f.enum, v.String()) {
 		return n.Unknown(f.key, f.enum)

@@ -85,7 +85,6 @@ func without(schema map[string]any, keys ...string) map[string]any {
 	return out
 }
 
-// visit counts a schema and, at its first occurrence, the schemas within it.
 func (s *sharer) visit(schema map[string]any) {
 	text := textOf(schema)
 	if s.count[text]++; s.count[text] == 1 {
@@ -118,7 +117,6 @@ func (s *sharer) rewrite(schema map[string]any, key string) any {
 	return out
 }
 
-// children returns a schema with references within it.
 func (s *sharer) children(schema map[string]any, key string) map[string]any {
 	return mapChildren(schema, key, s.rewrite)
 }

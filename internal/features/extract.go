@@ -126,7 +126,6 @@ func (s *Store) writeAll(keys []string, open []io.Writer, fill func([]io.Writer)
 	return s.write(keys[0], func(w io.Writer) error { return s.writeAll(keys[1:], append(open, w), fill) })
 }
 
-// An extraction reads the samples of a Request once and writes the tables of several layers.
 type extraction struct {
 	*Request
 	store   *Store
@@ -237,7 +236,6 @@ func (r *Request) load(ctx context.Context, positions []int, f dataset.Frame) sa
 	return readable
 }
 
-// runBatch runs the model on a batch and writes the rows of every layer.
 func (e *extraction) runBatch(ctx context.Context, session *model.Session, buf *model.Buffers, positions []int, samples []dataset.Sample, to []*writer) error {
 	inputs := make([]tensor.Tensor, len(samples))
 	for i, s := range samples {

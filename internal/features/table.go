@@ -94,13 +94,11 @@ func (w *writer) write(b []byte) error {
 	return err
 }
 
-// add writes the vector of the sample at a position.
 func (w *writer) add(position int, row []float32) error {
 	w.positions = append(w.positions, position)
 	return w.write(bytesOf(row))
 }
 
-// finish writes the tail of the file.
 func (w *writer) finish() error {
 	var b []byte
 	for _, p := range w.positions {

@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/noether-ml/noether/internal/fetch/uri"
+	"github.com/noether-ml/noether/internal/filelock"
 	"github.com/noether-ml/noether/internal/filesys"
 )
 
@@ -115,9 +116,13 @@ func (c *Cache) unpackTo(ctx context.Context, sum, archive, name string) error {
 		return context.Cause(ctx)
 	}
 	tree := c.path("content", sum, "tree")
+	c.removeUnpacking(sum, 0) // the caller has locked the content: none is new
 	temp, err := os.MkdirTemp(filepath.Dir(tree), ".unpacking-*")
 	if err != nil {
 		return err
+	}
+	if lock := filelock.Shared(temp); lock != nil {
+		defer lock.Close()
 	}
 	defer os.RemoveAll(temp)
 	sums, err := unpack(ctx, archive, name, temp, c.maxFile(), c.maxFiles())
@@ -174,7 +179,6 @@ type unpacker struct {
 	files, maxFiles int
 }
 
-// tar unpacks a tar, which may be compressed by gzip.
 func (u *unpacker) tar(in *bufio.Reader) error {
 	var from io.Reader = in
 	if magic, _ := in.Peek(2); string(magic) == "\x1f\x8b" {
@@ -300,7 +304,6 @@ func (u *unpacker) folder(name string) error {
 	return u.root.MkdirAll(local, 0o777)
 }
 
-// file writes a file and records its SHA-256.
 func (u *unpacker) file(name string, from io.Reader) error {
 	local, err := u.clean(name)
 	if err != nil {

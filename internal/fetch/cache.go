@@ -42,7 +42,6 @@ func (c *Cache) path(elem ...string) string {
 	return filepath.Join(append([]string{c.Dir}, elem...)...)
 }
 
-// prepare makes the folders of the cache and removes old unfinished downloads.
 func (c *Cache) prepare() error {
 	for _, sub := range []string{"content", "urls", "parts"} {
 		if err := os.MkdirAll(c.path(sub), 0o777); err != nil {
@@ -54,8 +53,9 @@ func (c *Cache) prepare() error {
 }
 
 // sweep removes unfinished downloads and temporary files of killed processes that were not modified
-// for a day.
+// for a day, and folders of unpacking that no process has locked.
 func (c *Cache) sweep() {
+	c.removeUnpacking("*", time.Minute)
 	for _, pattern := range []string{"parts/*", "urls/.*.tmp", "content/*.old", "content/*/.*.tmp", "content/*/.unpacking-*", "content/*/tree.old-*"} {
 		files, _ := filepath.Glob(c.path(pattern))
 		for _, f := range files {
@@ -66,13 +66,29 @@ func (c *Cache) sweep() {
 	}
 }
 
+// removeUnpacking removes the folders in which killed processes unpacked the archives of contents,
+// whose names match a pattern. A process locks its folder after creating it: younger ones than age
+// stay.
+func (c *Cache) removeUnpacking(contents string, age time.Duration) {
+	folders, _ := filepath.Glob(c.path("content", contents, ".unpacking-*"))
+	for _, f := range folders {
+		info, err := os.Stat(f)
+		if err != nil || time.Since(info.ModTime()) < age {
+			continue
+		}
+		if lock, free := filelock.TryExclusive(f); free && lock != nil {
+			os.RemoveAll(f)
+			lock.Close()
+		}
+	}
+}
+
 // key returns the name of the files in the cache of a target, a URL to download.
 func key(t target) string {
 	sum := sha256.Sum256([]byte(t.url.String()))
 	return hex.EncodeToString(sum[:16])
 }
 
-// An entry records the content of a URL at the last download.
 type entry struct {
 	URL     string    `json:"url"`     // without user, password and query, see Redact
 	SHA256  string    `json:"sha256"`  // of the content
@@ -96,7 +112,6 @@ func (c *Cache) readEntry(t target) (entry, error) {
 	return e, nil
 }
 
-// writeEntry writes the entry of a URL, with the current time.
 func (c *Cache) writeEntry(t target, e entry) error {
 	e.When = time.Now().UTC()
 	raw, err := json.Marshal(e)
@@ -150,7 +165,6 @@ func (c *Cache) hold(sum string) {
 	}
 }
 
-// store moves a finished download, the file part, into the cache and returns its hash.
 func (c *Cache) store(part string) (string, error) {
 	sum, err := FileHash(part)
 	if err != nil {
@@ -170,7 +184,6 @@ func (c *Cache) store(part string) (string, error) {
 	return sum, nil
 }
 
-// enter creates the folder of a content and locks it.
 func (c *Cache) enter(sum string) error {
 	if err := os.MkdirAll(c.path("content", sum), 0o777); err != nil {
 		return err
@@ -241,7 +254,6 @@ func linkOrCopy(from, to string) error {
 	})
 }
 
-// A content is a folder of the cache that can be evicted.
 type content struct {
 	dir  string
 	size int64     // bytes

@@ -286,7 +286,6 @@ func (c *Cache) transfer(ctx context.Context, text, part string, resume bool,
 	return body, n, nil
 }
 
-// fill appends a body to the part file and returns the file's length.
 func (c *Cache) fill(part string, body *body, watch *watch) (int64, error) {
 	f, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE, 0o666)
 	if err != nil {

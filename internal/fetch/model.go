@@ -61,7 +61,6 @@ func otherHash(actual, expected string) error {
 	return fmt.Errorf("has the SHA-256 %s, not %s: it is a different file, or damaged", actual, expected)
 }
 
-// listExternal lists the external files of a model, or none if the model cannot be read.
 func listExternal(external func(string) ([]string, error), file string) []string {
 	names, err := external(file)
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 )
 
-// syncTree writes all files of a folder to the disk.
 func syncTree(dir string) error {
 	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {

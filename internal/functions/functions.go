@@ -1,10 +1,9 @@
 // Package functions calls functions of a Python process, which serves them by the Open Inference
-// Protocol (see engine/oip): transformations of images.
+// Protocol (see engine/oip): transformations of images, and measures of pairs of vectors.
 package functions
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -32,7 +31,7 @@ func Transformation() transform.Kind {
 			{Name: "strength", Doc: "number that is passed to the function; without it none is", Min: math.Inf(-1), Max: math.Inf(1)},
 		},
 	}, func(args transform.Args) (transform.Transform, error) {
-		f := transform.Function{Call: (&function{name: string(args["function"].(transform.Option))}).call}
+		f := transform.Function{Call: (&remote{name: string(args["function"].(transform.Option)), inputs: 3}).transform}
 		if d, ok := args["strength"].(transform.Distribution); ok {
 			f.Strength = &d
 		}
@@ -40,45 +39,53 @@ func Transformation() transform.Kind {
 	})
 }
 
-// A function is a transformation that a process serves. It is opened at the first call.
-type function struct {
-	name string
+// A remote is a function that a process serves. It is opened at the first call.
+type remote struct {
+	name   string
+	inputs int // their number
+
 	open sync.Once
 	net  *oip.Network
 	err  error
 }
 
-func (f *function) connect() {
+func (f *remote) connect() {
 	address := os.Getenv(Variable)
 	if address == "" {
 		f.err = fmt.Errorf("function %s: no Python process serves it: run the study with noether.measure of the Python package", f.name)
 		return
 	}
 	f.net, f.err = oip.Open(context.Background(), address+"/v2/models/"+f.name, oip.Options{})
-	if f.err == nil && len(f.net.Metadata().Inputs) != 3 {
-		f.err = errors.New("it is served with other inputs than an image, a strength and a seed")
+	if f.err == nil && len(f.net.Metadata().Inputs) != f.inputs {
+		f.err = fmt.Errorf("it has %d inputs and not %d", len(f.net.Metadata().Inputs), f.inputs)
 	}
 	if f.err != nil {
 		f.err = fmt.Errorf("function %s: %w", f.name, f.err)
 	}
 }
 
-// call applies the function to an image of c x h x w with values in [0, 1].
-func (f *function) call(image tensor.Tensor, strength float64, seed uint64) (tensor.Tensor, error) {
+func (f *remote) call(inputs []*engine.Array, output string) (tensor.Tensor, error) {
 	if f.open.Do(f.connect); f.err != nil {
 		return tensor.Tensor{}, f.err
 	}
-	shape := append([]int{1}, image.Shape...)
-	inputs := []*engine.Array{
-		{Shape: shape, Data: image.Data},
-		{Shape: []int{1}, Data: []float64{strength}},
-		{Shape: []int{1}, Data: []int64{int64(seed >> 1)}},
-	}
-	outputs, err := f.net.Compute(context.Background(), inputs, []string{"image"})
+	outputs, err := f.net.Compute(context.Background(), inputs, []string{output})
 	if err != nil {
 		return tensor.Tensor{}, fmt.Errorf("function %s: %w", f.name, err)
 	}
-	out := outputs["image"]
+	return outputs[output], nil
+}
+
+// transform applies the function to an image of c x h x w with values in [0, 1].
+func (f *remote) transform(image tensor.Tensor, strength float64, seed uint64) (tensor.Tensor, error) {
+	shape := append([]int{1}, image.Shape...)
+	out, err := f.call([]*engine.Array{
+		{Shape: shape, Data: image.Data},
+		{Shape: []int{1}, Data: []float64{strength}},
+		{Shape: []int{1}, Data: []int64{int64(seed >> 1)}},
+	}, "image")
+	if err != nil {
+		return out, err
+	}
 	if !slices.Equal(out.Shape, shape) {
 		return out, fmt.Errorf("function %s returns an image of the shape %v for one of %v: it must keep the size", f.name, out.Shape, shape)
 	}

@@ -136,7 +136,6 @@ func singular(job lapack.SVDJob, a *mat.Dense, u, vt blas64.General) ([]float64,
 // of a, and replaces the columns of a by the eigenvectors.
 func eigen(a []float64, n int) ([]float64, error) { return eigenBy(syev, a, n) }
 
-// eigenBy implements eigen by a given Dsyev.
 func eigenBy(syev syevFunc, a []float64, n int) ([]float64, error) {
 	values, size := make([]float64, n), make([]float64, 1) // size: see singular
 	syev(lapack.EVCompute, blas.Upper, n, a, n, values, size, -1)

@@ -20,7 +20,6 @@ type Metric struct {
 	Step  int64   `json:"step"`
 }
 
-// A pair is a parameter or a tag.
 type pair struct {
 	Key   string `json:"key"`
 	Value string `json:"value"`
@@ -50,7 +49,6 @@ func (r *Run) Log(ctx context.Context, params, tags map[string]string, metrics [
 	return nil
 }
 
-// A batch is the body of one request to log.
 type batch struct {
 	Run     string   `json:"run_id"`
 	Metrics []Metric `json:"metrics,omitempty"`
@@ -88,7 +86,6 @@ type namer struct {
 	taken map[string]bool   // the names
 }
 
-// name returns the name of a key.
 func (n *namer) name(key string) string {
 	if n.names == nil {
 		n.names, n.taken = map[string]string{}, map[string]bool{}
@@ -104,8 +101,8 @@ func (n *namer) name(key string) string {
 	return name
 }
 
-// paramName returns a key in the characters that MLflow permits (letters, digits, underscore,
-// hyphen, dot, space and slash), as a relative path without empty or dot elements.
+// paramName returns a key in the characters that MLflow permits, as a relative path without empty
+// or dot elements.
 func paramName(key string) string {
 	allowed := func(r rune) rune {
 		switch {
@@ -123,7 +120,6 @@ func paramName(key string) string {
 	return name
 }
 
-// truncate truncates text to at most n bytes at a character boundary.
 func truncate(text string, n int) string {
 	if len(text) <= n {
 		return text

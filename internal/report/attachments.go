@@ -20,7 +20,7 @@ type Attachments struct {
 }
 
 // ReadAttachments reads all but Replicates, which come from cells. A file that cannot be read gives
-// a note, so that a damaged image does not prevent the report.
+// a note.
 func ReadAttachments(dir string) Attachments {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 // A Mark is the way in which a chart draws rows of scores.
 type Mark string
 
-// The marks.
 const (
 	LineMark Mark = "line" // curves with points, interval bands and a dotted null, chance level
 	BarMark  Mark = "bar"  // horizontal bars with a line for the interval and a tick at the null
@@ -189,8 +188,7 @@ func ChartsOf(m measure.Descriptor, rows []scores.Row, a Attachments) []Chart {
 }
 
 // HeatSides returns the first sides of a heat map that suit rows, by default models and
-// transformations. Pairs are looked for without means over values, which do not show parts of
-// ranges. Factors are a side only if no row is over all samples.
+// transformations. Factors are a side only if no row is over all samples.
 func HeatSides(rows []scores.Row, measures Measures) Sides {
 	layered := slices.ContainsFunc(measures, func(m measure.Descriptor) bool { return Layered(rows, m.Name) })
 	for _, s := range tileSides {

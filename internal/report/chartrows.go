@@ -58,7 +58,6 @@ func (s Sides) Rows(rows []scores.Row) []scores.Row {
 	return numbersOnly(rows)
 }
 
-// numbersOnly removes rows whose value is not finite.
 func numbersOnly(rows []scores.Row) []scores.Row {
 	return slices.DeleteFunc(rows, func(r scores.Row) bool { return !finite(r.Value) })
 }

@@ -18,8 +18,7 @@ type Sentence []Phrase
 type Phrase struct {
 	Text  string
 	Aside string // follows Text; narrow screens leave it out
-	// Full is the name of the tensor if Text is the place of a layer (its order and module, see
-	// Places), and Model is its model.
+	// Full is the name of the tensor if Text is the place of a layer, and Model is its model.
 	Full, Model string
 }
 
@@ -36,11 +35,10 @@ func plainSentence(format string, args ...any) Sentence {
 	return Sentence{{Text: fmt.Sprintf(format, args...)}}
 }
 
-// Conclusions returns at most three sentences for the first screen of a report. They answer: Which
-// model is the most robust, and is the difference more than chance? Under which transformation are
-// scores worst? At which depth do the scores of layers fall under the first transformation? The
-// sentences follow from the scores by fixed rules. All compare scores by the intervals of their
-// differences. Most follow from the first Matrix.
+// Conclusions returns at most three sentences for the first screen of a report. They say which
+// model is the most robust, under which transformation scores are worst, and at which depth those
+// of layers fall. They follow from the scores by fixed rules, and compare them by the intervals of
+// their differences.
 func Conclusions(rows []scores.Row, rec scores.Record, replicates *Replicates) []Sentence {
 	var out []Sentence
 	if all := Matrices(rows, rec.Measures); len(all) > 0 {
@@ -243,11 +241,9 @@ func isOrAre(n int) string {
 	return "are"
 }
 
-// SectionNote returns a sentence that a section (the part of a report on one measure) shows beside
-// its charts, or nil. Only scores of SEIS (package measure/seis) give one: it names the layer of
-// each model whose equivariance (is spatial information preserved under a transformation?) exceeds
-// its invariance (at the same positions?) most, on average over transformations. Such a layer
-// preserves position.
+// SectionNote returns a sentence that a section shows beside its charts, or nil. Only scores of
+// SEIS give one: it names the layer of each model whose equivariance exceeds its invariance most,
+// on average over transformations. Such a layer preserves position.
 func SectionNote(s Section, rows []scores.Row) Sentence {
 	shown := s.Of(Overview(rows))
 	best := make(map[string]*candidate)
@@ -285,8 +281,7 @@ func SectionNote(s Section, rows []scores.Row) Sentence {
 	return append(out, Phrase{Text: ": there equivariance is furthest above invariance, on average over the transformations."})
 }
 
-// candidates returns the layers that have both scores of SEIS, equivariance and invariance, in
-// order of appearance.
+// candidates returns the layers that have both scores of SEIS, in order of appearance.
 func candidates(shown []scores.Row) []*candidate {
 	// A view has what invariance and equivariance of the same layer under a transformation share.
 	type view struct{ model, layer, data, transform, parameter, variant string }

@@ -63,8 +63,8 @@ func restricted(d measure.Descriptor, present []string) measure.Descriptor {
 	return d
 }
 
-// Headline returns the statistics of a measure that an overview shows: those with a direction (a
-// better end of their range), or all if none has one.
+// Headline returns the statistics of a measure that an overview shows: those with a direction, or
+// all if none has one.
 func Headline(d measure.Descriptor) []measure.StatisticDescriptor {
 	var directed []measure.StatisticDescriptor
 	for _, s := range d.Statistics {

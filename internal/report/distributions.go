@@ -287,7 +287,6 @@ func MiddleUnits(all []Distribution) []string {
 				low = i
 			}
 		}
-		// exportSuffix is what PyTorch's exports add to the names of layers.
 		describe := func(i int) string {
 			return fmt.Sprintf("%s (%s)", Shorten(strings.TrimSuffix(all[i].Layer, exportSuffix), maxNameWidth), Number(all[i].Quantile(0.5)))
 		}

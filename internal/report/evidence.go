@@ -7,9 +7,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// Replicates holds the jackknife replicates of the scores of a run: the value of each score without
-// one group of samples, for each group. They make the intervals of differences between scores on
-// the same samples narrower. A nil *Replicates has none.
+// Replicates holds the jackknife replicates of the scores of a run, which make the intervals of
+// differences between scores on the same samples narrower. A nil *Replicates has none.
 type Replicates struct {
 	cells map[replicateKey][]*scores.Cell
 }
@@ -77,8 +76,7 @@ const (
 	certain                       // the interval of the difference excludes 0
 )
 
-// evidence returns how certain it is that two scores differ. This is the rule for all sentences of
-// a report.
+// evidence returns how certain it is that two scores differ, for all sentences of a report.
 func (p *Replicates) evidence(a, b *scores.Row) evidence {
 	d := p.difference(a, b)
 	switch {

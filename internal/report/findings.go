@@ -28,8 +28,7 @@ type finding struct {
 
 // Findings returns sentences on the most notable scores: for each measure, the curve or the
 // comparison with the largest differences. The rules are fixed, so the same scores give the same
-// sentences. Findings on differences that exceed their interval come first, then those without
-// intervals, then differences within their interval and scores at their null.
+// sentences. Differences that exceed their interval come first, those within it last.
 func Findings(rows []scores.Row, known []measure.Descriptor, replicates *Replicates) []string {
 	shown := Overview(rows)
 	var key []finding
@@ -47,7 +46,7 @@ func Findings(rows []scores.Row, known []measure.Descriptor, replicates *Replica
 }
 
 // findingsOf returns the findings on one measure, the clearest and largest first for each
-// statistic. The rows are those of an overview, which leaves out scores that others summarise.
+// statistic. The rows are those of an overview.
 func findingsOf(rows []scores.Row, m measure.Descriptor, replicates *Replicates) []finding {
 	w := wording{models: len(scores.DistinctValues(rows, Measures{m}.ModelLabel)) > 1, data: len(scores.DistinctValues(rows, byData)) > 1, replicates: replicates}
 	var found []finding
@@ -86,8 +85,7 @@ func ranked(found []finding) []finding {
 }
 
 // AcrossLayers returns the statistics that can be compared across layers: those that do not depend
-// on the scale of activations or factors, or all if each does. Baselines are excluded, because
-// others are compared with them.
+// on the scale of activations or factors, or all if each does. Baselines are excluded.
 func AcrossLayers(all []measure.StatisticDescriptor) []measure.StatisticDescriptor {
 	var free []measure.StatisticDescriptor
 	for _, s := range all {
@@ -109,7 +107,6 @@ type wording struct {
 	replicates *Replicates // for intervals of differences; nil if unknown
 }
 
-// noun returns the noun for the points of a curve.
 func (w wording) noun() string { return cmp.Or(w.points, "layers") }
 
 // where returns, for instance, "for hue of resnet20 under quarter on cifar10", with only the parts
@@ -154,8 +151,7 @@ func (w wording) depth(s Series, about measure.StatisticDescriptor) finding {
 	if s.IsGrid() {
 		return w.grid(s, about)
 	}
-	// If higher is better, highest leaves out scores above 0.5 that do not exceed their null: with few
-	// observations a layer reaches the maximum for any data (see isAtShuffledLevel).
+	// If higher is better, highest leaves out scores at the level of shuffled pairs.
 	low, high := s.lowest(), s.highest(about.Direction)
 	first, last := s.Rows[0], s.Rows[len(s.Rows)-1]
 	span := high.Value - low.Value
@@ -251,8 +247,7 @@ func isAtChance(r scores.Row, d measure.Direction) bool {
 }
 
 // accuracy describes the effect of transformations on accuracy: the change for a single model,
-// otherwise the models with the largest and the smallest loss. The statistics clean and moved are
-// the accuracy without and with the transformation, and drop is their difference.
+// otherwise the models with the largest and the smallest loss.
 func (w wording) accuracy(rows []scores.Row, m measure.Descriptor) []finding {
 	type key struct{ model, data, transform, factor string }
 	keyOf := func(s Series) key { return key{s.Model, s.Data, s.Transform, s.Factor} }
@@ -386,7 +381,7 @@ func intervalClause(r scores.Row) string {
 	return fmt.Sprintf(" (95 %% interval %s to %s)", Number(r.Low), Number(r.High))
 }
 
-// layer returns the name of a layer without the suffix that PyTorch exports append, "_output_0".
+// layer returns the name of a layer without exportSuffix.
 func layer(r scores.Row) string {
 	return Shorten(strings.TrimSuffix(r.Layer, exportSuffix), maxNameWidth)
 }

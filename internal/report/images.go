@@ -15,8 +15,7 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// An Image is an image of a run folder that a report shows, such as a contact sheet of inputs and
-// their transforms, inversions, filters or gratings.
+// An Image is an image of a run folder that a report shows, such as a contact sheet.
 type Image struct {
 	ImageText
 	Width  int    `json:"width"`

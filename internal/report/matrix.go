@@ -108,10 +108,9 @@ func distinguishTitles(all []Matrix) {
 	}
 }
 
-// headlineOf returns the statistic that summarises a section: one with a direction (a better end of
-// its range) if the measure has any, preferably with a null, and preferably from 0 to 1 with higher
-// values better. indices are those of the section's rows. Statistics of untransformed samples are
-// not considered.
+// headlineOf returns the statistic that summarises a section: one with a direction if the measure
+// has any, preferably with a null, and preferably from 0 to 1 with higher values better. indices
+// are those of the section's rows. Statistics of untransformed samples are not considered.
 func headlineOf(s Section, rows []scores.Row, indices []int) (measure.StatisticDescriptor, bool) {
 	var best measure.StatisticDescriptor
 	bestRank := -1
@@ -142,9 +141,8 @@ func newMatrix(s Section, about measure.StatisticDescriptor, rows []scores.Row, 
 	_, m.question, _ = strings.Cut(s.Title, ": ")
 	measures := Measures{s.Descriptor}
 	down := Field("model")
-	// A cell shows one score: of all samples, of the first variant (version of the statistic, such
-	// as the kind of probe), of the deepest layer, and the mean over the values of the
-	// transformation's parameter or, without a mean, the first value.
+	// A cell shows one score: of all samples, of the first variant, of the deepest layer, and the
+	// mean over the values of the parameter or, without a mean, the first value.
 	variant := rows[indices[0]].Variant
 	indices = slices.DeleteFunc(slices.Clone(indices), func(i int) bool { return rows[i].Variant != variant })
 	if slices.ContainsFunc(indices, func(i int) bool { return rows[i].Layer != "" }) {

@@ -14,8 +14,8 @@ type Network struct {
 	Groups     []string // names of the groups of operations (OperationRecord.Group), drawn as one node each
 }
 
-// Networks returns the graphs of models that have scores of layers. Graphs with invalid references
-// between operations, as in a record (run.json) that was edited, are left out.
+// Networks returns the graphs of models that have scores of layers, without those whose references
+// between operations are invalid, as in an edited record.
 func Networks(rows []scores.Row, models []scores.ModelRecord) []Network {
 	measured := map[string]bool{}
 	for i := range rows {

@@ -70,8 +70,7 @@ func SkipNotes(skipped []scores.Skip) []Note {
 	return n.all
 }
 
-// FailureNotes returns failures, grouped by error. Their places are the work that failed, such as
-// "seis of model a on data cifar10".
+// FailureNotes returns failures, grouped by error, with the work that failed as places.
 func FailureNotes(failed []scores.Failure) []Note {
 	var n notes
 	for _, f := range failed {

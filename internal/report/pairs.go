@@ -13,8 +13,7 @@ import (
 // layer has one partner, the rows form a curve over depth. If layers are compared with several
 // others, the rows form a grid, which is drawn as a heat map.
 
-// IsGrid reports whether some layer of the series (the rows of one statistic of one model or pair
-// of models) is compared with several others.
+// IsGrid reports whether some layer of the series is compared with several others.
 func (s Series) IsGrid() bool { return isGrid(s.Rows) }
 
 // isGrid reports whether some layer of rows is compared with several others.
@@ -32,8 +31,8 @@ func isGrid(rows []scores.Row) bool {
 	return false
 }
 
-// WithoutSelf returns the series without the comparisons of a layer with itself, whose result is
-// known beforehand. If there are no others, it returns the whole series.
+// WithoutSelf returns the series without the comparisons of a layer with itself, or the whole
+// series if there are no others.
 func (s Series) WithoutSelf() Series {
 	rows := slices.DeleteFunc(slices.Clone(s.Rows), isSelf)
 	if len(rows) > 0 {

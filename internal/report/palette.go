@@ -22,11 +22,10 @@ func (c Colour) RGBA() color.RGBA {
 	return out
 }
 
-// SeriesColours are the colours of series (the lines of a chart) on a light and on a dark
-// background: six of Okabe and Ito, shifted for contrast, and two more. With more series than
-// colours, the report's page draws all but the one that the reader chooses in grey. Figures repeat
-// the colours with other markers and dashes, up to twelve series; of more, they draw all but one in
-// grey.
+// SeriesColours are the colours of series on a light and on a dark background: six of Okabe and
+// Ito, shifted for contrast, and two more. With more series than colours, the report's page draws
+// all but the one that the reader chooses in grey. Figures repeat the colours with other markers
+// and dashes, up to twelve series; of more, they draw all but one in grey.
 var SeriesColours = []struct{ Light, Dark Colour }{
 	{"#0072b2", "#56b4e9"}, {"#c65300", "#f0935a"}, {"#00805d", "#35c596"},
 	{"#a8447f", "#e58fc0"}, {"#8f6400", "#e3c63c"}, {"#4d5a94", "#a9b3f2"},

@@ -9,8 +9,7 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// Places names the layers of models by their order and their module, for readers who do not know
-// the names of tensors.
+// Places names the layers of models by their order and their module.
 type Places struct {
 	byLayer map[[2]string]string // by model and layer
 }

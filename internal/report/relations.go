@@ -10,9 +10,8 @@ import (
 	"github.com/noether-ml/noether/scores/correlation"
 )
 
-// A Relation is the relation of a prediction score (one of a model's outputs, not of a layer) to
-// accuracy, over models or over data sets, as in Deng et al. 2022. Package correlation computes it
-// with the defaults of `noether correlate`.
+// A Relation is the relation of a score of predictions to accuracy, over models or over data sets,
+// as in Deng et al. 2022. Package correlation computes it with the defaults of `noether correlate`.
 type Relation struct {
 	Measure   string
 	Statistic string
@@ -29,15 +28,16 @@ const (
 	maxFits   = 32 // maximum number of relations with a fitted line; the others have points only
 )
 
-// Relations returns the relations between the first (headline) statistic of each measure of
-// predictions, other than accuracy and robust-accuracy (accuracy under attacks), under each
-// transformation and the accuracy on untransformed data.
+// Relations returns the relations between the first headline statistic of each measure of
+// predictions, other than accuracy and robust-accuracy, under each transformation and the accuracy
+// on untransformed data.
 func Relations(rows []scores.Row, record *scores.Record) []Relation {
 	var out []Relation
 	fits := 0
 	models, data := record.Units()
 	for _, m := range Describe(rows, record.Measures) {
-		if m.Name == "accuracy" || m.Name == "robust-accuracy" || ofLayers(rows, m.Name) {
+		if m.Name == "accuracy" || m.Name == "robust-accuracy" ||
+			slices.ContainsFunc(rows, func(r scores.Row) bool { return r.Measure == m.Name && r.Layer != "" }) {
 			continue
 		}
 		s := Headline(m)[0]
@@ -53,8 +53,7 @@ func Relations(rows []scores.Row, record *scores.Record) []Relation {
 
 // relate returns the relations of one score, one for each shared data set or model. There are none
 // if several rows of a model on a data set match the score. units names the independent unit of
-// each point, models or data sets that count as one (see scores.Record.Units), and fits counts the
-// lines fitted so far.
+// each point, and fits counts the lines fitted so far.
 func (r Relation) relate(rows []scores.Row, units map[string]string, fits *int) []Relation {
 	related := correlation.Relation{X: scores.Selector{Measure: r.Measure, Statistic: r.Statistic, Transform: r.Transform},
 		Y: scores.Selector{Measure: "accuracy", Statistic: "clean"}, By: r.By, Units: units}
@@ -90,11 +89,6 @@ func finitePoints(points []correlation.Point) []correlation.Point {
 		}
 	}
 	return out
-}
-
-// ofLayers reports whether a measure has scores of layers.
-func ofLayers(rows []scores.Row, name string) bool {
-	return slices.ContainsFunc(rows, func(r scores.Row) bool { return r.Measure == name && r.Layer != "" })
 }
 
 // transformsOf returns the transformations that a measure has scores for.

@@ -13,7 +13,7 @@
 //
 // Names of models, layers and transformations come from untrusted files and are shown as plain
 // text. They are escaped in the page, where a content security policy also forbids all requests and
-// all scripts except the report's own. In the terminal, control characters are shown as "?".
+// all scripts except the report's own. In the terminal, control characters are quoted.
 package report
 
 import (
@@ -31,15 +31,6 @@ const (
 	OverValues              // the row for all trials and all values of the parameter
 )
 
-// An identity identifies a score apart from its trial and parameter.
-type identity struct {
-	model, layer, otherModel, otherLayer, data, transform, measure, variant, factor, statistic string
-}
-
-func identify(r *scores.Row) identity {
-	return identity{r.Model, r.Layer, r.OtherModel, r.OtherLayer, r.Data, r.Transform, r.Measure, r.Variant, r.Factor, r.Statistic}
-}
-
 // Levels returns the level of each row. The row for all trials is their mean, or the first trial if
 // there is no mean. The row for all values is their mean, or each value if there is no mean.
 func Levels(rows []scores.Row) []Level {
@@ -53,9 +44,8 @@ func Levels(rows []scores.Row) []Level {
 	mean := map[int]bool{}  // whether an identity has a mean over values
 	for i := range rows {
 		r := &rows[i]
-		id := identify(r)
 		var numbers [10]int
-		for k, text := range [10]string{id.model, id.layer, id.otherModel, id.otherLayer, id.data, id.transform, id.measure, id.variant, id.factor, id.statistic} {
+		for k, text := range [10]string{r.Model, r.Layer, r.OtherModel, r.OtherLayer, r.Data, r.Transform, r.Measure, r.Variant, r.Factor, r.Statistic} {
 			numbers[k] = fields[k].of(text)
 		}
 		v := value{ids.of(numbers), parameters.of(r.Parameter)}
@@ -83,7 +73,6 @@ type numbering[T comparable] struct {
 	lastNumber int
 }
 
-// of returns the number of a value.
 func (n *numbering[T]) of(value T) int {
 	if n.known == nil {
 		n.known = map[T]int{}
@@ -112,7 +101,6 @@ func Overview(rows []scores.Row) []scores.Row {
 	return overview
 }
 
-// overviewIndices returns the indices of the rows of an overview.
 func overviewIndices(rows []scores.Row) []int {
 	type subject struct{ measure, statistic, model, other, data, transform, variant string }
 	type standing struct {

@@ -24,8 +24,7 @@ func (s SampleSheet) HasClasses() bool {
 	return slices.ContainsFunc(s.Models, func(m scores.SheetModel) bool { return len(m.ByClass) > 1 })
 }
 
-// Drops returns how much accuracy each class loses, as a fraction, for each model and each view (a
-// value of the transformation's parameter), in one list.
+// Drops returns how much accuracy each class loses, as a fraction, for each model and each view.
 func (s SampleSheet) Drops() []float64 {
 	var out []float64
 	for _, m := range s.Models {
@@ -74,8 +73,8 @@ func readSampleSheets(files fs.FS) (sheets []SampleSheet, notes []string, err er
 	return sheets, notes, nil
 }
 
-// readSampleSheet reads the description, the file name (*.json), and the image beside it with the
-// ending .png or .jpg, if there is one.
+// readSampleSheet reads the description, NAME.json, and the image NAME.png or .jpg, if there is
+// one.
 func readSampleSheet(files fs.FS, name string) (SampleSheet, error) {
 	var s SampleSheet
 	raw, err := readSmall(files, name)
@@ -119,12 +118,8 @@ func readSmall(files fs.FS, name string) ([]byte, error) {
 
 var errSheet = errors.New("its lists differ in length, or have indices out of range")
 
-// check checks the indices and the lengths of all lists, on which the report's page relies. Clean
-// lists are of the samples x, Moved lists of T(x). Most, Least and Fails are the samples that
-// change most and least, and those that are classified correctly only when clean. A projection has
-// the positions of samples in the plane of two principal components of a layer. A parting lists the
-// transformed samples that model A classifies correctly and model B does not. A tile is the size of
-// an image on the sheet, and the distances to the next image to the right and down.
+// check checks the indices and the lengths of all lists, on which the report's page relies. See
+// scores.SampleSheet.
 func (s *SampleSheet) check() error {
 	n, ok := len(s.Samples), true
 	checkClasses := func(all []int) { // -1: unknown

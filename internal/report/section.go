@@ -8,8 +8,7 @@ import (
 )
 
 // A Section is a part of a report: a measure, or one of the two questions of a measure that
-// compares representations. These are: does a layer represent x and T(x) alike, and do two models
-// represent x alike?
+// compares representations: of x and T(x), or of two models.
 type Section struct {
 	measure.Descriptor
 	Key string // the name of the measure, with "-between" for the second of two sections

@@ -101,9 +101,9 @@ func (s Series) highest(d measure.Direction) scores.Row {
 	return slices.MinFunc(rows, func(a, b scores.Row) int { return cmp.Compare(b.Value, a.Value) })
 }
 
-// isAtShuffledLevel reports whether a score above 0.5 does not exceed its null, that of shuffled
-// pairs, by more than rounding. Higher must be better. In seis, a layer with fewer observations
-// (channels of samples) than positions reaches 1 for any data and must not be reported as best.
+// isAtShuffledLevel reports whether a score above 0.5 does not exceed its null by more than
+// rounding. Higher must be better. In seis, a layer with fewer observations than positions reaches
+// 1 for any data and must not be reported as best.
 func isAtShuffledLevel(r scores.Row) bool { return r.Value > 0.5 && r.Null >= r.Value-1e-6 }
 
 // Best returns the row of the layer with the best value; for a statistic without a direction, that

@@ -18,7 +18,6 @@ type Statement struct {
 	Rows   []int   `json:"rows"`   // indices of the rows
 }
 
-// The kinds of statements.
 const (
 	CurveStatement = "curve" // how one curve changes; for charts that draw all of its rows
 	// Where two curves differ most; for charts that draw only these two.
@@ -28,8 +27,7 @@ const (
 )
 
 // maxStatementRows limits the total number of rows that statements refer to, and so the size of a
-// page. Each section (the part of the report on a measure) has an equal share, and what the
-// sections before it left of theirs.
+// page. Each section has an equal share, and what the sections before it left of theirs.
 const maxStatementRows = 200_000
 
 // Statements returns the sentences for charts of the rows, by fixed rules.
@@ -43,7 +41,6 @@ func Statements(rows []scores.Row, known []measure.Descriptor, replicates *Repli
 	return b.out
 }
 
-// A statementBuilder collects the statements on some rows.
 type statementBuilder struct {
 	rows     []scores.Row
 	measures Measures // of rows
@@ -311,8 +308,7 @@ func (b *statementBuilder) nameIn(r *scores.Row, set []Field) string {
 
 // wins returns a sentence on how often one of two series is above the other, and how often
 // significantly. series is the field by which the rows make two series, along the field whose
-// values they have in common. Ties count for neither series. It returns "" unless there are two
-// series that differ.
+// values they have in common. It returns "" unless there are two series that differ.
 func (b *statementBuilder) wins(indices []int, series, along Field) string {
 	values := distinctOf(indices, func(i int) string { return series.Of(b.measures, &b.rows[i]) })
 	if len(values) != 2 {

@@ -9,8 +9,7 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A TuningCurve is the response of a unit along a trajectory: the input to which it responds most,
-// moved by one amount after another.
+// A TuningCurve is the response of a unit along a trajectory.
 type TuningCurve struct {
 	Model, Layer, Data, Transform, Measure, Factor string // Factor: what varies, such as phase
 

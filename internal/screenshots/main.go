@@ -38,7 +38,6 @@ func main() {
 	}
 }
 
-// A shot is a picture of a report.
 type shot struct {
 	file          string // in the folder of pictures
 	run           string // run folder

@@ -71,7 +71,6 @@ func (a *Adversarial) stepSize() float64 {
 	return 2.5 * a.Radius / float64(a.Steps)
 }
 
-// check returns an error if the settings do not fit together or do not fit the Spec.
 func (a *Adversarial) check(s Spec) error {
 	known := a.Defence == AdversarialTraining || a.Defence == TRADES || a.Defence == MART
 	switch inputs := s.Model.Inputs(); {

@@ -61,7 +61,6 @@ func (s *boundSession) buffer(name string, t onnx.Type, shape ...int) (*ort.Valu
 	return v, nil
 }
 
-// setFloats copies a tensor to an input.
 func (s *boundSession) setFloats(name string, x tensor.Tensor) error {
 	v, err := s.buffer(name, onnx.Float, x.Shape...)
 	if err != nil {
@@ -72,7 +71,6 @@ func (s *boundSession) setFloats(name string, x tensor.Tensor) error {
 	return nil
 }
 
-// setInts copies integers to an input.
 func (s *boundSession) setInts(name string, x []int) error {
 	v, err := s.buffer(name, onnx.Int64, len(x))
 	if err != nil {
@@ -124,7 +122,6 @@ func inputName(unrolledIndex int, name string) string {
 	return unrolledName(unrolledIndex, name)
 }
 
-// feed copies a batch to the inputs of a session. See notUnrolled for unrolledIndex.
 func (t *Trainer) feed(s *boundSession, b *Batch, unrolledIndex int) error {
 	if len(b.Inputs) != len(t.program.inputs) {
 		return fmt.Errorf("the batch has %d inputs and the model takes %d", len(b.Inputs), len(t.program.inputs))

@@ -16,13 +16,11 @@ import (
 type ConvNet struct {
 	Shape   []int // of a sample: channels, and one to three spatial axes
 	Classes int
-	Widths  []int // channels of each stage
-	Depth   int   // convolutions in each stage; 0: 2
-	// Halve gives the first stage stride 2 too. On images this divides the operations by about
-	// four.
-	Halve   bool
-	Dropout float64 // fraction of the values that are dropped before the linear layer
 	Seed    uint64  // of the weights
+	Widths  []int   `key:"widths,required" doc:"channels of each stage; every stage but the first halves the sides"`
+	Depth   int     `key:"depth" default:"2" min:"1" doc:"convolutions in each stage"` // 0: 2
+	Halve   bool    `key:"halve" doc:"the first stage halves the sides too"`
+	Dropout float64 `key:"dropout" min:"0" doc:"dropout probability before the last layer"`
 }
 
 // Build returns the network with random weights. Its input is "x", batch x Shape, and its output

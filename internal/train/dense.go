@@ -44,7 +44,6 @@ func (t Targets) rows(dst Targets, indices []int) Targets {
 	return dst
 }
 
-// clone returns a deep copy.
 func (t Targets) clone() Targets {
 	return Targets{t.Target.Clone(), slices.Clone(t.Classes), t.Masks.Clone()}
 }
@@ -58,7 +57,6 @@ func targetNameOf(i int) string {
 	return fmt.Sprintf("%s of task %d", targetName, i)
 }
 
-// checkTasks returns an error for tasks that do not fit together with other settings.
 func (s *Spec) checkTasks() error {
 	for _, task := range s.Tasks {
 		switch {
@@ -164,7 +162,6 @@ func (t *Trainer) feedMasks(s *boundSession, masks tensor.Tensor, n, classes int
 // masks, and those for which both hold.
 type regions struct{ both, predicted, labelled []int }
 
-// add counts the positions that have a class in the masks.
 func (r *regions) add(predicted []int64, masks []float32) {
 	for i, k := range masks {
 		if k < 0 {

@@ -17,7 +17,6 @@ import (
 
 // A Source holds samples to train on.
 type Source interface {
-	// Len returns the number of samples.
 	Len() int
 	// Batch returns the samples with the given indices. The next call may overwrite the result.
 	Batch(ctx context.Context, indices []int) (Batch, error)
@@ -32,7 +31,6 @@ type streamingSource interface {
 	Batches(ctx context.Context, epoch int, indices []int, size int) iter.Seq2[Batch, error]
 }
 
-// batches iterates over samples of a source, in batches; see streamingSource.
 func batches(ctx context.Context, src Source, epoch int, indices []int, size int) iter.Seq2[Batch, error] {
 	if s, ok := src.(streamingSource); ok {
 		return s.Batches(ctx, epoch, indices, size)
@@ -205,7 +203,6 @@ func (r *fitter) runEpoch(ctx context.Context) error {
 	return r.save()
 }
 
-// validate evaluates the network on the validation samples after an epoch.
 func (r *fitter) validate(ctx context.Context, e *Epoch) error {
 	metrics, penalty, err := r.trainer.evaluate(ctx, r.validation, r.Batch)
 	if err != nil {
@@ -229,7 +226,6 @@ func (r *fitter) validate(ctx context.Context, e *Epoch) error {
 	return nil
 }
 
-// bestEpoch returns the number of the best epoch so far, 0 before the first.
 func (r *fitter) bestEpoch() int {
 	if len(r.epochs) == 0 {
 		return 0
@@ -282,7 +278,6 @@ func (m Metrics) dividedBy(n int) Metrics {
 	return Metrics{m.Loss / float64(n), m.Accuracy / float64(n), math.NaN()}
 }
 
-// clone returns a deep copy.
 func (b Batch) clone() Batch {
 	out := Batch{Targets: b.Targets.clone()}
 	for _, t := range b.Tasks {
@@ -301,7 +296,6 @@ func (t *Trainer) Evaluate(ctx context.Context, src Source, batch int) (Metrics,
 	return metrics, err
 }
 
-// evaluate returns the metrics and the mean over samples of Spec.Penalty.
 func (t *Trainer) evaluate(ctx context.Context, src Source, batch int) (metrics Metrics, penalty float64, err error) {
 	n := src.Len()
 	if n == 0 || batch < 1 {

@@ -31,7 +31,6 @@ func (l *layers) weights(name string, draw func() float64, shape ...int) onnx.Va
 	return l.Const(name, t)
 }
 
-// constant returns a vector of n equal values.
 func (l *layers) constant(name string, v float64, n int) onnx.Value {
 	return l.weights(name, func() float64 { return v }, n)
 }
@@ -62,7 +61,6 @@ func (l *layers) dropout(x onnx.Value, ratio float64) onnx.Value {
 	return l.Op("Dropout", nil, x, l.Scalar(float32(ratio)))
 }
 
-// pool returns the mean over space, b x c.
 func (l *layers) pool(x onnx.Value) onnx.Value {
 	return l.Flatten(l.Op("GlobalAveragePool", nil, x), 1)
 }
@@ -82,7 +80,6 @@ func newLayers(seed uint64, shape []int, classes int, ratio float64) (*layers, o
 	return l, l.Input("x", onnx.Float, append([]int{-1}, shape...)...), nil
 }
 
-// finish adds the last linear layer and returns the network.
 func (l *layers) finish(features onnx.Value, width, classes int) (*onnx.Model, error) {
 	l.Output("y", linear(l.Builder, features, "linear", l.seed, width, classes))
 	return l.Model()

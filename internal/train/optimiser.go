@@ -31,20 +31,23 @@ type updater struct {
 	state func(name string) (current onnx.Value, setNext func(onnx.Value))
 }
 
-// SGD is stochastic gradient descent, optionally with momentum.
+// SGD is stochastic gradient descent, optionally with momentum. The tags of optimisers and networks
+// are those of package config, for training files.
 type SGD struct {
-	Rate        float64
-	Momentum    float64
-	Nesterov    bool
-	WeightDecay float64
+	Rate        float64 `key:"rate,required" short:"true" doc:"learning rate"`
+	Momentum    float64 `key:"momentum" min:"0" doc:"below 1"`
+	Nesterov    bool    `key:"nesterov" doc:"Nesterov momentum"`
+	WeightDecay float64 `key:"weight-decay" json:"Decay" min:"0" doc:"weight decay"`
 }
 
-// Adam is the optimiser of Kingma and Ba. Weight decay is added to the gradient.
+// Adam is the optimiser of Kingma and Ba. Weight decay is added to the gradient. Beta1, Beta2 and
+// Epsilon have their defaults where they are 0.
 type Adam struct {
-	Rate         float64
-	Beta1, Beta2 float64 // 0: 0.9 and 0.999
-	Epsilon      float64 // 0: 1e-8
-	WeightDecay  float64
+	Rate        float64 `key:"rate,required" short:"true" doc:"learning rate"`
+	Beta1       float64 `key:"beta1" default:"0.9" doc:"decay rate of the first moment"`
+	Beta2       float64 `key:"beta2" default:"0.999" doc:"decay rate of the second moment"`
+	Epsilon     float64 `key:"epsilon" default:"1e-8" doc:"added to the root of the second moment"`
+	WeightDecay float64 `key:"weight-decay" json:"Decay" min:"0" doc:"weight decay"`
 }
 
 // AdamW is Adam with decoupled weight decay: p is multiplied by 1 - rate WeightDecay in each step.
@@ -88,7 +91,6 @@ func (o SGD) update(s *updater, p, g onnx.Value) onnx.Value {
 	return b.Sub(p, b.Mul(g, s.scalar(0)))
 }
 
-// complete returns the options with defaults filled in.
 func (o Adam) complete() Adam {
 	o.Beta1, o.Beta2, o.Epsilon = cmp.Or(o.Beta1, 0.9), cmp.Or(o.Beta2, 0.999), cmp.Or(o.Epsilon, 1e-8)
 	return o

@@ -58,7 +58,6 @@ type program struct {
 	taskClasses []int            // numbers of classes of the outputs of Spec.Tasks; -1 if unknown
 }
 
-// newProgram determines the output and the parameters.
 func newProgram(spec Spec) (*program, error) {
 	p := &program{spec: spec}
 	p.inputs = spec.Model.Inputs()
@@ -311,7 +310,6 @@ func (p *program) step() (*onnx.Model, error) {
 	return rewrite.WithOutputs(m, outputs)
 }
 
-// stateTensors returns all tensors that a step updates.
 func (p *program) stateTensors() []stateTensor {
 	return slices.Concat(p.parameters, p.statistics, p.optimiserState)
 }

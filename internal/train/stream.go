@@ -82,7 +82,6 @@ func (s *Stream) Batches(ctx context.Context, epoch int, indices []int, size int
 	}
 }
 
-// clear empties the batch and keeps its memory.
 func (s *Stream) clear() {
 	for i := range s.batch.Inputs {
 		clearRows(&s.batch.Inputs[i])
@@ -96,7 +95,6 @@ func (s *Stream) clear() {
 	}
 }
 
-// clear empties the targets and keeps their memory.
 func (t *Targets) clear() {
 	t.Classes = t.Classes[:0]
 	clearRows(&t.Target)
@@ -170,7 +168,6 @@ func appendRow(t *tensor.Tensor, x tensor.Tensor, name string) error {
 	return nil
 }
 
-// normalise applies mean and standard deviation to a sample that has been copied to dst.
 func (s *Stream) normalise(dst []float32, sample tensor.Tensor) error {
 	p := s.Preprocess
 	if p.Mean == nil && p.Std == nil && p.Order != "bgr" && p.Range == [2]float32{} && !p.Standardise {

@@ -185,7 +185,6 @@ func (t *Trainer) download() error {
 	return nil
 }
 
-// setParameters copies weights to the state.
 func (t *Trainer) setParameters(value func(name string) (tensor.Tensor, error)) error {
 	for i, s := range t.program.weights() {
 		w, err := value(s.name)

@@ -15,10 +15,10 @@ import (
 type VGG struct {
 	Shape   []int // of a sample: channels, and one to three spatial axes of at least 32
 	Classes int
-	Depth   int     // layers with weights in the paper: 11, 13, 16 or 19; 0: 16
-	Width   int     // w; 0: 64
-	Dropout float64 // before the linear layer
 	Seed    uint64  // of the weights
+	Depth   int     `key:"depth" default:"16" doc:"11, 13, 16 or 19"`                               // 0: 16
+	Width   int     `key:"width" default:"64" min:"1" max:"4096" doc:"channels of the first stage"` // w; 0: 64
+	Dropout float64 `key:"dropout" min:"0" doc:"dropout probability before the last layer"`
 }
 
 // vggStages holds the number of convolutions of each stage, by depth: columns A, B, D and E of

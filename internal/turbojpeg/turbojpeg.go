@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/noether-ml/noether/internal/chroma"
 	"github.com/noether-ml/noether/internal/dynlib"
 	"github.com/noether-ml/noether/internal/machine"
 )
@@ -21,9 +22,9 @@ const Env = "NOETHER_JPEG"
 
 // Constants of turbojpeg.h, with their enumeration or name there.
 const (
-	colorRGB, colorYCbCr, colorGray = 0, 1, 2 // TJCS
-	pixelRGB, pixelGray             = 0, 6    // TJPF
-	stopOnWarning                   = 8192    // TJFLAG_STOPONWARNING: damaged data are an error
+	colorRGB, colorYCbCr, colorGray, colorCMYK, colorYCCK = 0, 1, 2, 3, 4 // TJCS
+	pixelRGB, pixelGray, pixelCMYK                        = 0, 6, 11      // TJPF
+	stopOnWarning                                         = 8192          // TJFLAG_STOPONWARNING: damaged data are an error
 	// TJFLAG_LIMITSCANS: an error for over 500 progressive scans.
 	limitScans = 32768
 )
@@ -93,7 +94,7 @@ func Hint() string {
 
 // Decode returns the image of JPEG data: an *RGB, or an *image.Gray for an image without colour. It
 // returns false if there is no library, and for what it leaves to another decoder: images of
-// another size than width x height, in CMYK, or damaged.
+// another size than width x height, or damaged.
 func Decode(data []byte, width, height int) (image.Image, bool) {
 	l := loaded()
 	if l.problem != nil || len(data) == 0 || width <= 0 || height <= 0 {
@@ -118,6 +119,8 @@ func Decode(data []byte, width, height int) (image.Image, bool) {
 	case colorRGB, colorYCbCr:
 		rgb := &RGB{Pix: make([]uint8, width*height*3), Rect: bounds}
 		img, pixels = rgb, rgb.Pix
+	case colorCMYK, colorYCCK:
+		pixels, format, channels = make([]uint8, width*height*4), pixelCMYK, 4
 	default:
 		return nil, false
 	}
@@ -129,6 +132,12 @@ func Decode(data []byte, width, height int) (image.Image, bool) {
 		// The result is -1 for the warning.
 		decode(limitScans)
 		ok = true
+	}
+	if ok && format == pixelCMYK {
+		for i, v := range pixels { // files hold 255 for no ink, as PIL assumes of all
+			pixels[i] = 255 - v
+		}
+		img = &RGB{Pix: chroma.CMYK(pixels, height, width, 4*width), Rect: image.Rect(0, 0, width, height)}
 	}
 	return img, ok
 }

@@ -214,7 +214,6 @@ func (a *accumulator) flush() {
 	}
 }
 
-// storeRows stores pending samples with places below the layers' limits.
 func (a *accumulator) storeRows() {
 	most := slices.Max(a.stored.limit)
 	for i, place := range a.pending.places {

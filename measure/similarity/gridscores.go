@@ -228,7 +228,6 @@ func (a *accumulator) fromValues(from *groupedRows, u, v int, selected []statist
 	return err
 }
 
-// representation returns the representation of layer u on the samples of from, which keeps it.
 func (a *accumulator) representation(ctx context.Context, from *groupedRows, u int) (*representation, error) {
 	if from.representations[u] == nil {
 		p := a.layers[u].p

@@ -50,7 +50,6 @@ func (s *narrowLayers) block(chunks []chunk) linalg.Block {
 	return s.memory
 }
 
-// addPairs adds a block of one group to the pairs' moments; from is its first place.
 func (a *accumulator) addPairs(chunks []chunk, group, from int) {
 	// X and Y are first variables among all narrow layers'; products are added to All and Part.
 	var crossings []linalg.Crossing

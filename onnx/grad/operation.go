@@ -36,7 +36,6 @@ type operation struct {
 	index int // of the node in tape.nodes; 0 in forward mode
 }
 
-// scopeOf is the prefix of names: the node's name, or its operator.
 func scopeOf(n *pb.NodeProto) string {
 	if name := strings.Trim(n.GetName(), "/"); name != "" {
 		return name
@@ -44,7 +43,6 @@ func scopeOf(n *pb.NodeProto) string {
 	return n.GetOpType()
 }
 
-// A ruleError is the panic value of fail.
 type ruleError struct{ error }
 
 // fail ends the rule with an error that names the node. It does not return.
@@ -247,7 +245,6 @@ func (op *operation) reshapeLike(g, v onnx.Value) onnx.Value {
 	return op.Reshape(g, target...)
 }
 
-// scalarLike returns a constant of rank 0 with the element type of like.
 func (op *operation) scalarLike(v float64, like onnx.Value) onnx.Value {
 	if op.elementType(like) == onnx.Double {
 		raw := binary.LittleEndian.AppendUint64(nil, math.Float64bits(v))
@@ -256,7 +253,6 @@ func (op *operation) scalarLike(v float64, like onnx.Value) onnx.Value {
 	return op.Scalar(float32(v))
 }
 
-// filled repeats a number in the shape and type of like.
 func (op *operation) filled(v float64, like onnx.Value) onnx.Value {
 	number := op.scalarLike(v, like)
 	shape := op.shape(like)

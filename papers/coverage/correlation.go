@@ -9,9 +9,8 @@ import (
 	"github.com/noether-ml/noether/scores/correlation"
 )
 
-// A population is a set of units (groups of dependent points) with correlated means. The points of
-// a unit lie around its mean with a standard deviation of spread in x and in y; that of the means
-// is 1.
+// A population is a set of units with correlated means. The points of a unit lie around its mean
+// with a standard deviation of spread in x and in y; that of the means is 1.
 type population struct {
 	units, points int
 	correlation   float64 // of the means
@@ -25,8 +24,7 @@ func (p population) values() (r, rho float64) {
 	return r, 6 / math.Pi * math.Asin(r/2)
 }
 
-// draw returns a sample of the population: points of all units. number is the sample's number,
-// which seeds the draw.
+// draw returns a sample of the population: points of all units. number seeds the draw.
 func (p population) draw(number int) []correlation.Point {
 	random := seed.Rand(1, "coverage: correlation", number)
 	var out []correlation.Point

@@ -10,7 +10,8 @@ import (
 	"os"
 	"runtime"
 	"strings"
-	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/engine/ort"
@@ -32,8 +33,7 @@ type layerPopulation struct {
 	folder, scores string // folder that stores the representations; file to which the scores are written
 }
 
-// run draws the sets and writes their scores to the file p.scores, which the subcommand table
-// reads, and their table to out.
+// run draws the sets and writes their scores to the file p.scores, and their table to out.
 func (p layerPopulation) run(ctx context.Context, files []string, out io.Writer) error {
 	models, layers := strings.Split(p.models, ","), strings.Split(p.layers, ",")
 	if len(models) != 2 || len(layers) != 2 {
@@ -57,18 +57,15 @@ func (p layerPopulation) run(ctx context.Context, files []string, out io.Writer)
 		return err
 	}
 	rows := make([][]scores.Row, p.sets)
-	errs := make([]error, p.sets)
-	var group sync.WaitGroup
-	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
 	for set := range p.sets {
-		slots <- struct{}{}
-		group.Go(func() {
-			defer func() { <-slots }()
-			rows[set], errs[set] = p.set(ctx, measured, tables[0].Len(), uint64(p.first+set))
+		group.Go(func() (err error) {
+			rows[set], err = p.set(ctx, measured, tables[0].Len(), uint64(p.first+set))
+			return err
 		})
 	}
-	group.Wait()
-	if err := errors.Join(errs...); err != nil {
+	if err := group.Wait(); err != nil {
 		return err
 	}
 	var all []scores.Row
@@ -114,8 +111,6 @@ func (p layerPopulation) extract(ctx context.Context, path, layer string, files 
 	}
 	defer source.Close()
 	store := features.Store{Dir: p.folder}
-	// Tables of up to Memory bytes are kept in memory. Read reads the images at some positions of
-	// the source; the frame f says how they are resized and cropped.
 	tables, err := store.Layers(ctx, features.Request{
 		Model: m, Layers: m.Layers(), Pool: pooling.Mean, Data: source.Fingerprint(), N: source.Len(), Memory: 1 << 30,
 		Read: func(ctx context.Context, positions []int, f dataset.Frame) (out []dataset.Sample, err error) {

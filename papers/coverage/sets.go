@@ -79,8 +79,7 @@ func rowsOf(t *features.Table, rows []int) ([]float32, error) {
 }
 
 // scoresOf returns the scores of a measure of n = len(labels) samples with len(clean) / n values
-// each. clean holds the values of the samples as they are. moved holds the values of the
-// transformed samples, or of a second model; it may be nil.
+// each. moved is of the transformed samples, or of a second model; it may be nil.
 func scoresOf(m measure.Measure, classes []string, labels []int, clean, moved []float32) ([]measure.Score, error) {
 	n := len(labels)
 	shape := []int{len(clean) / n}

@@ -13,10 +13,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// gabor writes the table of figure 4 of Goodfellow et al. (2009): the fraction of the energy (sum
-// of squares) of filters that Gabor functions explain. The filters are the weights of autoencoders
-// of one layer, trained on patches of images with the sparsity penalty and weight decay or without
-// them. Values are means over the filters of a layer, and intervals are over trainings.
+// gabor writes the table of figure 4: the fraction of the energy (sum of squares) of filters that
+// Gabor functions explain. Values are means over the filters of a layer, and intervals are over
+// trainings.
 func (p plan) gabor(ctx context.Context) error {
 	patterns, held, err := p.patches(ctx)
 	if err != nil {

@@ -9,8 +9,7 @@ import (
 )
 
 // patches returns the inputs of training and of validation: whitened patches of side x side pixels
-// with values in [-1, 1], a row for each, cut from one half of the images. The studies measure on
-// the other half.
+// with values in [-1, 1], a row for each, cut from one half of the images.
 func (p plan) patches(ctx context.Context) (training, validation tensor.Tensor, err error) {
 	var none tensor.Tensor
 	all, err := dataset.OpenFolder(ctx, dataset.FolderOptions{Dir: p.images})

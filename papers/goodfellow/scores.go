@@ -28,8 +28,7 @@ func test(r scores.Row) string {
 	return r.Data
 }
 
-// read returns the scores of a statistic of the measure firing (whether single units keep firing
-// while the input changes) from the files of the flag -scores (a plan holds the flags).
+// read returns the scores of a statistic of the measure firing from the files of -scores.
 func (p plan) read(statistic string) (table, error) {
 	if len(p.scores) == 0 {
 		return nil, errors.New("name the scores: -scores runs/NAME/scores.csv")
@@ -97,8 +96,8 @@ func (t table) hasNatural(model string) bool {
 	return slices.ContainsFunc(t.layers(model, nil), func(l string) bool { return !math.IsNaN(t.mean(model, l)) })
 }
 
-// stack parses the weight decays up to a layer from its name in depth.onnx, a file of stacks of
-// autoencoders with one decay for each layer: decays0.01,0,0.1/layer2 gives 0.01 and 0.
+// stack parses the weight decays up to a layer of depth.onnx: decays0.01,0,0.1/layer2 gives 0.01
+// and 0.
 func stack(layer string) ([]float64, error) {
 	name, number, ok := strings.Cut(strings.TrimPrefix(layer, "decays"), "/layer")
 	depth, err := strconv.Atoi(number)
@@ -117,8 +116,8 @@ func stack(layer string) ([]float64, error) {
 	return out, nil
 }
 
-// best returns the weight decays of the best network of each depth (number of layers in the stack),
-// by the mean invariance over the natural tests.
+// best returns the weight decays of the best network of each depth, by the mean over the natural
+// tests.
 func (p plan) best() ([][]float64, error) {
 	t, err := p.read("invariance")
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 	"github.com/noether-ml/noether/scores/correlation"
 )
 
-// rank returns Spearman's rank correlation.
 func rank(x, y []float64) float64 { return correlation.Spearman(x, y).Value }
 
 // resampled returns the 95 % bootstrap interval (percentiles of 2000 resamples of the pairs) of the

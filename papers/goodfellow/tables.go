@@ -52,8 +52,7 @@ func (p plan) tables() error {
 	return p.write("classes", []string{"networks"}, information.classes())
 }
 
-// A record is an entry of a table of results: the keys of its row, the name of its column, and a
-// value with its interval, if it has one.
+// A record is an entry of a table of results.
 type record struct {
 	keys             []string
 	statistic        string // the column
@@ -65,8 +64,7 @@ func plain(statistic, value string, keys ...string) record {
 	return record{keys: keys, statistic: statistic, value: value}
 }
 
-// around returns a record of a value and the half-width of its interval. half is NaN if there is no
-// interval, as for a difference of values that are all equal.
+// around returns a record of a value and the half-width of its interval, NaN if there is none.
 func around(statistic string, value, half float64, digits int, keys ...string) record {
 	c := tablefile.Cells(fmt.Sprintf("%%.%df", digits), value, value-half, value+half)
 	return record{keys, statistic, c[0], c[1], c[2]}
@@ -87,9 +85,8 @@ func (p plan) write(name string, keys []string, list []record) error {
 	return tablefile.Write(filepath.Join(p.out, "goodfellow-"+name+".csv"), rows)
 }
 
-// trainings returns the scores in a test ("": the mean over the natural tests) of the networks of
-// one cell of the grid of ridge.onnx, given by the start of their names, which the function cell
-// returns. Networks all of whose units are constant are left out.
+// trainings returns the scores in a test ("": the mean over the natural tests) of the networks of a
+// cell of ridge.onnx. Networks all of whose units are constant are left out.
 func (t table) trainings(name, test string) []float64 {
 	var out []float64
 	for _, l := range t.layers("ridge", func(l string) bool { return strings.HasPrefix(l, name+"/") }) {
@@ -163,7 +160,7 @@ func (t table) correlations() []record {
 }
 
 // correlationOfEachTraining returns, for each training, the rank correlation of two tests over the
-// cells of the grid of ridge.onnx, with one network of each cell.
+// cells.
 func (t table) correlationOfEachTraining(first, second string) []float64 {
 	var out []float64
 	for number := 1; ; number++ {
@@ -259,8 +256,8 @@ var titles = []struct{ test, title string }{
 	{"", "natural mean"}, {"clips", "clips"}, {"pan", "pan"}, {"turn", "turn"}, {"orbit", "orbit"}, {"gratings phase", "grating phase"}, {"gratings orientation", "grating orientation"},
 }
 
-// copies returns the scores of copies.onnx, the best networks trained again (figure 5): means with
-// intervals over networks, and the differences between successive depths with their p-values.
+// copies returns the scores of copies.onnx (figure 5), and the differences between successive
+// depths with their p-values.
 func (t table) copies() []record {
 	var list []record
 	for _, c := range titles {
@@ -313,8 +310,8 @@ func (t table) belief() []string {
 // changesOfThePaper are the changes from layer 1 to layer 2 in table 1 of the paper.
 var changesOfThePaper = map[string]string{"gratings phase": "+38 %", "gratings orientation": "+49 %", "pan": "+51 %", "orbit": "+80 %"}
 
-// beliefTable returns the scores of the two layers of the belief networks (table 1), and the change
-// from the first to the second layer of a network, with intervals over networks.
+// beliefTable returns the scores of the two layers of the belief networks (table 1), and the
+// change.
 func (t table) beliefTable(networks []string) []record {
 	var list []record
 	for _, c := range titles[1:] {

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/noether-ml/noether/engine/ort"
+	"github.com/noether-ml/noether/internal/train"
 	"github.com/noether-ml/noether/internal/train/autoencoder"
 	"github.com/noether-ml/noether/internal/train/filters"
 	"github.com/noether-ml/noether/onnx"
@@ -36,15 +37,13 @@ var (
 	depthDecays = []float64{0, 0.001, 0.01, 0.1, 0.3, 1, 10}
 )
 
-// unpenalised stands in targets for networks without the sparsity penalty; penaltyWeight is the
-// weight of the penalty in the others.
+// unpenalised stands in targets for networks without the sparsity penalty.
 const (
 	unpenalised   = 0
 	penaltyWeight = 100
 )
 
-// cell returns how the names of the networks of ridge.onnx with a target and a decay start. These
-// networks are a cell of the grid of targets and decays.
+// cell returns how the names of the networks of ridge.onnx with a target and a decay start.
 func cell(target, decay float64) string {
 	if target == unpenalised {
 		return fmt.Sprintf("targetnone/decay%g", decay)
@@ -58,8 +57,7 @@ func cell(target, decay float64) string {
 // together, and those of ridge.onnx undo none.
 const mild = 0.03
 
-// train trains the networks of ridge.onnx or of depth.onnx; which is ridge or depth. A plan holds
-// the flags of the command.
+// train trains the networks of ridge.onnx or of depth.onnx; which is ridge or depth.
 func (p plan) train(ctx context.Context, which string) error {
 	started := time.Now()
 	patterns, held, err := p.patches(ctx)
@@ -98,11 +96,14 @@ func (p plan) pick(usual, quick int) int {
 
 // settings returns the settings of a layer without the sparsity penalty.
 func (p plan) settings(decay float64, seed uint64) autoencoder.Settings {
-	return autoencoder.Settings{Units: units, Decay: decay, Epochs: p.pick(20, 2), Rate: 0.002, Seed: seed, Engine: ort.Options{Threads: 1}, RollbackFactor: p.rollback, RollbackByLoss: decay <= mild}
+	return autoencoder.Settings{Units: units, Decay: decay, Rate: 0.002,
+		Engine: ort.Options{Threads: 1},
+		FitOptions: train.FitOptions{Epochs: p.pick(20, 2), Seed: seed, KeepLast: true,
+			RollbackFactor: p.rollback, RollbackByLoss: decay <= mild}}
 }
 
-// ridge trains networks of one layer with every target and every decay, several times each, on the
-// patches patterns. held are patches for validation.
+// ridge trains networks with every target and every decay, several times each. held is for
+// validation.
 func (p plan) ridge(ctx context.Context, patterns, held tensor.Tensor) error {
 	branches := make([]autoencoder.Branch, p.trainings*len(targets)*len(ridgeDecays))
 	err := parallel(ctx, len(branches), func(ctx context.Context, i int) error {

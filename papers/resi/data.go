@@ -20,7 +20,7 @@ const (
 // writeData writes the data sets on which the networks are trained into a folder: the first n
 // images of a binary file of CIFAR-10 as they are, with random labels, and with coloured dots. The
 // numbers in their names are the percentages of labels that are random and of dots that show the
-// class. The study asks whether measures of similarity tell apart the networks of different sets.
+// class.
 func writeData(file, folder string, n int) error {
 	data, err := os.ReadFile(file)
 	if err != nil {

@@ -48,8 +48,7 @@ func run(args []string, out io.Writer) error {
 	return writeData(flags.Arg(0), *folder, *n)
 }
 
-// groupOf returns the group (the networks that differ only by their seed) and the seed of a network
-// by its name: "labels-50" and "3" for "labels-50-3".
+// groupOf returns the group and the seed of a network: "labels-50" and "3" for "labels-50-3".
 func groupOf(network string) (group, seed string) {
 	at := strings.LastIndexByte(network, '-')
 	if at < 0 {

@@ -18,8 +18,7 @@ import (
 	"github.com/noether-ml/noether/scores/correlation"
 )
 
-// A test asks whether a statistic of similarity agrees with
-// what is known of some networks.
+// A test asks whether a statistic agrees with what is known of some networks.
 type test struct {
 	name string
 	low  float64 // smallest possible value
@@ -79,8 +78,7 @@ func (t *evaluation) pairs(run int, belongs func(scores.Row) bool) []pair {
 	return out
 }
 
-// networks returns the pairs of different networks of a run. Each has its penultimate layer (the
-// input of the final classifier) only.
+// networks returns the pairs of different networks of a run.
 func (t *evaluation) networks(run int) []pair {
 	return t.pairs(run, func(r scores.Row) bool { return r.Model != r.OtherModel })
 }
@@ -195,8 +193,7 @@ type result struct {
 	rank      float64 // among all statistics; NaN if value is
 }
 
-// resultOf returns the result without its rank. The interval is that of a jackknife over seeds,
-// each replicate (value on a part) of which leaves out the networks of one seed.
+// resultOf returns the result without its rank. The interval is that of a jackknife over seeds.
 func resultOf(of test, statistic measure.StatisticDescriptor, runs [][]scores.Row, seeds []string) result {
 	t := &evaluation{statistic: statistic.Name, sign: 1, runs: runs}
 	if statistic.Direction == measure.Lower {

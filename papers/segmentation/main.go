@@ -54,8 +54,7 @@ type quantity struct {
 // A kind is a class of trainings that differ in nothing but the seed.
 type kind struct{ decoder, augmentation string }
 
-// read returns the values of the scores by kind of training, without those that are limited to the
-// samples with one value of a factor (a known property), such as a class.
+// read returns the values of the scores by kind of training, without those of single factors.
 func read(rows []scores.Row) (map[kind]map[quantity]tablefile.Sample, error) {
 	out := map[kind]map[quantity]tablefile.Sample{}
 	for _, r := range rows {
@@ -100,8 +99,7 @@ var (
 	statistics = []statistic{labelled, {"pixel-agreement", "pixel agreement"}, {"miou", "mean IoU with τ f(x)"}}
 )
 
-// cells returns three cells of a table: the mean of a sample and its interval, which is clipped to
-// [0, limit].
+// cells returns the mean of a sample and its interval, which is clipped to [0, limit].
 func cells(s tablefile.Sample, limit float64) []string {
 	mean, low, high := tablefile.Interval(s.Values())
 	return tablefile.Cells("%.3f", mean, max(low, 0), min(high, limit))
@@ -156,8 +154,7 @@ func effects(values map[kind]map[quantity]tablefile.Sample) [][]string {
 	return table
 }
 
-// difference returns the mean over seeds of the differences of two samples, with its interval and
-// whether the difference is seen.
+// difference returns the mean of the differences of two samples, its interval, and a verdict.
 func difference(more, less tablefile.Sample) string {
 	mean, low, high := tablefile.Interval(more.Minus(less))
 	return fmt.Sprintf("%+.3f [%+.3f, %+.3f] %s", mean, low, high, verdict(low, high))
@@ -200,8 +197,7 @@ func depths(values map[kind]map[quantity]tablefile.Sample) [][]string {
 	return table
 }
 
-// order returns the index of the part of the network that a layer belongs to: the first layer, the
-// stages, the decoder, the output.
+// order returns the index of the part of the network that a layer belongs to.
 func order(layer string) int {
 	return slices.IndexFunc([]string{"Relu", "stage", "decoder", "y"}, func(prefix string) bool { return strings.HasPrefix(layer, prefix) })
 }

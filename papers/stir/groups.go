@@ -26,15 +26,15 @@ type groups map[group]pairs
 // pairs holds the scores of pairs of networks by the seeds of the two, such as "1+2".
 type pairs map[string]*pair
 
-// A pair holds the scores of two networks of all trials (repetitions of the random draws), and of
-// both directions (each network is once the reference) if the networks are of one kind.
+// A pair holds the scores of two networks of all trials, and of both directions if the networks are
+// of one kind.
 type pair struct {
 	networks []string
 	rows     []scores.Row
 }
 
-// networkName matches the name of a network in a study: its kind, its seed, and, in
-// stir-updates.yaml (networks trained on more and more images), the number of its training images.
+// networkName matches the name of a network: its kind, its seed, and perhaps the number of its
+// training images.
 var networkName = regexp.MustCompile(`^(.+?)-(\d+)(-\d+)?$`)
 
 // add adds the scores of a run. A network in two pairs of a group is an error, and so is a name
@@ -76,7 +76,7 @@ func (g groups) add(rows []scores.Row) error {
 	return nil
 }
 
-// sorted returns the groups in the order of their kinds in titles, and then by depth.
+// sorted returns the groups in the order of their kinds in the tables, and then by depth.
 func (g groups) sorted() []group {
 	return slices.SortedFunc(maps.Keys(g), func(a, b group) int {
 		return cmp.Or(cmp.Compare(rank(a.reference), rank(b.reference)), cmp.Compare(rank(a.other), rank(b.other)), cmp.Compare(a.depth, b.depth))
@@ -91,10 +91,10 @@ func (p pairs) values(c column) []float64 {
 		var sum, n float64
 		for _, r := range p[unit].rows {
 			v := r.Value
-			if c.null {
+			if c.Chance {
 				v = r.Null
 			}
-			if r.Statistic == c.statistic && r.Variant == c.variant && !math.IsNaN(v) {
+			if r.Statistic == c.Statistic && r.Variant == c.Variant && !math.IsNaN(v) {
 				sum, n = sum+v, n+1
 			}
 		}
@@ -105,25 +105,15 @@ func (p pairs) values(c column) []float64 {
 	return out
 }
 
-// titles are the kinds of networks as named in the studies and in the tables, in the order of the
-// tables. AT is adversarial training; TRADES and MART are two other defences.
-var titles = [][2]string{
-	{"plain", "plain"}, {"at", "AT"}, {"one", "AT, 1 step"},
-	{"plain-750", "plain, 750"}, {"plain-1500", "plain, 1500"}, {"plain-3000", "plain, 3000"},
-	{"at-750", "AT, 750"}, {"at-1500", "AT, 1500"}, {"at-3000", "AT, 3000"},
-	{"resnet-plain", "ResNet-18, plain"}, {"resnet-at", "ResNet-18, AT"}, {"vgg-plain", "VGG-16, plain"}, {"vgg-at", "VGG-16, AT"},
-	{"trades", "TRADES"}, {"mart", "MART"}, {"shapes-plain", "plain (shapes)"}, {"shapes-at", "AT (shapes)"},
-}
-
-// rank returns the index of a kind in titles, or -1.
+// rank returns the index of a kind in the tables, or -1.
 func rank(kind string) int {
-	return slices.IndexFunc(titles, func(t [2]string) bool { return t[0] == kind })
+	return slices.IndexFunc(tables.Kinds, func(t [2]string) bool { return t[0] == kind })
 }
 
 // title returns the name of a kind in tables.
 func title(kind string) string {
 	if i := rank(kind); i >= 0 {
-		return titles[i][1]
+		return tables.Kinds[i][1]
 	}
 	return kind
 }

@@ -1,5 +1,5 @@
 // Stir writes the tables of docs/results/stir.md. It reads the scores of the runs of the studies
-// stir-*.yaml (files that say what is measured) and the test accuracies of the trained networks:
+// stir-*.yaml and the test accuracies of the trained networks:
 //
 //	go run ./papers/stir -runs runs -networks networks
 //
@@ -17,6 +17,7 @@
 package main
 
 import (
+	_ "embed"
 	"errors"
 	"flag"
 	"fmt"
@@ -25,6 +26,8 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+
+	"sigs.k8s.io/yaml"
 
 	"github.com/noether-ml/noether/papers/internal/tablefile"
 )
@@ -45,10 +48,10 @@ func run(args []string, _ io.Writer) error {
 // write writes a table for each experiment, stir-findings.csv and stir-networks.csv.
 func write(runs, networks, out string) error {
 	all := map[string]groups{}
-	for _, e := range experiments {
-		rows, err := tablefile.ReadScores(filepath.Join(runs, e.name, "scores.csv"))
+	for _, e := range tables.Experiments {
+		rows, err := tablefile.ReadScores(filepath.Join(runs, e.Name, "scores.csv"))
 		if errors.Is(err, fs.ErrNotExist) {
-			fmt.Println("no run", e.name)
+			fmt.Println("no run", e.Name)
 			continue
 		}
 		g := groups{}
@@ -56,10 +59,10 @@ func write(runs, networks, out string) error {
 			err = g.add(rows)
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", e.name, err)
+			return fmt.Errorf("%s: %w", e.Name, err)
 		}
-		all[e.name] = g
-		if err := tablefile.Write(filepath.Join(out, e.name+".csv"), e.rows(g)); err != nil {
+		all[e.Name] = g
+		if err := tablefile.Write(filepath.Join(out, e.Name+".csv"), e.rows(g)); err != nil {
 			return err
 		}
 	}
@@ -87,88 +90,67 @@ func beginning(rows [][]string, cells ...string) [][]string {
 	return slices.DeleteFunc(slices.Clone(rows), func(r []string) bool { return !slices.Equal(r[:len(cells)], cells) })
 }
 
+// tables describes the tables; see tables/tables.yaml.
+var tables = func() (out struct {
+	Columns     map[string]column
+	Experiments []experiment
+	Kinds       [][2]string // of networks: as named in the studies, and in the tables
+	Findings    []finding
+}) {
+	if err := yaml.UnmarshalStrict(tablesText, &out); err != nil {
+		panic(err)
+	}
+	return out
+}()
+
+//go:embed tables/tables.yaml
+var tablesText []byte
+
 // An experiment is a table of docs/results/stir.md, and the run of the same name. A group of its
 // scores is one row: the kinds of the reference and the other network, and the layer.
 type experiment struct {
-	name    string
-	layers  bool // a row for each layer
-	columns []column
+	Name    string
+	Layers  bool // a row for each layer
+	Columns []string
 }
 
-// A column is a statistic of the measure stir, with its variant (such as the CKA that is used). If
-// null is set, it shows the null of the statistic instead of its value; if interval is set, the
-// interval too.
+// A column is a statistic of the measure stir. If Chance is set, it shows the null of the statistic
+// instead of its value; if Interval is set, the interval too.
 type column struct {
-	title, statistic, variant string
-	null, interval            bool
-	low                       float64 // smallest possible value
-}
-
-// high returns the largest possible value.
-func (c column) high() float64 {
-	if c.statistic == "input-distance" {
-		return math.Inf(1)
-	}
-	return 1
-}
-
-var (
-	stir     = column{title: "STIR", statistic: "stir", interval: true}
-	null     = column{title: "null", statistic: "stir", null: true}
-	debiased = column{title: "STIR, debiased CKA", statistic: "stir", variant: "debiased-cka", interval: true, low: -1}
-	cka      = column{title: "CKA", statistic: "cka", interval: true}
-	agree    = column{title: "agreement", statistic: "agreement", interval: true}
-	missed   = column{title: "missed", statistic: "missed"}
-
-	worst               = column{title: "adversarial STIR", statistic: "stir-adversarial", interval: true}
-	worstNull           = column{title: "null", statistic: "stir-adversarial", null: true}
-	worstMissed         = column{title: "missed", statistic: "missed", variant: "adversarial"}
-	change              = column{title: "length of x' - x", statistic: "input-distance", variant: "controversial", interval: true}
-	controversialMissed = column{title: "missed, controversial", statistic: "missed", variant: "controversial"}
-	controversialAgree  = column{title: "agreement, controversial", statistic: "agreement", variant: "controversial", interval: true}
-	usual               = []column{stir, null, debiased, cka, agree, missed}
-	columnsOfLayer      = []column{stir, null, debiased, cka, missed}
-)
-
-var experiments = []experiment{
-	{"stir-seeds", false, usual},
-	{"stir-adversarial", false, []column{worst, worstNull, worstMissed, change, controversialAgree, controversialMissed}},
-	{"stir-iterations", false, usual},
-	{"stir-updates", false, usual},
-	{"stir-architectures", false, usual},
-	{"stir-layers", true, columnsOfLayer},
-	{"stir-layers-vgg16", true, columnsOfLayer},
-	{"stir-layers-resnet34", true, columnsOfLayer},
-	{"stir-layers-vgg19", true, columnsOfLayer},
-	{"stir-datasets", true, columnsOfLayer},
-	{"stir-datasets-vgg16", true, columnsOfLayer},
-	{"stir-defences", true, columnsOfLayer},
-	{"stir-defences-vgg16", true, columnsOfLayer},
+	Title, Statistic, Variant string
+	Chance, Interval          bool
+	Low                       float64 // smallest possible value
+	Unbounded                 bool    // the largest possible value is not 1
+	Missed                    string  // column with the fraction of images that the inversion missed; "": none
 }
 
 // rows returns the table of an experiment, in the layout that package papers/results reads.
 func (e experiment) rows(g groups) [][]string {
 	head := []string{"reference", "other"}
-	if e.layers {
+	if e.Layers {
 		head = append(head, "layer")
 	}
 	out := [][]string{append(slices.Clone(head), "statistic", "value", "low", "high")}
 	for _, k := range g.sorted() {
 		names := []string{title(k.reference), title(k.other)}
-		if e.layers {
+		if e.Layers {
 			names = append(names, layerTitle(k.layer))
 		}
-		for _, c := range e.columns {
+		for _, name := range e.Columns {
+			c := tables.Columns[name]
 			v := g[k].values(c)
 			if len(v) == 0 {
 				continue
 			}
 			value, low, high := tablefile.Interval(v)
 			cells := tablefile.Cells("%.2f", value, math.NaN(), math.NaN())
-			if c.interval {
-				cells = tablefile.Cells("%.3f", value, max(low, c.low), min(high, c.high()))
+			if c.Interval {
+				if !c.Unbounded {
+					high = min(high, 1)
+				}
+				cells = tablefile.Cells("%.3f", value, max(low, c.Low), high)
 			}
-			out = append(out, slices.Concat(names, []string{c.title}, cells))
+			out = append(out, slices.Concat(names, []string{c.Title}, cells))
 		}
 	}
 	return out

@@ -33,10 +33,10 @@ func TestPairs(t *testing.T) {
 		t.Fatal(err)
 	}
 	k := group{reference: "plain", other: "plain", layer: "Flatten"}
-	if v := g[k].values(stir); len(v) != 2 || math.Abs(v[0]-0.5) > 1e-12 || v[1] != 0.9 {
+	if v := g[k].values(tables.Columns["stir"]); len(v) != 2 || math.Abs(v[0]-0.5) > 1e-12 || v[1] != 0.9 {
 		t.Errorf("two pairs have the values %v, want 0.5 and 0.9", v)
 	}
-	if v := g[group{reference: "at", other: "plain", layer: "Flatten"}].values(stir); len(v) != 1 || v[0] != 0.1 {
+	if v := g[group{reference: "at", other: "plain", layer: "Flatten"}].values(tables.Columns["stir"]); len(v) != 1 || v[0] != 0.1 {
 		t.Errorf("the pair of at, the reference, and plain has the values %v, want 0.1", v)
 	}
 	if len(g) != 3 {
@@ -99,23 +99,56 @@ func TestVerdict(t *testing.T) {
 }
 
 // TestMissingGroup checks that the mean over two groups of pairs does not exist if a run has only
-// one of them. last returns the group of two kinds at the penultimate layer.
+// one of them.
 func TestMissingGroup(t *testing.T) {
 	g := groups{}
 	if err := g.add([]scores.Row{row("at-1", "trades-2", 0, 0.8)}); err != nil {
 		t.Fatal(err)
 	}
-	if v := mean(stir, last("at", "trades"), last("at", "mart")).values(g); v != nil {
+	if v := (side{"stir", [][]string{{"at", "trades"}, {"at", "mart"}}}).values(g); v != nil {
 		t.Errorf("without scores of at and mart the mean is %v, want none", v)
+	}
+}
+
+// TestNames checks that the tables name existing columns, experiments and kinds.
+func TestNames(t *testing.T) {
+	for name, c := range tables.Columns {
+		if _, ok := tables.Columns[c.Missed]; c.Missed != "" && !ok {
+			t.Errorf("column %s: no column %q", name, c.Missed)
+		}
+	}
+	experiments := map[string]bool{}
+	for _, e := range tables.Experiments {
+		experiments[e.Name] = true
+		for _, c := range e.Columns {
+			if _, ok := tables.Columns[c]; !ok {
+				t.Errorf("%s: no column %q", e.Name, c)
+			}
+		}
+	}
+	for _, f := range tables.Findings {
+		if !experiments[f.Table] || f.OtherTable != "" && !experiments[f.OtherTable] {
+			t.Errorf("%s: no experiment %q or %q", f.Text, f.Table, f.OtherTable)
+		}
+		for _, s := range []side{f.Larger, f.Less} {
+			if _, ok := tables.Columns[s.Of]; !ok || len(s.Groups) == 0 {
+				t.Errorf("%s: no column %q, or no groups", f.Text, s.Of)
+			}
+			for _, g := range s.Groups {
+				if len(g) < 2 || rank(g[0]) < 0 || rank(g[1]) < 0 {
+					t.Errorf("%s: %q, want two kinds of networks and perhaps a layer", f.Text, g)
+				}
+			}
+		}
 	}
 }
 
 // TestStored checks that findings and networks without runs keep the rows of the stored table, and
 // that a stored finding that is no longer in the list findings is dropped.
 func TestStored(t *testing.T) {
-	f := findings[0]
-	kept := []string{f.item, f.text, "verdict", "seen", "", ""}
-	got := findingRows(nil, [][]string{kept, {f.item, "no longer a finding", "verdict", "seen", "", ""}})
+	f := tables.Findings[0]
+	kept := []string{f.Item, f.Text, "verdict", "seen", "", ""}
+	got := findingRows(nil, [][]string{kept, {f.Item, "no longer a finding", "verdict", "seen", "", ""}})
 	if len(got) != 2 || !slices.Equal(got[1], kept) {
 		t.Errorf("the findings are %q, want the header and %q", got, kept)
 	}
@@ -153,7 +186,7 @@ func TestOneObservation(t *testing.T) {
 		{networks, "stir.yaml,ResNet-18, AT,test accuracy,0.300,,"},
 		{networks, "stir.yaml,ResNet-18, AT,robust accuracy,0.200,,"},
 		{networks, "stir.yaml,ResNet-18, plain,test accuracy,0.450,0.000,1.000"},
-		{experiments[0].rows(g), "AT,AT,STIR,0.900,,"},
+		{tables.Experiments[0].rows(g), "AT,AT,STIR,0.900,,"},
 		{findingRows(map[string]groups{"stir-seeds": g}, nil), "Table 1,two seeds: STIR is larger with AT than plain,difference,+0.500,,"},
 		{findingRows(map[string]groups{"stir-seeds": g}, nil), "Table 1,two seeds: STIR is larger with AT than plain,verdict,open,,"},
 	} {

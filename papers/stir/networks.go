@@ -12,8 +12,7 @@ import (
 	"github.com/noether-ml/noether/papers/internal/tablefile"
 )
 
-// networkTitles maps values of the keys that training files (settings of noether train) vary to the
-// names in the table of networks.
+// networkTitles maps values of keys of training files to names in the table.
 var networkTitles = map[string]string{
 	"resnet18": "ResNet-18", "vgg16": "VGG-16", "resnet34": "ResNet-34", "vgg19": "VGG-19", "plain": "plain", "at": "AT", "one": "AT, 1 step", "trades": "TRADES", "mart": "MART",
 }

@@ -103,8 +103,7 @@ func read(folder string) (*recordings, error) {
 	return r, nil
 }
 
-// perChapter is the number of utterances in a folder. LibriSpeech has a folder for each chapter of
-// a book that a speaker reads.
+// perChapter is the number of utterances in a folder.
 const perChapter = 50
 
 // write writes the utterances of a part. The speakers take turns.
@@ -167,8 +166,7 @@ func appendLine(file string, start bool, line string) error {
 // block is the number of samples of a FLAC frame.
 const block = 4096
 
-// writeFLAC writes a waveform as 16-bit FLAC, without compression (verbatim subframes). Values
-// beyond [-1, 1] are clipped.
+// writeFLAC writes a waveform as 16-bit FLAC, uncompressed. Values beyond [-1, 1] are clipped.
 func writeFLAC(file string, wave []float32, rate int) error {
 	var out bytes.Buffer
 	info := &meta.StreamInfo{BlockSizeMin: block, BlockSizeMax: block, SampleRate: uint32(rate), NChannels: 1, BitsPerSample: 16, NSamples: uint64(len(wave))}

@@ -130,8 +130,7 @@ func write(folder string, rows []scores.Row) error {
 	return save(name+"-differences.csv", t.differences())
 }
 
-// means returns the mean score of each kind, with its 95 % interval, and the mean null over all
-// kinds.
+// means returns the mean score of each kind with its interval, and the mean null over all kinds.
 func (t *table) means() [][]string {
 	var out [][]string
 	for _, o := range t.observations {
@@ -183,8 +182,7 @@ func (t *table) differences() [][]string {
 	return out
 }
 
-// row returns a row of a table. column is the text in the column statistic: a kind, or a
-// difference.
+// row returns a row of a table. column is a kind, or a difference.
 func row(o observation, column string, value, half float64) []string {
 	return append([]string{o.axis, o.what, column}, tablefile.Cells("%.3f", value, value-half, value+half)...)
 }

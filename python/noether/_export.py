@@ -3,38 +3,60 @@
 from __future__ import annotations
 
 import contextlib
+import copy
+import dataclasses
 import difflib
+import inspect
+import io
+import itertools
+import json
 import re
 import warnings
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from . import _cache
-from ._command import Error, first_line, require
+from ._command import Error, call, first_line, require
 
 # Domain and type of the ONNX operator that marks the output of a module while it is exported.
 MARK = ("noether", "ModuleOutput")
+
+# The largest difference between an exported file and its module, relative to the norm of a tensor.
+# Rounding gives 1e-6 to 1e-4; a batch size that is fixed in the graph gives 0.1 and more.
+TOLERANCE = 0.01
+
+# The most bytes of outputs of modules that are compared, of those with the shortest names first.
+COMPARED = 256 << 20
+
+
+class RandomError(Error):
+    """A module gives other outputs each time."""
 
 
 def export(module: Any, input: Any = None) -> Path:
     """Export a module to the cache and return the file.
 
     input is a batch whose first sample is an example, or the shape of one sample. The exported model
-    takes batches of any size. The tensor that a module inside returns gets the name of that module.
-    If that module is called again, "_1" is appended to the name, then "_2", and so on. Of a tuple the
-    first tensor gets the name. Training mode and device of the module do not change.
+    takes batches of any size. A tensor gets the name of the outermost module that computes and
+    returns it. If that module is called again, "_1" is appended to the name, then "_2", and so on. Of
+    a tuple the first tensor gets the name. A module in a type of 16 bits is exported in float32.
+    Training mode and device of the module do not change.
+
+    The file is compared with the module, at batches of one and three samples.
     """
     onnx = require("onnx", "exporting a torch.nn.Module needs")
-    module = unwrapped(module)
+    module = in_float32(unwrapped(module))
     example = _example(module, input)
-    with _cache.temporary("models") as folder:
+    with _cache.temporary("models") as folder, called(module, example) as names:
+        check_random(module, example)
         path = folder / "model.onnx"
-        graph, branches = _trace(module, example, path, onnx)
+        graph, branches = _trace(module, example, names, path, onnx)
         if branches:
             _check_branches(module, example, branches)
         _rename(graph)
         onnx.save(graph, str(path))
+        _compare(module, example, path, {x for n in graph.graph.node for x in n.output})
         return _cache.keep("models", folder) / "model.onnx"
 
 
@@ -54,6 +76,18 @@ def unwrapped(module: Any) -> Any:
     return module
 
 
+def in_float32(module: Any) -> Any:
+    """Return a module, or its copy in float32 if it has weights of 16 bits, which ONNX Runtime lacks operators for."""
+    import torch
+
+    if not any(v.dtype in (torch.float16, torch.bfloat16) for v in [*module.parameters(), *module.buffers()]):
+        return module
+    try:
+        return copy.deepcopy(module).float()
+    except Exception as e:
+        raise Error(f"{type(module).__name__} cannot be copied to float32: {first_line(e)}") from None
+
+
 def _example(module: Any, input: Any) -> Any:
     """Return a batch of two samples on the module's device.
 
@@ -66,26 +100,217 @@ def _example(module: Any, input: Any) -> Any:
     dtype = next((v.dtype for v in values if v.is_floating_point()), torch.float32)
     if isinstance(input, torch.Tensor):
         one = input.detach()[:1]
-        return torch.cat([one, one.flip(-1)]).to(device)
-    shape = tuple(input or (3, 224, 224))
+        one = one.to(device, dtype) if one.is_floating_point() else one.to(device)
+        return torch.cat([one, one.flip(-1)])
+    shape = tuple(input or image_shape(module) or (3, 224, 224))
     generator = torch.Generator().manual_seed(1)
     return torch.rand((2, *shape), generator=generator).to(device=device, dtype=dtype)
 
 
-def _trace(module: Any, example: Any, path: Path, onnx: Any) -> tuple[Any, list[str]]:
-    """Export a module. Return the model, and the lines of code that depend on values of tensors."""
-    import inspect
+def image_shape(module: Any) -> tuple[int, int, int] | None:
+    """Return channels, height and width of the images that a module of timm or transformers says it takes, or None."""
+    known = getattr(module, "pretrained_cfg", None) or getattr(module, "default_cfg", None)
+    size = known.get("input_size") if isinstance(known, Mapping) else getattr(known, "input_size", None)
+    if size is not None and len(size) == 3:
+        return (int(size[0]), int(size[1]), int(size[2]))
+    config = getattr(module, "config", None)
+    for part in (config, getattr(config, "vision_config", None), getattr(config, "backbone_config", None)):
+        side = getattr(part, "image_size", None)
+        if side:
+            height, width = (side, side) if isinstance(side, int) else side
+            return (int(getattr(part, "num_channels", 3)), int(height), int(width))
+    return None
 
+
+@contextlib.contextmanager
+def called(module: Any, example: Any) -> Iterator[list[str]]:
+    """Let a module take one tensor, and return a tensor or a tuple of tensors.
+
+    Yields the list of the names of these tensors, which each call sets.
+
+    Other parameters keep their defaults: the exporter would make inputs of them. The tensor is passed
+    as the module's main input (transformers), else as pixel_values or input_values if it has such a
+    parameter, else as the first.
+    """
+    forward = module.forward
+    key = _parameter(module, forward, example)
+    names: list[str] = []
+
+    def one(x: Any) -> Any:
+        names.clear()
+        found: list[Any] = []
+        for name, value in outputs(forward(x) if key is None else forward(**{key: x}), "output"):
+            if not any(value is other for other in found):
+                found.append(value)
+                names.append(name)
+        if not found:
+            raise Error(f"{type(module).__name__} returns no tensor")
+        return found[0] if len(found) == 1 else tuple(found)
+
+    own = module.__dict__.get("forward")
+    module.forward = one
+    try:
+        yield names
+    finally:
+        if own is None:
+            del module.forward
+        else:
+            module.forward = own
+
+
+def _parameter(module: Any, forward: Callable[..., Any], example: Any) -> str | None:
+    """Return the parameter that takes the samples, or None for the first one. Others must have defaults."""
+    try:
+        parameters = inspect.signature(forward).parameters
+    except (TypeError, ValueError):
+        return None
+    named = {n: p for n, p in parameters.items() if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+    wanted = [str(getattr(module, "main_input_name", ""))]
+    if example.is_floating_point():
+        wanted = ["pixel_values", "pixel_values_videos", "input_values", "input_features", *wanted]
+    key = next((w for w in wanted if w in named), None)
+    if key is None and not any(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD, p.VAR_POSITIONAL) for p in parameters.values()):
+        key = next(iter(named), None)
+    first = next((n for n, p in parameters.items() if p.kind is not p.VAR_KEYWORD), None)
+    others = [n for n, p in parameters.items()
+              if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD) and n != (key or first)]
+    if others:
+        raise Error(f"{type(module).__name__} takes {key or first} and also needs {', '.join(others)}: "
+                    "pass a module that takes one tensor, and gives the others constant values")
+    return key
+
+
+def outputs(value: Any, name: str) -> Iterator[tuple[str, Any]]:
+    """Yield the tensors of what a module returns, also in tuples, dicts and data classes, with their names."""
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        yield name, value
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from outputs(item, f"{name}.{key}")
+    elif isinstance(value, (list, tuple)):
+        for i, item in enumerate(value):
+            yield from outputs(item, f"{name}.{getattr(value, '_fields', range(len(value)))[i]}")
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        for field in dataclasses.fields(value):
+            yield from outputs(getattr(value, field.name), f"{name}.{field.name}")
+
+
+def check_random(module: Any, example: Any) -> None:
+    """Raise an error if a module gives other outputs each time, naming the innermost module that does."""
+    import torch
+
+    with _evaluating(module), _without_fast_path(module, example) as example, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            first, second = _module_outputs(module, example), _module_outputs(module, example)
+        except Error:
+            raise
+        except Exception as e:
+            raise Error(f"{type(module).__name__} fails on a batch of {tuple(example.shape)}: {first_line(e)}") from None
+    for name, value in first.items():  # in the order in which the modules end
+        other = second.get(name)
+        if other is None or value.shape != other.shape or not torch.allclose(value, other, rtol=1e-3, atol=1e-5, equal_nan=True):
+            where = f"the output of {name}" if name else "its output"
+            raise RandomError(f"{type(module).__name__} is random in evaluation mode: {where} differs from call to call; "
+                              "look for a dropout without training=self.training, or for torch.rand or torch.randn, in forward")
+
+
+def _module_outputs(module: Any, x: Any) -> dict[str, Any]:
+    """Return the floats that the modules inside return, by name, and those of the module itself.
+
+    They are limited to COMPARED bytes.
+    """
+    import torch
+
+    from ._torch import hooked
+
+    found: dict[str, Any] = {}
+    left = COMPARED
+
+    def keep(name: str, value: Any, _kind: str) -> None:
+        nonlocal left
+        size = value.numel() * value.element_size()
+        if value.is_floating_point() and size <= left:
+            left -= size
+            found[name] = value.detach().clone()
+
+    with torch.no_grad(), hooked(module, None, keep):
+        out = module(x)
+    for i, (_, value) in enumerate(outputs(out, "")):
+        if value.is_floating_point():
+            found[f"output {i}"] = value.detach()
+    return found
+
+
+def _compare(module: Any, example: Any, path: Path, tensors: set[str]) -> None:
+    """Raise an error if an exported file does not compute what its module does."""
+    import onnx
+    import torch
+
+    numpy = require("numpy", "exporting a torch.nn.Module needs")
+
+    graph = onnx.load(str(path), load_external_data=False).graph
+    ends = [o.name for o in graph.output]
+    batches = [example[:1], torch.cat([example, example[:1]])]
+    with _evaluating(module), _without_fast_path(module, example), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            wanted = [_module_outputs(module, x) for x in batches]
+        except Exception as e:
+            raise Error(f"{type(module).__name__} fails on a batch of another size: {first_line(e)}") from None
+    tensor = {f"output {i}": name for i, name in enumerate(ends)}
+    asked = [key for key in wanted[1] if key in wanted[0] and tensor.get(key, key) in tensors]
+    names = list(dict.fromkeys(tensor.get(key, key) for key in asked))
+    with _cache.temporary("models") as folder:
+        for i, x in enumerate(batches):
+            numpy.save(folder / f"{i}.npy", x.detach().cpu().numpy())
+        request = {"model": str(path), "inputs": [str(folder / f"{i}.npy") for i in range(2)], "tensors": names, "out": str(folder)}
+        (folder / "request.json").write_text(json.dumps(request), "utf-8")
+        try:
+            call(["forward", str(folder / "request.json")])
+        except Error as e:
+            text = first_line(e).replace(str(folder) + "/", "")
+            raise Error(f"{type(module).__name__} was exported wrongly: the file fails for batches of 1 or 3 samples: {text:.200}") from None
+        for key in asked:
+            for i, x in enumerate(batches):
+                got = torch.from_numpy(numpy.load(folder / f"{i}-{names.index(tensor.get(key, key))}.npy"))
+                want = wanted[i][key].float().cpu()
+                error = _difference(got, want)
+                if not error <= TOLERANCE:
+                    what = f"output {ends[int(key[7:])]}" if key in tensor else f"layer {key}"
+                    raise Error(f"{type(module).__name__} was exported wrongly: for a batch of {len(x)}, {what} differs by {error:.0%} from the "
+                                "module's (code that uses the number of samples, NumPy or Python's numbers becomes a constant)")
+
+
+def _difference(got: Any, want: Any) -> float:
+    """Return the norm of the difference of two tensors relative to that of the second, at most 1 for shapes that differ."""
+    if got.shape != want.shape:
+        return 1.0
+    if not want.numel():
+        return 0.0
+    same = (got == want) | (got.isnan() & want.isnan())
+    difference = (got - want).masked_fill(same, 0)
+    scale = want.masked_fill(~want.isfinite(), 0).norm()
+    return float(difference.norm() / max(scale, 1e-6 * want.numel() ** 0.5))
+
+
+def _trace(module: Any, example: Any, names: list[str], path: Path, onnx: Any) -> tuple[Any, list[str]]:
+    """Export a module. Return the model, and the lines of code that depend on values of tensors.
+
+    names has the names of the outputs.
+    """
     import torch
 
     options: dict[str, Any] = {}  # newer versions of PyTorch need dynamo=False for the exporter by tracing
     if "dynamo" in inspect.signature(torch.onnx.export).parameters:
         options["dynamo"] = False
+    # A failing export prints its graph.
     with _evaluating(module), _marked(module), _without_fast_path(module, example) as example, \
-            warnings.catch_warnings(record=True) as caught:
+            contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            names = _outputs(module(example))
             axes = {name: {0: "batch"} for name in ["input", *names]}
             # With TrainingMode.PRESERVE batch normalisation is not folded into the convolution before it.
             torch.onnx.export(module, (example,), str(path), input_names=["input"], output_names=names, dynamic_axes=axes,
@@ -97,22 +322,6 @@ def _trace(module: Any, example: Any, path: Path, onnx: Any) -> tuple[Any, list[
     branches = [f"{Path(w.filename).name}:{w.lineno}" for w in caught
                 if w.category.__name__ == "TracerWarning" and re.search("boolean|number|float|integer|index", str(w.message))]
     return onnx.load(str(path), load_external_data=False), branches
-
-
-def _outputs(value: Any) -> list[str]:
-    """Return a name for each tensor among the outputs, in the order of the exporter."""
-    import torch
-
-    if isinstance(value, torch.Tensor):
-        return ["output"]
-    items = list(value.items()) if isinstance(value, MutableMapping) else list(enumerate(value)) if isinstance(value, (list, tuple)) else []
-    names: list[str] = []
-    for key, item in items:
-        inner = _outputs(item) if item is not None else []
-        names += [f"output.{key}{rest[len('output'):]}" for rest in inner]
-    if not names:
-        raise Error(f"the module returns {type(value).__name__}, which contains no tensor")
-    return names
 
 
 @contextlib.contextmanager
@@ -134,27 +343,35 @@ def _marked(module: Any) -> Iterator[None]:
 
     class Mark(torch.autograd.Function):  # type: ignore[misc]  # of an optional package
         @staticmethod
-        def forward(ctx: Any, x: Any, name: str) -> Any:
+        def forward(ctx: Any, x: Any, name: str, entered: int, left: int) -> Any:
             return x.view_as(x)
 
         @staticmethod
-        def symbolic(g: Any, x: Any, name: str) -> Any:
-            y = g.op("::".join(MARK), x, name_s=name)  # _s: the attribute name is a string
+        def symbolic(g: Any, x: Any, name: str, entered: int, left: int) -> Any:
+            y = g.op("::".join(MARK), x, name_s=name, entered_i=entered, left_i=left)  # _s: a string, _i: an integer
             y.setType(x.type())
             return y
 
-    def mark(value: Any, name: str) -> Any:
+    def mark(value: Any, *when: Any) -> Any:
         if isinstance(value, torch.Tensor):
-            return Mark.apply(value, name) if value.is_floating_point() else value
+            return Mark.apply(value, *when) if value.is_floating_point() else value
         if type(value) in (tuple, list) and value:
-            return type(value)([mark(value[0], name), *value[1:]])
+            return type(value)([mark(value[0], *when), *value[1:]])
         if isinstance(value, MutableMapping) and value:
             first = next(iter(value))
-            value[first] = mark(value[first], name)
+            value[first] = mark(value[first], *when)
+        elif dataclasses.is_dataclass(value) and not isinstance(value, type) and dataclasses.fields(value):
+            first = dataclasses.fields(value)[0].name
+            value = dataclasses.replace(value, **{first: mark(getattr(value, first), *when)})
         return value
 
-    hooks = [m.register_forward_hook(lambda _m, _in, out, name=name: mark(out, name))
-             for name, m in module.named_modules() if name]
+    clock = itertools.count()
+    entered: list[int] = []  # when the calls began that have not ended
+    hooks = []
+    for name, m in module.named_modules():
+        if name:
+            hooks.append(m.register_forward_pre_hook(lambda _m, _in: entered.append(next(clock))))
+            hooks.append(m.register_forward_hook(lambda _m, _in, out, name=name: mark(out, name, entered.pop(), next(clock))))
     try:
         yield
     finally:
@@ -212,9 +429,12 @@ def _check_branches(module: Any, example: Any, branches: Sequence[str]) -> None:
 def _rename(model: Any) -> None:
     """Replace marks by names: tensors get the names of the modules that return them.
 
-    If several modules return the same tensor, it gets the name of the outermost. For the others there
-    are copies, which no other node reads.
+    If several modules return the same tensor, it gets the name of the outermost of those that it is
+    computed in: a module that was entered after another one returned the tensor only passes it on.
+    For the others there are copies, which no other node reads.
     """
+    import onnx
+
     graph = model.graph
     marks = [n for n in graph.node if (n.domain, n.op_type) == MARK]
     fixed = {x.name for x in [*graph.input, *graph.output, *graph.initializer]}
@@ -227,18 +447,24 @@ def _rename(model: Any) -> None:
         return name
 
     names: dict[str, list[str]] = {}  # of modules, by the tensor that they return
+    final: dict[str, str] = {}
+    returned: dict[str, int] = {}  # when the first module returned a tensor
     for n in marks:
-        module_name, count = n.attribute[0].s.decode(), 0
+        attributes = {a.name: onnx.helper.get_attribute_value(a) for a in n.attribute}
+        module_name, count = attributes["name"].decode(), 0
         name = module_name
         while name in taken:
             count += 1
             name = f"{module_name}_{count}"
         taken.add(name)
-        names.setdefault(root(n.input[0]), []).append(name)
-    final = {t: t if t in fixed else given[-1] for t, given in names.items()}
+        t = root(n.input[0])
+        names.setdefault(t, []).append(name)
+        if attributes["entered"] < returned.setdefault(t, attributes["left"]):
+            final[t] = t if t in fixed else name
     outputs = {x.name for x in graph.output}
     for t in {n.output[0] for n in marks} & outputs:  # a module's output is the model's
         final[root(t)] = t
+    _name_reshaped(graph, root, final, taken)
     _rename_tensors(graph, lambda name: final.get(root(name), root(name)))
     kept = [n for n in graph.node if (n.domain, n.op_type) != MARK]
     kept += [_identity(final[t], name) for t, given in names.items() for name in given if name != final[t]]
@@ -249,6 +475,43 @@ def _rename(model: Any) -> None:
     for i, o in reversed(list(enumerate(model.opset_import))):
         if o.domain == MARK[0]:
             del model.opset_import[i]
+
+
+# Operators that only change the shape of a tensor, and those that take a part or a mean of it.
+_RESHAPING = ("Flatten", "Reshape", "Squeeze", "Transpose", "Unsqueeze")
+_REDUCING = ("Gather", "ReduceMean", "Slice")
+
+
+def _name_reshaped(graph: Any, root: Callable[[str], str], final: dict[str, str], taken: set[str]) -> None:
+    """Name tensors next to a module's output: the name of the module and the type of operator, such as "pool.flatten".
+
+    They are copies of it in another shape, parts and means of it, and the tensors that a module only
+    reshapes before it returns them.
+    """
+    nodes = [n for n in graph.node if (n.domain, n.op_type) != MARK]
+    fixed = {x.name for x in [*graph.input, *graph.output, *graph.initializer]}
+    readers: dict[str, int] = {}
+    for n in nodes:
+        for x in n.input if n.op_type != "Shape" else ():
+            readers[root(x)] = readers.get(root(x), 0) + 1
+    operators = {n.output[0]: n.op_type for n in nodes if n.output}
+    module = dict(final)  # whose output a tensor is or nearly is
+
+    def name(tensor: str, of: str) -> None:
+        if tensor in final or tensor in fixed or tensor not in operators:
+            return
+        module[tensor] = module[of]
+        base = f"{module[of]}.{operators[tensor].lower()}"
+        found = next(x for x in itertools.chain([base], (f"{base}_{i}" for i in itertools.count(1))) if x not in taken)
+        taken.add(found)
+        final[tensor] = found
+
+    for n in reversed(nodes):
+        if n.op_type in _RESHAPING and n.output[0] in module and readers.get(root(n.input[0])) == 1:
+            name(root(n.input[0]), n.output[0])
+    for n in nodes:
+        if n.op_type in (*_RESHAPING, *_REDUCING) and root(n.input[0]) in module and root(n.input[0]) not in fixed:
+            name(n.output[0], root(n.input[0]))
 
 
 def _identity(source: str, name: str) -> Any:

@@ -181,3 +181,44 @@ def _digest(function: Any) -> str:
     with contextlib.suppress(ImportError):
         parts.append(str(getattr(importlib.import_module(package), "__version__", "")))
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+class Measure:
+    """A function of two arrays of activations as a model that the server serves.
+
+    The function gets the activations for x and for T(x), each of samples x values, of float32, and
+    returns a number for each sample:
+
+        def angle(clean, moved): ...
+    """
+
+    inputs = (Port("clean", "FP32", (-1, -1)), Port("transformed", "FP32", (-1, -1)))
+    outputs = (Port("value", "FP32", (-1,)),)
+    layers: Sequence[Port] = ()
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.name = _name(function)
+        self.digest = _digest(function)
+        self.address = f"{self.name}-{self.digest[:16]}"
+        self._function = function
+        self._checked = False
+
+    def infer(self, inputs: Mapping[str, Any], wanted: Sequence[str], room: Room) -> None:
+        import numpy
+
+        clean, moved = inputs["clean"], inputs["transformed"]
+        values = self._call(clean, moved)
+        if not self._checked and len(clean) > 1:
+            parts = [self._call(clean[i:j], moved[i:j]) for i, j in ((1, None), (0, 1))]
+            if not numpy.allclose(values, numpy.concatenate(parts[::-1]), rtol=1e-4, atol=1e-6, equal_nan=True):
+                raise Error(f"{self.name} depends on the batch: its value for a sample must follow from that sample alone")
+            self._checked = True
+        room("value", values.shape)[:] = values
+
+    def _call(self, clean: Any, moved: Any) -> Any:
+        import numpy
+
+        values = numpy.asarray(self._function(clean.copy(), moved.copy()), numpy.float32)
+        if values.shape != (len(clean),):
+            raise Error(f"{self.name} returns the shape {values.shape} for {len(clean)} samples: it must return a number for each")
+        return values

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import inspect
-from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from . import _export
@@ -52,9 +53,9 @@ class Torch:
     def _run(self, x: Any, wanted: set[str] | None, write: Callable[[str, Any, str], None]) -> None:
         import torch
 
-        with torch.no_grad(), torch.autocast(**self._autocast), _hooked(self.module, wanted, write):
+        with torch.no_grad(), torch.autocast(**self._autocast), hooked(self.module, wanted, write):
             out = self.module(x)
-        for name, value in outputs(out, self._output):
+        for name, value in _export.outputs(out, self._output):
             if wanted is None or name in wanted:
                 write(name, value, type(self.module).__name__)
 
@@ -101,22 +102,8 @@ def _autocast(device: str) -> dict[str, Any]:
     return {"device_type": device, "enabled": enabled, "dtype": dtype}
 
 
-def outputs(value: Any, name: str) -> Iterator[tuple[str, Any]]:
-    """Yield the tensors of what a module returns, named as the exporter names them."""
-    import torch
-
-    if isinstance(value, torch.Tensor):
-        yield name, value
-    elif isinstance(value, MutableMapping):
-        for key, item in value.items():
-            yield from outputs(item, f"{name}.{key}")
-    elif isinstance(value, (list, tuple)):
-        for i, item in enumerate(value):
-            yield from outputs(item, f"{name}.{i}")
-
-
 @contextlib.contextmanager
-def _hooked(module: Any, wanted: set[str] | None, write: Callable[[str, Any, str], None]) -> Iterator[None]:
+def hooked(module: Any, wanted: set[str] | None, write: Callable[[str, Any, str], None]) -> Iterator[None]:
     """Call write with the output of each module inside a module whose name is wanted; None: of all."""
     calls: dict[str, int] = {}
 
@@ -124,7 +111,7 @@ def _hooked(module: Any, wanted: set[str] | None, write: Callable[[str, Any, str
         def called(m: Any, _inputs: Any, out: Any) -> None:
             count = calls[name] = calls.get(name, -1) + 1
             own = name if count == 0 else f"{name}_{count}"
-            first = next(outputs(out, ""), None)
+            first = next(_export.outputs(out, ""), None)
             if first is not None and (wanted is None or own in wanted):
                 write(own, first[1], type(m).__name__)
         return called
@@ -202,6 +189,10 @@ def model(module: Any, input: Any) -> Iterator[Torch]:
     """Yield a module as a model, in evaluation mode until the end. input is as for export."""
     with _export._evaluating(module), _without_fast_path():
         example = _export._example(module, input)
+        try:
+            _export.check_random(module, example)
+        except _export.RandomError as e:
+            warnings.warn(f"noether: {e}", stacklevel=6)
         try:
             found = Torch(module, example)
         except Exception as e:

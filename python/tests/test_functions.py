@@ -137,3 +137,54 @@ def test_the_digest_follows_the_code():
 def test_wrong_types(module, images):
     with pytest.raises(noether.Error, match="a transformation is a function, or a dict"):
         noether.measure(module, images, transforms=["rotate"])
+
+
+def angle(clean, moved):
+    cosine = (clean * moved).sum(1) / numpy.linalg.norm(clean, axis=1) / numpy.linalg.norm(moved, axis=1)
+    return 1 - cosine
+
+
+def largest(clean, moved):
+    return abs(clean - moved).max(1)
+
+
+def test_measures(module, images):
+    run = noether.measure(module, images, layers=["layer1.0", "output"], transforms=[flip, {"name": "quarter", "rotate": {"values": [90, 180]}}],
+                          measures=["distance", angle, largest], quiet=True, samples=True)
+    scores = run.scores
+    found = {name: scores[scores.statistic == name].set_index(["layer", "transform", "parameter"]) for name in ("cosine", "angle", "largest")}
+    assert len(found["angle"]) == len(found["cosine"]) == len(found["largest"]) > 6
+    for column in ("value", "low", "high", "null"):
+        assert (found["angle"][column] - found["cosine"][column]).abs().max() < 1e-5, column
+    assert (found["largest"].value > 0).all()
+    assert set(run.scores[run.scores.measure == "python"].statistic) == {"angle", "largest"}
+
+
+def wrong_shape(clean, moved):
+    return clean - moved
+
+
+def of_the_batch(clean, moved):
+    return abs(clean - moved).max(1) / abs(clean).max()
+
+
+def not_a_number(clean, moved):
+    return clean[:, 0] * float("nan")
+
+
+def broken(clean, moved):
+    raise KeyError("no luck")
+
+
+@pytest.mark.parametrize("function, want", [(wrong_shape, "a number for each"), (of_the_batch, "depends on the batch"), (not_a_number, "NaN"), (broken, "KeyError: 'no luck'")])
+def test_measures_that_fail(function, want, module, images):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        run = noether.measure(module, images, layers="output", transforms=[flip], measures=["distance", function], quiet=True)
+    assert set(run.scores.measure) == {"distance"}
+    assert all(want in f["error"] and "\n" not in f["error"] for f in run.failures) and run.failures
+
+
+def test_names_of_measures(module, images):
+    with pytest.raises(noether.Error, match="2 measures are called 'angle'"):
+        noether.measure(module, images, measures=[angle, angle])

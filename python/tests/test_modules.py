@@ -1,7 +1,12 @@
 """PyTorch modules: names and values of layers, and modules that cannot be exported."""
 
+import copy
+import dataclasses
+import types
+
 import networks
 import numpy
+import onnx
 import pytest
 import torch
 from torch import nn
@@ -126,6 +131,182 @@ def test_a_module_that_cannot_be_exported_gives_an_error_of_one_line(module, tex
     with pytest.raises(noether.Error, match=text) as e:
         noether.measure(module, images, engine="onnx", quiet=True)
     assert "\n" not in str(e.value)
+
+
+class Wrong(nn.Module):
+    """Computes something else for other numbers of samples, which an exported graph cannot."""
+
+    def __init__(self, code):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 4, 3)
+        self.code = code
+
+    def forward(self, x):
+        x = self.conv(x).mean((2, 3))
+        if self.code == "len":
+            return x * len(x)
+        if self.code == "int":
+            return x / int(x.shape[0])
+        if self.code == "numpy":
+            return x + torch.from_numpy(x.detach().numpy().sum(1, keepdims=True))
+        return x if x.shape[0] == 2 else 2 * x
+
+
+@pytest.mark.parametrize("code", ["len", "int", "numpy", "if"])
+def test_a_file_that_differs_from_its_module_is_refused(code, capfd):
+    with pytest.raises(noether.Error, match=r"Wrong was exported wrongly: (for a batch of [13], output output differs by \d+%|the file fails)") as e:
+        _export.export(Wrong(code), (3, 16, 16))
+    assert "\n" not in str(e.value)
+    assert capfd.readouterr().out == ""
+
+
+class Random(nn.Module):
+    def __init__(self, code):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 4, 3)
+        self.block = nn.Sequential(nn.Conv2d(4, 4, 3))
+        self.code = code
+        self.block.register_forward_hook(lambda _m, _in, out: self.noise(out))
+
+    def noise(self, x):
+        return nn.functional.dropout(x) if self.code == "dropout" else x + torch.randn_like(x)
+
+    def forward(self, x):
+        return self.block(self.conv(x)).mean((2, 3))
+
+
+@pytest.mark.parametrize("code", ["dropout", "randn"])
+def test_a_random_module_is_refused(code, images):
+    with pytest.raises(noether.Error, match="Random is random in evaluation mode: the output of block differs from call to call"):
+        noether.measure(Random(code), images, quiet=True)
+    with pytest.warns(UserWarning, match="Random is random"):
+        noether.measure(Random(code), images, engine="torch", layers="output", transforms=FLIP, measures=["distance"], quiet=True)
+
+
+@dataclasses.dataclass
+class Answer:
+    logits: torch.Tensor
+    states: tuple
+    cache: object = None
+
+
+class Returns(nn.Module):
+    """Has several parameters, of which one takes the images, and outputs of any structure."""
+
+    main_input_name = "pixel_values"
+
+    def __init__(self, kind):
+        super().__init__()
+        self.kind, self.conv, self.fc = kind, nn.Conv2d(3, 4, 3), nn.Linear(4, 5)
+
+    def forward(self, ids=None, *, pixel_values=None, flag=True, scale=2.0):
+        assert ids is None and flag is True and scale == 2.0, "a default became an input"
+        state = self.conv(pixel_values)
+        logits = self.fc(state.mean((2, 3)))
+        if self.kind == "dataclass":
+            return Answer(logits, (state, None), cache=object())
+        if self.kind == "nested":
+            return {"logits": logits, "more": {"states": [state, logits], "loss": None}, "text": "x"}
+        return logits
+
+
+@pytest.mark.parametrize("kind, names", [
+    ("tensor", ["output"]), ("dataclass", ["output.logits", "output.states.0"]), ("nested", ["output.logits", "output.more.states.0"]),
+])
+def test_outputs_and_parameters_of_any_structure(kind, names):
+    module = Returns(kind)
+    path = _export.export(module, (3, 16, 16))
+    found = noether.inspect(path)
+    assert [o["name"] for o in found["outputs"]] == names and [i["name"] for i in found["inputs"]] == ["input"]
+    assert "forward" not in module.__dict__
+
+
+def test_a_module_that_needs_two_inputs_says_so(images):
+    class Two(nn.Module):
+        def forward(self, x, mask):
+            return (x * mask).mean((2, 3))
+
+    with pytest.raises(noether.Error, match="Two takes x and also needs mask: pass a module that takes one tensor"):
+        noether.measure(Two(), images, engine="onnx", quiet=True)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_weights_of_16_bits_are_exported_in_float32(dtype, images):
+    module = networks.trained(networks.small_resnet()).to(dtype)
+    options = dict(transforms=FLIP, measures=["distance"], layers=["layer1"], engine="onnx", quiet=True)
+    of_16 = noether.measure(module, images, name="net", **options).scores
+    of_32 = noether.measure(copy.deepcopy(module).float(), images, name="net", **options).scores
+    assert numpy.allclose(of_16.value, of_32.value, equal_nan=True)
+    assert module.conv1.weight.dtype == dtype
+
+
+class Passing(nn.Module):
+    """Its second block begins with a module that returns its input, as timm's shortcuts do."""
+
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.shortcut, self.conv = nn.Identity(), nn.Conv2d(3, 3, 3, padding=1)
+
+        def forward(self, x):
+            return self.shortcut(x) + self.conv(x)
+
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.Sequential(*[self.Block() for _ in range(3)])
+        self.drop = nn.Dropout()
+
+    def forward(self, x):
+        return self.drop(self.blocks(x)).mean((2, 3))
+
+
+def test_a_tensor_has_the_name_of_the_outermost_module_that_it_leaves():
+    path = _export.export(Passing(), (3, 16, 16))
+    graph = onnx.load(path).graph
+    read = {name for n in graph.node for name in n.input}
+    assert {"blocks.0", "blocks.1", "blocks"} <= read and not any("shortcut" in name or "drop" in name for name in read)
+    assert {n.output[0] for n in graph.node if n.op_type == "Add"} == {"blocks.0", "blocks.1", "blocks"}
+    # The other modules' names are copies.
+    assert {"blocks.1.shortcut", "blocks.2.shortcut", "blocks.2", "drop"} <= {name for n in graph.node for name in n.output}
+
+
+class Shuffle(nn.Module):
+    """Returns what it has computed in another order, and flattens what a module returns."""
+
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv = nn.Conv2d(4, 2, 3, padding=1)
+
+        def forward(self, x):
+            y = torch.cat([x[:, :2], self.conv(x)], 1)
+            return y.view(-1, 2, 2, *y.shape[2:]).transpose(1, 2).reshape(y.shape)
+
+    def __init__(self):
+        super().__init__()
+        self.stem, self.block, self.pool, self.fc = nn.Conv2d(3, 4, 3), self.Block(), nn.AdaptiveAvgPool2d(1), nn.Linear(4, 5)
+
+    def forward(self, x):
+        return self.fc(self.pool(self.block(self.stem(x))).flatten(1))
+
+
+def test_reshaped_tensors_have_the_name_of_the_module():
+    graph = onnx.load(_export.export(Shuffle(), (3, 16, 16))).graph
+    made = {(n.op_type, n.output[0]) for n in graph.node}
+    assert ("Concat", "block.concat") in made and {("Flatten", "pool.flatten"), ("Reshape", "pool.reshape")} & made
+    assert "block" in {name for n in graph.node for name in n.input}
+
+
+@pytest.mark.parametrize("attribute, value, shape", [
+    ("pretrained_cfg", {"input_size": (1, 20, 24)}, (1, 20, 24)),
+    ("config", types.SimpleNamespace(image_size=20, num_channels=1), (1, 20, 20)),
+    ("config", types.SimpleNamespace(vision_config=types.SimpleNamespace(image_size=[20, 24])), (3, 20, 24)),
+])
+def test_the_size_that_a_module_states(attribute, value, shape):
+    module = nn.Conv2d(shape[0], 2, 3)
+    setattr(module, attribute, value)
+    found = noether.inspect(_export.export(module))
+    assert found["inputs"][0]["shape"] == f"batch x {shape[0]} x {shape[1]} x {shape[2]}"
 
 
 def test_torch_without_onnx(images, monkeypatch):

@@ -34,8 +34,7 @@ type Cluster struct {
 	controller *daemon
 }
 
-// programs must be on the PATH: munged authenticates, slurmctld is the controller, slurmd runs the
-// jobs of a node, and the others are commands of users.
+// programs must be on the PATH.
 var programs = []string{"munged", "slurmctld", "slurmd", "sbatch", "squeue", "scancel", "scontrol", "sinfo"}
 
 // Start starts a cluster that ends with the test.
@@ -164,7 +163,6 @@ type daemon struct {
 	ended chan struct{} // closed when the program has ended
 }
 
-// start starts a daemon.
 func (c *Cluster) start(name string, args ...string) *daemon {
 	c.t.Helper()
 	d := &daemon{}
@@ -244,8 +242,7 @@ func (c *Cluster) restart(signal syscall.Signal) {
 	c.await("the controller", func() bool { _, err := c.try("squeue", "--noheader"); return err == nil })
 }
 
-// await waits until a condition holds. It skips the test if that takes more than 30 seconds, since
-// Slurm then does not run on this machine.
+// await waits until a condition holds. It skips the test if that takes more than 30 seconds.
 func (c *Cluster) await(what string, holds func() bool) {
 	c.t.Helper()
 	for end := time.Now().Add(30 * time.Second); !holds(); time.Sleep(50 * time.Millisecond) {

@@ -107,7 +107,6 @@ func (r *run) newLabels(class map[int]int) labels {
 	return l
 }
 
-// classStage counts by class how often units fire.
 func (r *run) classStage(g group) stage {
 	n := len(r.job.Data.Classes())
 	var l labels

@@ -45,10 +45,8 @@ type curve struct {
 	rows        []measure.UnitResponse // by step
 }
 
-// A point is one step of a curve; curve is an index into the list of curves.
 type point struct{ curve, step int }
 
-// curves runs the model again on the trajectories of the strongest inputs of bestUnits.
 func (r *run) curves(ctx context.Context, kind int) ([]measure.UnitResponse, error) {
 	p := r.trajectories[kind]
 	var all []curve

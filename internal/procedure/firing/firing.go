@@ -17,14 +17,12 @@ func New(s Settings) (procedure.Procedure, error) {
 	return &firing{s}, nil
 }
 
-// firing implements procedure.Procedure, a measure that reads the samples several times.
 type firing struct{ settings Settings }
 
 func (*firing) Name() string { return "firing" }
 
 func (m *firing) Descriptor() measure.Descriptor { return descriptor(m.settings.Rate) }
 
-// Version returns a number that is increased when a change of the code changes scores.
 func (*firing) Version() int { return 2 }
 
 func (m *firing) Settings() any { return m.settings }
@@ -39,7 +37,6 @@ func (m *firing) Skip(j *procedure.Job) string { return m.skipReason(j) }
 
 func (m *firing) Work(j *procedure.Job) int64 { return m.forwardPasses(j) }
 
-// Run returns the scores of a job. If ctx is cancelled, it saves a checkpoint to resume from.
 func (m *firing) Run(ctx context.Context, j *procedure.Job) ([]measure.PairScore, error) {
 	r, err := m.start(j)
 	if err != nil {

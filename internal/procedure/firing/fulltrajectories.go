@@ -179,7 +179,6 @@ func (r *run) storeFullStats(g group, p trajectory) error {
 	return nil
 }
 
-// all returns the state without the thresholds.
 func (m *fullStats) all() [][]float64 {
 	return append(append(m.plain.all(), m.inverted.all()...), m.base, m.local)
 }

@@ -115,7 +115,6 @@ const (
 	maxActivationBytes = 64 << 20
 )
 
-// skipReason returns why a job cannot be run, or "".
 func (m *firing) skipReason(j *procedure.Job) string {
 	least := m.settings.minInputs()
 	switch {

@@ -14,7 +14,6 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A reader runs a model on batches of images and returns the activations of a group's layers.
 type reader struct {
 	job     *procedure.Job
 	group   group
@@ -25,7 +24,6 @@ type reader struct {
 	scratch map[int][]float32 // by layer: memory for the values of units
 }
 
-// newReader returns a reader for batches of at most batch images.
 func newReader(j *procedure.Job, g group, units map[int]*unitSet, batch int) (*reader, error) {
 	r := &reader{job: j, group: g, layers: g.layers(), units: units, scratch: map[int][]float32{}}
 	var err error
@@ -42,13 +40,11 @@ func newReader(j *procedure.Job, g group, units map[int]*unitSet, batch int) (*r
 
 func (r *reader) close() { r.session.Close() }
 
-// activations holds the units of a group's layers on a batch.
 type activations struct {
 	images []image
 	values map[int]unitValues // by layer
 }
 
-// unitValues holds the values of all units of a layer on a batch: one row for each image.
 type unitValues struct {
 	data []float32     // images x n
 	n    int           // number of units of the layer

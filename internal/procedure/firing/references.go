@@ -8,7 +8,6 @@ type placeIndex struct {
 	byIndex  []int32 // places, sorted by sample index
 }
 
-// index holds the sample index at each place.
 func newPlaceIndex(index []int32) placeIndex {
 	p := placeIndex{sampleOf: index, byIndex: make([]int32, len(index))}
 	for place := range p.byIndex {
@@ -18,7 +17,6 @@ func newPlaceIndex(index []int32) placeIndex {
 	return p
 }
 
-// place returns the place of the sample with the given index, which must exist.
 func (p placeIndex) place(index int32) int {
 	at, _ := slices.BinarySearchFunc(p.byIndex, index, func(place, index int32) int { return int(p.sampleOf[place]) - int(index) })
 	return int(p.byIndex[at])
@@ -54,7 +52,6 @@ func (a assignment) unit() int  { return int(a >> 2) }
 func (a assignment) side() int  { return int(a & 1) }
 func (a assignment) null() bool { return a&2 != 0 }
 
-// estimators has one element for each chunk.
 func newReferenceUnits(g group, estimators []*ThresholdEstimator, where placeIndex, tracks trackIndex, nulls nullInputs) *referenceUnits {
 	f := &referenceUnits{}
 	used := make([]bool, len(where.sampleOf)) // by place: whether it is a reference or random input
@@ -143,7 +140,6 @@ type trajectoryImages struct {
 	memberships func(number int) []membership
 }
 
-// places is ascending; nulls are those that are random inputs of the null.
 func newTrajectoryImages(p trajectory, places, nulls []int) trajectoryImages {
 	if p.exclusive {
 		return exclusiveImages(p, places, nulls)

@@ -41,7 +41,6 @@ func newLayerResult(u *unitSet, sides, kinds int) *layerResult {
 	return f
 }
 
-// count adds 1 for each unit of a chunk that fires at one input. row holds the units' activations.
 func (f *layerResult) count(row []float32, c chunk) {
 	for side := range f.sides() {
 		fires, q, sign := f.fires[side][c.lo:c.hi], f.q[side][c.lo:c.hi], signs[side]
@@ -61,7 +60,6 @@ func (f *layerResult) sides() int {
 	return 2
 }
 
-// statistic returns the values of an additional statistic for all units, NaN if undefined.
 func (f *layerResult) statistic(name string) []float64 {
 	if f.additional[name] == nil {
 		f.additional[name] = nans(f.units.count())

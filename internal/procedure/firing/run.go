@@ -44,7 +44,6 @@ type run struct {
 // unread is the index of a sample that cannot be read.
 const unread = -1
 
-// start returns a run of the job, at the point where its checkpoint was saved.
 func (m *firing) start(j *procedure.Job) (*run, error) {
 	r := &run{firing: m, layout: m.newLayout(j), job: j, units: map[int]*unitSet{}, lastSave: time.Now()}
 	if err := r.findSparse(); err != nil {
@@ -80,7 +79,6 @@ func (r *run) findSparse() error {
 	return nil
 }
 
-// run continues from the restored checkpoint.
 func (r *run) run(ctx context.Context) error {
 	for ; r.group < len(r.groups); r.group++ {
 		if err := r.runGroup(ctx, r.groups[r.group]); err != nil {
@@ -195,11 +193,8 @@ func (r *run) thresholdStage(g group) stage {
 }
 
 func (r *run) newEstimator(c chunk) *ThresholdEstimator {
-	return NewThresholdEstimator(r.estimatorOptions(c))
-}
-
-func (r *run) estimatorOptions(c chunk) ThresholdOptions {
-	return ThresholdOptions{Units: c.count(), Rank: r.rank, References: r.references, sparse: r.sparse[c.layer], Error: r.settings.tolerance(), first: c.lo}
+	return NewThresholdEstimator(ThresholdOptions{Units: c.count(), Rank: r.rank, References: r.references,
+		sparse: r.sparse[c.layer], Error: r.settings.tolerance(), first: c.lo})
 }
 
 // rateStage counts the inputs at which units fire if thresholds are from a sketch.
@@ -304,7 +299,6 @@ func (r *run) storeThresholds(g group) error {
 	return nil
 }
 
-// indexSamples sets places, readable and nulls, after all samples have been read once.
 func (r *run) indexSamples() {
 	r.places, r.readable = newPlaceIndex(r.index), nil
 	var complete []int // places of samples with complete trajectories

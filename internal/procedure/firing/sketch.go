@@ -119,7 +119,6 @@ func newSketch(units, k int, relative float64, first int) *sketch {
 	return s
 }
 
-// sketchBytes returns the memory of a sketch for one unit.
 func sketchBytes(k int, relative float64) int64 {
 	bytes := 4
 	capacities, _ := levels(k, relative)

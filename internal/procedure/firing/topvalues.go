@@ -155,7 +155,6 @@ func heapify(h []float32) {
 	}
 }
 
-// siftDown moves the value at i down until no child is smaller.
 func siftDown(h []float32, i int) {
 	for {
 		child := 2*i + 1
@@ -190,7 +189,6 @@ func (t *topValues) largest(u int) float32 {
 	return slices.Max(t.heap[u*t.rank : (u+1)*t.rank])
 }
 
-// strongest returns the inputs with the largest values of unit u, descending.
 func (t *topValues) strongest(u int) []int32 {
 	return t.strongestIndex[u*t.references : u*t.references+min(t.eligible, t.references)]
 }

@@ -105,7 +105,6 @@ func (*method) Descriptor() measure.Descriptor { return Descriptor() }
 func (*method) Version() int                   { return 1 }
 func (m *method) Settings() any                { return m.settings }
 
-// Needs implements procedure.Procedure. Same pairs each layer of the model with itself.
 func (m *method) Needs() procedure.Needs {
 	return procedure.Needs{Layers: measure.PairSame, Samples: m.settings.Images}
 }

@@ -48,10 +48,8 @@ func (m *method) newRun(ctx context.Context, j *procedure.Job) (*run, error) {
 // width is the number of sums of a sample for one generator.
 func (r *run) width() int { return tensors(r.job.A.Model, len(r.layers)) * columns }
 
-// contributes reports whether contributions are computed, which needs class scores.
 func (r *run) contributes() bool { return r.settings.Contributions && r.job.A.Model.Classes() > 0 }
 
-// batch is the number of images in one run of the graph.
 func (r *run) batch() int {
 	if n := r.job.A.Model.Batch(); n > 0 {
 		return n

@@ -10,7 +10,6 @@ import (
 	"github.com/noether-ml/noether/internal/state"
 )
 
-// A jobCheckpoint holds the outcomes of finished probes and the training states of the others.
 type jobCheckpoint struct {
 	mutex sync.Mutex
 	store state.Checkpoint // where the checkpoint is saved; may be nil
@@ -67,7 +66,6 @@ func (k *jobCheckpoint) finish(name string, found outcome) error {
 	return k.saveIfDue()
 }
 
-// flush saves the checkpoint if it has changed since the last save.
 func (k *jobCheckpoint) flush() error {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
@@ -102,7 +100,6 @@ type probeCheckpoint struct {
 	last time.Time // when the last state of the probe was saved
 }
 
-// Due reports whether the state should be saved after an epoch.
 func (k *probeCheckpoint) Due() bool {
 	return k.ctx.Err() != nil || time.Since(k.last) >= stateInterval
 }

@@ -28,7 +28,6 @@ func Disentanglement(s InformativenessSettings) (procedure.Procedure, error) {
 	return &disentanglement{inner.(*informativeness).settings}, nil
 }
 
-// disentanglement is a procedure: a measure that works in steps on samples.
 type disentanglement struct{ settings InformativenessSettings }
 
 func (*disentanglement) Name() string                   { return "disentanglement" }
@@ -41,7 +40,6 @@ func (m *disentanglement) Skip(j *procedure.Job) string {
 	return m.settings.Targets.skip(&m.settings.Representation, j)
 }
 
-// Work returns an estimate of the cost of a job, in forward passes of one sample.
 func (m *disentanglement) Work(j *procedure.Job) int64 {
 	s := &m.settings
 	const representations = 1 // z alone

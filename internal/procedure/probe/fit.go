@@ -16,7 +16,6 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// workers returns the number of probes that are trained in parallel.
 func (r *run) workers() int {
 	if r.job.Threads > 0 {
 		return r.job.Threads
@@ -145,8 +144,6 @@ func (r *run) predict(ctx context.Context, net *onnx.Model, in *probeInput, samp
 	return nil
 }
 
-// predictBatch calls each with the prediction for every sample of a batch; k is an index into
-// samples.
 func (r *run) predictBatch(ctx context.Context, session engine.Session, in *probeInput, samples []int, each func(k int, y []float32) error) error {
 	rows := tensor.New(len(samples), in.width())
 	for k, i := range samples {

@@ -38,7 +38,6 @@ func Informativeness(s InformativenessSettings) (procedure.Procedure, error) {
 	return &informativeness{s}, nil
 }
 
-// informativeness is a procedure: a measure that works in steps on samples.
 type informativeness struct{ settings InformativenessSettings }
 
 func (*informativeness) Name() string                   { return "informativeness" }
@@ -59,7 +58,6 @@ func (t *Targets) skip(r *Representation, j *procedure.Job) string {
 	return r.skip(j)
 }
 
-// Work returns an estimate of the cost of a job, in forward passes of one sample.
 func (m *informativeness) Work(j *procedure.Job) int64 {
 	s := &m.settings
 	const representations = 1 // z alone
@@ -150,7 +148,6 @@ func (r *run) informativenessScores(ctx context.Context, layer tensor.Layer, tar
 	return out, nil
 }
 
-// cleanInput standardises the vectors if the settings ask for it.
 func (r *run) cleanInput(layer tensor.Layer, table *features.Table) (*probeInput, error) {
 	in := r.newInput(layer, "", table)
 	if r.training.Standardise {

@@ -12,7 +12,6 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// rmse returns the root of the mean squared error of predictions.
 func rmse(predicted, want []float64) float64 {
 	var sum float64
 	for i, p := range predicted {
@@ -72,7 +71,6 @@ func f1(predicted, want []float64) float64 {
 	return sum / float64(len(classes))
 }
 
-// maxGroups is the largest number of groups of samples for a jackknife.
 const maxGroups = 20
 
 // An estimate is a statistic of several networks, probes with different seeds, tested on the same n

@@ -99,7 +99,6 @@ func (d *probeSet) scores(outcomes map[string]outcome, factor string) []measure.
 	return out
 }
 
-// baseline predicts the mean of the training samples, or their most frequent class.
 func baseline(t *target, s split, factor string) measure.Score {
 	want := t.values(s.test)
 	e := estimate{name: "baseline-rmse", n: len(want), seeds: 1, noNull: true, max: math.Inf(1)}

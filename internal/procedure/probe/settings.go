@@ -13,7 +13,6 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Kinds of probes, values of Training.Probe.
 const (
 	SLP   = "slp"   // one linear layer
 	MLP   = "mlp"   // hidden layers with ReLU
@@ -127,7 +126,6 @@ func (r *Representation) needsWithPairs() procedure.Needs {
 	return n
 }
 
-// skip returns why a job cannot be run, or "".
 func (r *Representation) skip(j *procedure.Job) string {
 	if n := j.Data.Len(); n < minSamples {
 		return fmt.Sprintf("%d samples are too few: at least %d are needed", n, minSamples)
@@ -138,7 +136,6 @@ func (r *Representation) skip(j *procedure.Job) string {
 	return ""
 }
 
-// layers returns the indices, in j.A.Layers, of the layers that can be pooled.
 func (r *Representation) layers(j *procedure.Job) []int {
 	var out []int
 	for i, l := range j.A.Layers {
@@ -149,5 +146,4 @@ func (r *Representation) layers(j *procedure.Job) []int {
 	return out
 }
 
-// dim is the length of pooled vectors.
 func (r *Representation) dim(l tensor.Layer) int { return pooling.Kind(r.Pool).Dim(l) }

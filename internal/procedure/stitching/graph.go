@@ -12,7 +12,6 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// The names of tensors of the stitched network.
 const (
 	imagesName = "images"
 	inputName  = "stitch input"
@@ -23,7 +22,6 @@ const (
 
 const maxWeights = 1 << 24
 
-// An incompatible error says why two layers cannot be stitched.
 type incompatible string
 
 func (e incompatible) Error() string { return string(e) }

@@ -16,7 +16,6 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A run is one job in progress: the measure on two models.
 type run struct {
 	*stitching
 	job         *procedure.Job
@@ -74,7 +73,6 @@ func (m *stitching) newRun(ctx context.Context, j *procedure.Job) (*run, error) 
 	return r, nil
 }
 
-// indicator returns 1 for true and 0 for false.
 func indicator(yes bool) float64 {
 	if yes {
 		return 1

@@ -42,7 +42,6 @@ func meanOf(statistic string, a, b []float64, low float64) measure.Score {
 	return s
 }
 
-// undefined returns the scores of two layers that cannot be stitched, with the reason as a warning.
 func undefined(why string) []measure.Score {
 	var out []measure.Score
 	for _, s := range Descriptor().Statistics {

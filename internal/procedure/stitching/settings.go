@@ -5,7 +5,6 @@ import (
 	"math"
 )
 
-// The values of Settings.Start: the weights from which training starts.
 const (
 	leastSquares = "least-squares"
 	random       = "random"

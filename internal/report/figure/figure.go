@@ -64,8 +64,7 @@ type Options struct {
 	Height  float64 // in mm; 0 means computed from the width and the number of panels
 	Serif   bool    // a serif font, for papers set in Times
 	Title   string
-	// Depth is "relative" (0 is the first measured layer of a model, 1 the last), "absolute", or ""
-	// for relative if models differ in depth.
+	// Depth is "relative", "absolute", or "" for relative if models differ in depth.
 	Depth string
 	// Run holds all rows of the run, which determine the first and the last layer of a model for
 	// relative depth; nil means the rows that are drawn.
@@ -210,8 +209,7 @@ func (d *drawing) panelTitle(g group) string {
 	return strings.TrimSuffix(g.statistic.Title+": "+g.title, ": ")
 }
 
-// panelHeight returns the height of a panel if the options give none. Rows of bars and tiles, and
-// titles of several lines, make the figure higher, not the data area lower.
+// panelHeight returns the height of a panel if the options give none.
 func (d *drawing) panelHeight(panels []*plot.Plot) vg.Length {
 	switch d.chart.Mark {
 	case report.BarMark:

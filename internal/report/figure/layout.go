@@ -24,7 +24,7 @@ type Figure struct {
 // setHeight sets the height of the figure, unless the options gave one, from that of a panel.
 func (f *Figure) setHeight(panel vg.Length) {
 	if f.height == 0 {
-		f.height = f.headHeight() + vg.Length(f.down())*panel
+		f.height = f.titleHeight() + f.legendHeight() + vg.Length(f.down())*panel
 	}
 }
 
@@ -80,13 +80,9 @@ func (s size) panelHeight() vg.Length {
 	return min(s.width/vg.Length(s.across)*aspect, most)
 }
 
-// axisLength returns the length of a vertical axis.
 func (s size) axisLength() vg.Length {
 	return s.panelHeight() - 11*vg.Millimeter // less the title and the horizontal axis
 }
-
-// headHeight returns the height of the title and the legend, above the panels.
-func (f *Figure) headHeight() vg.Length { return f.titleHeight() + f.legendHeight() }
 
 func (f *Figure) titleHeight() vg.Length {
 	if f.title == "" {

@@ -20,8 +20,7 @@ import (
 // maxMarkers is the largest number of points of a curve that are marked.
 const maxMarkers = 60
 
-// lines draws each series of a panel as a curve, with a band for its intervals and its null. Grey
-// curves, the many beside a highlighted one, have neither, since their bands would hide the lines.
+// lines draws each series of a panel as a curve, and unless it is grey its intervals and null.
 func (d *drawing) lines(p *plot.Plot, g group) error {
 	p.X.Label.Text = d.style.fold(d.style.label, d.placeTitle(g), d.size.room())
 	p.Y.Label.Text = d.valueTitle(g, d.size.axisLength())
@@ -125,8 +124,7 @@ func band(low, high plotter.XYs, l look, opacity float64) plot.Plotter {
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// bins is the number of bins of a histogram. Statistics with bounds, such as effective invariance,
-// concentrate at their bounds, where finer bins would only make the peaks narrower.
+// bins is the number of bins of a histogram. Finer ones would only make peaks narrower.
 const bins = 25
 
 // steps draws a histogram of the values of each series: the share of the rows in each bin.

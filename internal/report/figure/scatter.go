@@ -13,10 +13,8 @@ import (
 	"github.com/noether-ml/noether/internal/report"
 )
 
-// DrawScatter draws a panel for each chart: points with the line of a robust regression, the band
-// that holds 95 % of the lines fitted to resampled points, and the correlation coefficients. Points
-// of one group have one colour. Too many charts, or none, a size out of range and a group in
-// Options.Highlight that does not exist are errors.
+// DrawScatter draws a panel for each chart. Points of one group have one colour. Too many charts,
+// or none, a size out of range and a group in Options.Highlight that does not exist are errors.
 func DrawScatter(charts []report.Scatter, o Options) (*Figure, error) {
 	if err := checkSize(o); err != nil {
 		return nil, err
@@ -104,9 +102,9 @@ type pointNames struct {
 	style style
 }
 
-// Plot implements plot.Plotter. A name stands at one of eight positions around its point, right,
-// left, above, below or between two of these: where it lies within the panel and over as few points
-// as possible. One that fits nowhere in the panel, or would lie over another name, is left out.
+// Plot implements plot.Plotter. A name stands at one of eight positions around its point: where it
+// lies within the panel and over as few points as possible. One that fits nowhere, or would lie
+// over another name, is left out.
 func (n *pointNames) Plot(c draw.Canvas, p *plot.Plot) {
 	x, y := p.Transforms(&c)
 	t := n.style.text(n.style.small, left, centre)

@@ -18,8 +18,7 @@ import (
 	"github.com/noether-ml/noether/internal/report"
 )
 
-// A style holds the fonts and colours of a figure. Font sizes are those of captions and footnotes
-// of papers: 8 and 7 points, and 8.5 for the title.
+// A style holds the fonts and colours of a figure. Font sizes are those of captions of papers.
 type style struct {
 	serif                        bool
 	heading, label, small        font.Font
@@ -54,7 +53,6 @@ func (s style) text(f font.Font, x text.XAlignment, y text.YAlignment) text.Styl
 	return text.Style{Color: s.ink, Font: f, XAlign: x, YAlign: y, Handler: plot.DefaultTextHandler}
 }
 
-// write draws words at a point.
 func (s style) write(c draw.Canvas, f font.Font, words string, at vg.Point, x text.XAlignment, y text.YAlignment) {
 	c.FillText(s.text(f, x, y), at, words)
 }
@@ -271,7 +269,6 @@ func lookAt(i, highlight int) look {
 	return greyLook
 }
 
-// withOpacity returns the colour with an opacity.
 func (l look) withOpacity(opacity float64) color.Color {
 	return color.NRGBA{l.colour.R, l.colour.G, l.colour.B, uint8(255*opacity + 0.5)}
 }

@@ -9,8 +9,7 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// binTable has a row for each bin of each distribution, a histogram of the values of samples or
-// units.
+// binTable has a row for each bin of each distribution.
 func binTable(all []report.Distribution, models []scores.ModelRecord) tableData {
 	type bin struct {
 		*report.Distribution
@@ -63,8 +62,7 @@ func rankTable(all []report.Distribution, models []scores.ModelRecord) tableData
 	))
 }
 
-// stepTable has a row for each step of each tuning curve, the response of a unit at the steps of a
-// trajectory, an input and its transformed versions in order (report.TuningCurve).
+// stepTable has a row for each step of each tuning curve.
 func stepTable(all []report.TuningCurve, models []scores.ModelRecord) tableData {
 	type step struct {
 		*report.TuningCurve
@@ -95,9 +93,7 @@ func stepTable(all []report.TuningCurve, models []scores.ModelRecord) tableData 
 }
 
 // subjectColumns returns the columns that the tables of all attachments have. Those named by shown
-// get a title, with which the page shows them. subject returns what a row describes. Column "of"
-// says what each value is of: a sample, a unit or a step. Column "factor" is a property of samples,
-// such as their class, to which they are limited or which varies between them.
+// get a title, with which the page shows them. subject returns what a row describes.
 func subjectColumns[T any](models []scores.ModelRecord, subject func(T) *report.Subject, shown ...string) []column[T] {
 	depth := depths(models)
 	columns := []column[T]{

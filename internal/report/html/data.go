@@ -72,7 +72,6 @@ type column[T any] struct {
 	number      func(T) float64
 }
 
-// packTable returns a table with the given columns of rows.
 func packTable[T any](rows []T, columns []column[T]) tableData {
 	t := tableData{Rows: len(rows), Texts: map[string]textColumn{}, Numbers: map[string]numbers{}}
 	for _, c := range columns {
@@ -129,9 +128,7 @@ func (n numbers) MarshalJSON() ([]byte, error) {
 	return append(b, ']'), nil
 }
 
-// newPageData returns the data of a page: of the scores, the record (what was measured, and how)
-// and the attachments (other contents of the run folder) of a run. attached returns the
-// attachments.
+// newPageData returns the data of a page for a run; attached returns its attachments.
 func newPageData(r Run, attached func() report.Attachments) pageData {
 	rows, rec := r.Rows, r.Record
 	measures, sections := report.Describe(rows, rec.Measures), report.Sections(rows, rec.Measures)
@@ -193,7 +190,6 @@ var notices = map[string]string{
 	"images": "The filters hide all images.",
 }
 
-// inStudyOrder returns feature maps in the order of the study.
 func inStudyOrder(sheets []report.MapSheet, rec *scores.Record) []report.MapSheet {
 	out := slices.Clone(sheets)
 	place := func(s report.MapSheet) []int {
@@ -207,7 +203,7 @@ func inStudyOrder(sheets []report.MapSheet, rec *scores.Record) []report.MapShee
 }
 
 // classScales returns the colour scales of the heat map of classes: drop for losses of accuracy and
-// share for effective invariance, a score of how well predictions are preserved.
+// share for effective invariance.
 func classScales(sheets []report.SampleSheet) map[string]report.ColourScale {
 	var drops []float64
 	for _, s := range sheets {
@@ -220,8 +216,7 @@ func classScales(sheets []report.SampleSheet) map[string]report.ColourScale {
 	}
 }
 
-// encodeStatements encodes the row indices of statements as the first index and the differences
-// between successive ones, which compress well.
+// encodeStatements encodes row indices as their differences, which compress well.
 func encodeStatements(all []report.Statement) []report.Statement {
 	for _, s := range all {
 		for k := len(s.Rows) - 1; k > 0; k-- {
@@ -261,29 +256,30 @@ func compressJSON(v any) (string, error) {
 	return b.String(), err
 }
 
-// controls matches the escapes of JSON, of which those of control characters are replaced.
-var controls = regexp.MustCompile(`\\(?:u00[01][0-9a-f]|.)`)
+// controls matches the escapes of JSON, and characters beyond ASCII. Those of control characters and
+// the like are replaced.
+var controls = regexp.MustCompile(`\\(?:u00[01][0-9a-f]|.)|[^ -~]`)
 
 // printableJSON applies report.Printable to all texts of a JSON value.
 func printableJSON(raw []byte) string {
-	return report.Printable(string(controls.ReplaceAllFunc(raw, func(escape []byte) []byte {
-		if len(escape) == 2 && strings.ContainsRune(`"\/u`, rune(escape[1])) {
-			return escape
+	return string(controls.ReplaceAllFunc(raw, func(match []byte) []byte {
+		var text string
+		if len(match) == 2 && strings.ContainsRune(`"\/u`, rune(match[1])) || json.Unmarshal([]byte(`"`+string(match)+`"`), &text) != nil {
+			return match
 		}
-		return []byte("?")
-	})))
+		if shown := report.Printable(text); shown != text {
+			return []byte(strings.ReplaceAll(shown, `\`, `\\`))
+		}
+		return match
+	}))
 }
 
-// scoreTable returns the table of scores. Of its columns, place is the position of a layer among
-// those of its model, such as "layer 7 of 20"; relative is its depth, scaled from 0 (the first
-// layer of the model) to 1 (the last); confidence is the least confidence of the samples to which a
-// score is limited; low and high are the ends of its interval. In scores of two models, reference
-// is the first, compared the second, and other the second's layer; model names both models.
+// scoreTable returns the table of scores. For the columns see report.Field, report.Places,
+// report.RelativeDepth and report.Confidence.
 func scoreTable(rows []scores.Row, measures report.Measures, sections []report.Section, models []scores.ModelRecord) tableData {
 	type row struct {
 		*scores.Row
-		// Part of the range of the transformation, and factor (property of samples) with
-		// transformation. Set for measures whose variants are kinds of probes, else "".
+		// See report.Field; "" unless the measure's variants are kinds of probes.
 		part, pair string
 	}
 	probed := make(map[string]bool)

@@ -87,6 +87,7 @@ type page struct {
 	Packed    template.HTML // a pageData as compressed JSON in base64
 	Extent    string        // numbers of models, data sets, measures and scores
 	Progress  string        // a sentence on a run that is unfinished or has failures
+	LeftOut   string        // a sentence on samples that could not be read
 	Took      string        // how long the run took, in words
 	Sentences []report.Sentence
 	Measures  []section
@@ -95,18 +96,14 @@ type page struct {
 	Warnings  []report.Note
 	Empty     bool // there are no scores
 
-	// Whether the page has relations of scores with accuracy, images, a summary of the scores
-	// (report.Matrix), scores of single samples and of classes, samples as points in the plane of
-	// a projection of their representations, and diagrams of networks.
+	// Which parts the page has.
 	Relations, Images, Summary, Samples, Classes, Space, Networks bool
 
 	Fitted bool // the chart of a relation has a fitted line
-	// Folded: all images are contact sheets (several samples side by side), which the first screen
-	// shows; their section is closed.
+	// Folded: the first screen shows all images, and their section is closed.
 	Folded bool
 }
 
-// A section is the text of one measure.
 type section struct {
 	measure.Descriptor
 	ID   string
@@ -131,7 +128,7 @@ func (r Run) page() (*page, error) {
 	})
 	p := &page{
 		Record: rec, Policy: policy(), Style: template.CSS(Style), Script: template.JS(frontEnd), Home: r.Home, Source: r.Source,
-		Extent: report.Extent(rec, r.Rows), Progress: report.Progress(rec), Took: report.Duration(rec), Empty: len(r.Rows) == 0,
+		Extent: report.Extent(rec, r.Rows), Progress: report.Progress(rec), LeftOut: report.LeftOut(rec), Took: report.Duration(rec), Empty: len(r.Rows) == 0,
 		Sentences: report.Conclusions(r.Rows, rec, r.Replicates), Skipped: report.SkipNotes(rec.Skipped), Failures: report.FailureNotes(rec.Failed),
 	}
 	for i, s := range report.Sections(r.Rows, rec.Measures) {
@@ -167,8 +164,8 @@ func start(f func()) (wait func()) {
 	}
 }
 
-// policy returns the content security policy of a page. It allows only the report's own script and
-// style, by their hashes. No other script runs, and the page makes no request.
+// policy returns the content security policy of a page: only its own script and style, by their
+// hashes.
 func policy() string {
 	return fmt.Sprintf("default-src 'none'; script-src '%s'; style-src '%s'; img-src data:; base-uri 'none'; form-action 'none'",
 		hash(frontEnd), hash(Style))

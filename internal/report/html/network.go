@@ -5,8 +5,7 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A networkData is a report.Network (the graph of a model) in the data of a page, with the
-// operations as columns. The page draws a group of operations as one node.
+// A networkData is a report.Network with the operations as columns.
 type networkData struct {
 	Model   string     `json:"model"`
 	Names   []string   `json:"names"`   // of the groups

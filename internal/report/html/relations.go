@@ -6,8 +6,7 @@ import (
 	"github.com/noether-ml/noether/scores/correlation"
 )
 
-// A relationData describes how a score of a model's predictions relates to accuracy, over models or
-// data sets (see report.Relation), for the front end of the report.
+// A relationData is a report.Relation in the data of a page.
 type relationData struct {
 	Score string         `json:"score"` // MEASURE.STATISTIC@TRANSFORM
 	Name  string         `json:"name"`  // title of the score in the list of scores

@@ -6,8 +6,7 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A stageRow is a row of the table of times: a stage of the run, such as decoding, its time in
-// seconds and its share of the time of the run in percent.
+// A stageRow is a stage of the run, with its time in seconds and its share in percent.
 type stageRow struct{ Name, Seconds, Share string }
 
 // stageRows returns a row for each stage of a run, and one for the whole run.

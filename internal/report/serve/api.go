@@ -36,7 +36,6 @@ func writeJSON(w http.ResponseWriter, status int, v any) error {
 	return err
 }
 
-// runJSON is a run in the JSON interface.
 type runJSON struct {
 	ID       string      `json:"id"`
 	Name     string      `json:"name"`
@@ -77,7 +76,6 @@ func (r *run) json(record scores.Record) runJSON {
 	return out
 }
 
-// matchingRuns returns the runs that match a query.
 func (s *Server) matchingRuns(query string) []runJSON {
 	out := []runJSON{}
 	for _, r := range s.library.runs() {

@@ -153,7 +153,6 @@ func (s *Server) rows(r *run, record scores.Record) ([]scores.Row, error) {
 	return s.tables.get(r.id, r.stamp(), func() ([]scores.Row, error) { return r.rows(record) })
 }
 
-// replicates returns the replicates of a run's scores.
 func (s *Server) replicates(r *run, record scores.Record) (*report.Replicates, error) {
 	return s.replicateCache.get(r.id, r.stamp(), func() (*report.Replicates, error) { return r.replicates(record) })
 }
@@ -170,8 +169,7 @@ type response struct {
 }
 
 // send answers a request with the text that write writes, compressed if the client can decompress
-// it. Texts are cached, compressed, until the stamp changes: a client may ask for a hundred
-// thousand rows, and many clients for the same.
+// it. Texts are cached, compressed, until the stamp changes.
 func (s *Server) send(w http.ResponseWriter, r *http.Request, a response, write func(w io.Writer) error) error {
 	text, err := s.pages.get(r.URL.Path+"?"+r.URL.Query().Encode(), a.stamp, func() ([]byte, error) {
 		var b bytes.Buffer

@@ -148,8 +148,7 @@ func detail(r scores.Row) int {
 	return n
 }
 
-// byChance returns the expected number of differences whose 95 % interval would exclude 0 if
-// nothing really differed.
+// byChance returns the expected number of significant differences if nothing really differed.
 func (c comparison) byChance() int { return int(math.Round(scores.ExpectedByChance(c.Differences))) }
 
 // mergeSides merges the rows and the models of all sides into one run. A model whose name occurs in

@@ -10,8 +10,7 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A forestLine is a difference between scores of two runs or models, A and B, with its place in the
-// forest plot, a column of differences with their intervals. The fields that end in 100 are
+// A forestLine is a difference with its place in the forest plot. The fields that end in 100 are
 // coordinates from 0 to 100, with 50 at no difference. Lines of one statistic share a scale.
 type forestLine struct {
 	scores.Difference
@@ -83,11 +82,10 @@ func overviewOnly(all []scores.Difference, known []measure.Descriptor) []scores.
 	return out
 }
 
-// matchLayers renames the layers of b's cells to those of a
-// that lie at the nearest relative depth, so that models of different depth can be compared. A
-// relative depth is 0 at the first and 1 at the last layer. Layers of b that match none are left
-// out. It returns the original names by the new ones; nil, with the cells unchanged, if the models
-// have the same layers or one has none.
+// matchLayers renames the layers of b's cells to those of a that lie at the nearest relative depth,
+// so that models of different depth can be compared. Layers of b that match none are left out. It
+// returns the original names by the new ones; nil, with the cells unchanged, if the models have the
+// same layers or one has none.
 func matchLayers(a, b scores.ModelRecord, cells []scores.Cell) ([]scores.Cell, map[string]string) {
 	same := len(a.Layers) == len(b.Layers)
 	for i := range min(len(a.Layers), len(b.Layers)) {
@@ -107,8 +105,8 @@ func matchLayers(a, b scores.ModelRecord, cells []scores.Cell) ([]scores.Cell, m
 		return float64(m.Layers[i].Depth-first) / float64(last-first)
 	}
 	// Each layer of a in turn takes the nearest layer of b that is not taken yet, has the same
-	// operator and, like it, is inside a branch, which a shortcut passes by, or outside. A layer
-	// further than maxGap is not taken.
+	// operator and, like it, is inside a branch or outside. A layer further than maxGap is not
+	// taken.
 	const maxGap = 0.5
 	newName, original := map[string]string{}, map[string]string{}
 	for i, la := range a.Layers {

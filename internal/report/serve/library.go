@@ -117,8 +117,8 @@ func (l *library) unreadable() []string {
 	return l.rejected
 }
 
-// walk finds run folders, which are folders with a record (run.json). It does not descend into them
-// and does not follow links. known holds the runs of the last search by id.
+// walk finds run folders, those with a run.json. It does not descend into them and does not follow
+// links. known holds the runs of the last search by id.
 func (l *library) walk(from *root, known map[string]*run) {
 	fs.WalkDir(from.open.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
 		switch {
@@ -153,7 +153,6 @@ func idOf(root, name string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// run returns the run with an id.
 func (l *library) run(id string) (*run, error) {
 	for _, r := range l.runs() {
 		if r.id == id {
@@ -163,7 +162,6 @@ func (l *library) run(id string) (*run, error) {
 	return nil, problemf(404, "run not found")
 }
 
-// A run is a run folder.
 type run struct {
 	id      string
 	root    *root
@@ -332,8 +330,7 @@ func (r *run) attachments() report.Attachments {
 	return report.AttachmentsIn(folder)
 }
 
-// replicates returns the jackknife replicates of the run's scores, for the intervals of differences
-// between them.
+// replicates returns the replicates of the run's scores.
 func (r *run) replicates(record scores.Record) (*report.Replicates, error) {
 	cells, err := r.cells(record)
 	if err != nil {

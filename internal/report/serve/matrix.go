@@ -32,8 +32,7 @@ type matrixLine struct {
 	Cells []*matrixCell // for each column; nil if there is no score
 }
 
-// A matrixCell is a score. The fields that end in 100 are places on the scale of values, in percent
-// of the width of a cell.
+// A matrixCell is a score. The fields that end in 100 are places on its scale, in percent.
 type matrixCell struct {
 	Value, Low, High, Null          float64
 	Shade                           int  // 0 to 10; see report.MatrixCell

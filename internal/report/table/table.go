@@ -18,13 +18,11 @@ import (
 
 // Options are the options of Of.
 type Options struct {
-	// Every includes all statistics, not only the accuracy and those with a direction, that is, of
-	// which higher or lower values are better. A measure without such statistics always has all.
+	// Every includes all statistics, not only the accuracy and those with a direction.
 	Every bool
 	Plain bool // omit intervals
 
-	// Descriptors (titles, statistics and their ranges) of the rows' measures. A measure without
-	// one is shown by its name.
+	// Descriptors of the rows' measures. A measure without one is shown by its name.
 	Measures []measure.Descriptor
 }
 
@@ -124,7 +122,6 @@ func headlines(rows []scores.Row, known []measure.Descriptor) []scores.Row {
 	return slices.DeleteFunc(slices.Clone(rows), func(r scores.Row) bool { return !shown[[2]string{r.Measure, r.Statistic}] })
 }
 
-// A columnKey identifies a column.
 type columnKey struct{ transform, measure, statistic string }
 
 // columnKeys returns the column of each row, whose line names identify. A statistic that is the

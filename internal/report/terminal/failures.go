@@ -26,8 +26,7 @@ func WriteFailures(w io.Writer, failed []scores.Failure, o Options) error {
 	return err
 }
 
-// failed prints a row for each error: the work that failed, and beside it the error, wrapped. A
-// note is one error with all the work to which it applies.
+// failed prints a row for each error: the work that failed, and beside it the error, wrapped.
 func (p *printer) failed(failed []scores.Failure) {
 	if len(failed) == 0 {
 		return

@@ -97,7 +97,6 @@ func (g *grid) render(width int, style styles) string {
 	return text
 }
 
-// layOut formats the grid in a layout.
 func (g *grid) layOut(l layout, style styles) string {
 	hasNull := slices.ContainsFunc(g.rows, func(r gridRow) bool { return r.null != "" })
 
@@ -151,7 +150,6 @@ func namesBelow(above, labels []string, width int) []string {
 // withOther is written before the second of two compared layers.
 const withOther = "~ "
 
-// write formats a value in a layout.
 func (v gridValue) write(l layout) string {
 	if v.value == "" {
 		return "–"
@@ -170,8 +168,7 @@ func (v gridValue) write(l layout) string {
 }
 
 // name returns the layer's name in at most width columns. A name that must be cut starts with the
-// layer's depth, because the names of similar blocks of a network differ in the middle, which is
-// removed.
+// layer's depth.
 func (v gridValue) name(width int) string {
 	name := report.Shorten(v.layer, width)
 	if !strings.Contains(name, "…") {

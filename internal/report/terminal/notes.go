@@ -7,9 +7,8 @@ import (
 	"github.com/noether-ml/noether/internal/report"
 )
 
-// notes prints at most longestList notes (texts with the places where they apply) under a title,
-// each with the number of its occurrences and the first two of them. unit is the noun for an
-// occurrence.
+// notes prints at most longestList notes under a title, each with the number of its places, by the
+// noun unit, and the first two of them.
 func (p *printer) notes(title string, all []report.Note, unit string) {
 	if len(all) == 0 {
 		return

@@ -12,7 +12,7 @@ import (
 
 // CompleteCell writes the record of a cell and drops its states, if all its layers have scores.
 func (r *Writer) CompleteCell(c *plan.Cell) error {
-	if !isScored(c) {
+	if slices.ContainsFunc(c.Tasks, func(t *plan.Task) bool { return t.Scored == nil }) {
 		return nil
 	}
 	defer r.Stats.During(telemetry.Saving)()
@@ -21,10 +21,6 @@ func (r *Writer) CompleteCell(c *plan.Cell) error {
 		return SaveError(err)
 	}
 	return r.finishCells([]*plan.Cell{c}, []store.Record{record})
-}
-
-func isScored(c *plan.Cell) bool {
-	return !slices.ContainsFunc(c.Tasks, func(t *plan.Task) bool { return t.Scored == nil })
 }
 
 // finishCells writes records before it drops states.

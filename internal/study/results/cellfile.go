@@ -158,7 +158,6 @@ func checksumOf(data []byte) uint32 {
 	return crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli))
 }
 
-// A cellRecord is the record of a finished cell.
 type cellRecord struct {
 	scores.Cell
 	sum uint32 // the checksum of its text

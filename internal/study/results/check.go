@@ -31,7 +31,6 @@ type Finding struct {
 	Mended string `json:"mended,omitempty"` // the repair that was made; "" if none was
 }
 
-// Kinds of findings.
 const (
 	Damaged   = "damaged"   // truncated or altered
 	Foreign   = "foreign"   // not a file of a run, or the record of another cell than its key says
@@ -49,7 +48,8 @@ const (
 // file without it. It is an error if dir is not a run folder, ctx ends, or a file cannot be read or
 // repaired.
 func Check(ctx context.Context, dir string, fix bool, o plan.Options) ([]Finding, error) {
-	c := &checker{folder: openVerified(dir), fix: fix}
+	verify := store.Options{Verify: true}
+	c := &checker{folder: openFor(dir, verify, verify), fix: fix}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return nil, fmt.Errorf("%s is not a run folder", dir)
 	}

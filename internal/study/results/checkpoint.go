@@ -57,8 +57,7 @@ func (r *Writer) Checkpoint(c *plan.Cell) state.Checkpoint {
 }
 
 // SharedCheckpoint returns the checkpoint shared by all cells whose plan.SharedName for the key is
-// equal: cells that differ only in the second of two compared models. The procedure chooses the
-// key, which says what the checkpoint holds.
+// equal: cells that differ only in the second of two compared models.
 func (r *Writer) SharedCheckpoint(c *plan.Cell, key string) state.Checkpoint {
 	return &checkpoint{r, c, sharedPrefix + r.Plan.SharedName(c, key)}
 }

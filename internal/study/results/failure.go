@@ -31,9 +31,8 @@ func (e *Failures) Error() string {
 // Unwrap returns the causes of all failures, for errors.Is and errors.As.
 func (e *Failures) Unwrap() []error { return e.causes }
 
-// FailCell records the failure of a cell with the samples that were being measured (nil if unknown)
-// and the last log lines; layer may be "". With Options.FailFast it returns the error, which ends
-// the run.
+// FailCell records the failure of a cell with the samples that were being measured (nil if
+// unknown); layer may be "". With Options.FailFast it returns the error, which ends the run.
 func (r *Writer) FailCell(c *plan.Cell, layer string, inputs []string, cause error) error {
 	if r.Options.FailFast {
 		return cause

@@ -30,10 +30,6 @@ type Folder struct {
 // open does not read the stores: see load.
 func open(dir string) Folder { return openFor(dir, store.Options{}, store.Options{}) }
 
-func openVerified(dir string) Folder {
-	return openFor(dir, store.Options{Verify: true}, store.Options{Verify: true})
-}
-
 func openFor(dir string, cells, states store.Options) Folder {
 	return Folder{dir, store.New(filepath.Join(dir, "cells"), cells), store.New(filepath.Join(dir, "states"), states)}
 }
@@ -77,7 +73,6 @@ func (f Folder) load() error {
 	return errors.Join(f.cells.Refresh(), f.states.Refresh())
 }
 
-// close ends the use of the folder's logs.
 func (f Folder) close() error { return errors.Join(f.cells.Close(), f.states.Close()) }
 
 // isOld reports whether the folder has the form that it had before there were logs.

@@ -120,8 +120,7 @@ func (f Folder) removeSheets(folder string, written map[string]bool) error {
 	return nil
 }
 
-// writeSheet returns false if the data are not images. A random parameter is drawn for each sample
-// or, if Per is "trial", once for all.
+// writeSheet returns false if the data are not images.
 func (r *Writer) writeSheet(ctx context.Context, name string, cells []*plan.Cell) (bool, error) {
 	cells = cells[:min(len(cells), maxValues)]
 	first := cells[0]

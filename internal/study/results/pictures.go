@@ -11,6 +11,8 @@ import (
 	"path"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/noether-ml/noether/internal/filesys"
 	"github.com/noether-ml/noether/internal/pictures"
 )
@@ -108,7 +110,10 @@ func (r *Writer) writePictures(ctx context.Context) error {
 }
 
 func (r *Writer) makePictures(ctx context.Context) error {
-	if err := r.drawSheets(ctx); err != nil {
+	group, ctx := errgroup.WithContext(ctx) // most of the time is the compression of sheets
+	group.Go(func() error { return r.writeImages(ctx) })
+	group.Go(func() error { return r.writeSampleSheets(ctx) })
+	if err := group.Wait(); err != nil {
 		return err
 	}
 	if err := r.collectMaps(); err != nil {

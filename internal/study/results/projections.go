@@ -8,7 +8,7 @@ import (
 )
 
 // projectionPrefix starts the names of per-sample values that hold a layer's first two principal
-// components: two coordinates of the clean sample, two of the transformed one.
+// components, of the clean and of the transformed sample.
 const projectionPrefix = "projection-"
 
 // addProjections adds projections, kept as per-sample values, to a sample sheet. Samples that lack

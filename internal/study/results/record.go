@@ -76,8 +76,8 @@ func (r *Writer) Record(done bool) scores.Record {
 			out.Done++
 		}
 	}
-	used := r.resources()
-	out.Used = &used
+	out.Used = &scores.Resources{Seconds: time.Since(r.Stats.Started).Seconds(), Stages: r.Stats.Times(),
+		PeakMemory: max(r.earlierPeak, machine.PeakMemory())}
 	if total := r.Stats.Total.Load(); total > 0 && !done {
 		out.Work = &scores.Work{Done: r.Stats.Done.Load(), Total: total}
 	}
@@ -195,8 +195,4 @@ func redactURL(path string) string {
 		return uri.Redact(path)
 	}
 	return path
-}
-
-func (r *Writer) resources() scores.Resources {
-	return scores.Resources{Seconds: time.Since(r.Stats.Started).Seconds(), Stages: r.Stats.Times(), PeakMemory: max(r.earlierPeak, machine.PeakMemory())}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// CheckStudy returns an error, or with replace removes the run, if the folder holds that of another
-// study: of another name and without a common cell.
+// CheckStudy returns an error, or with replace removes the run, if the folder holds that of a study
+// of another name without a common cell.
 func (f Folder) CheckStudy(p *plan.Plan, replace bool) error {
 	record, err := scores.ReadRecord(f.Path("run.json"))
 	if err != nil || record.Study == p.Study.Name {

@@ -58,7 +58,11 @@ func (r *Writer) Finish(ctx context.Context) (*Result, error) {
 		group.Go(t.finish)
 	} else if r.Plan.Study.Samples || len(parts[samplesPart]) > 0 {
 		group.Go(func() error {
-			return r.Folder.write("samples.parquet", func(w io.Writer) error { return r.writeSamples(ctx, w, parts[samplesPart]) })
+			read := func(c *plan.Cell) (map[string][]statisticValues, error) { return r.Folder.readPackedSamples(c.Key) }
+			return r.Folder.write("samples.parquet", func(w io.Writer) error {
+				_, err := r.writeSamples(ctx, w, slices.Values(parts[samplesPart]), read)
+				return err
+			})
 		})
 	}
 	if err := group.Wait(); err != nil {
@@ -78,15 +82,6 @@ func (r *Writer) Finish(ctx context.Context) (*Result, error) {
 	}
 	// Not read back: another run of the study may be writing to the same folder.
 	return result, r.Outcome()
-}
-
-// drawSheets writes contact sheets and sample sheets at once: most of the time is their
-// compression.
-func (r *Writer) drawSheets(ctx context.Context) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return r.writeImages(ctx) })
-	group.Go(func() error { return r.writeSampleSheets(ctx) })
-	return group.Wait()
 }
 
 // clearStates removes failures, states and checkpoints, and gathers the records in one log.
@@ -167,8 +162,7 @@ func (r *Writer) writeScores(finished []*plan.Cell) (*Result, error) {
 	return result, r.Folder.writeTables(result.Rows)
 }
 
-// tables are the tables that are made from all cells. Those of units and curves are of the measure
-// firing: scores of single units of a layer, and their tuning curves.
+// tables are the tables that are made from all cells.
 var tables = []string{"scores.csv", "scores.parquet", "samples.parquet", "units.parquet", "curves.parquet"}
 
 // sumFiles returns the checksums of the tables and pictures that the folder has.
@@ -211,7 +205,6 @@ func (f Folder) verifyFiles(r scores.Record) error {
 	return nil
 }
 
-// writeTables writes the tables of scores.
 func (f Folder) writeTables(rows []scores.Row) error {
 	var group errgroup.Group
 	group.Go(func() error {
@@ -292,8 +285,7 @@ func Unmerged(dir string) (int, error) {
 }
 
 // ReadCells reads the cells of a run folder, and the cells of means over values and trials that are
-// derived from them. Unlike the rows of ReadResult, their scores keep the replicates (jackknife
-// estimates) for intervals of differences.
+// derived from them. Unlike the rows of ReadResult, their scores keep the replicates.
 func ReadCells(dir string) ([]scores.Cell, scores.Record, error) {
 	f := open(dir)
 	defer f.close()

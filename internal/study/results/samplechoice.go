@@ -8,16 +8,14 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// lowerMeansLarger reports whether a lower value of the shown statistic means a larger change. The
-// sampleValues hold values of single samples that show how much a transformation changes them. If
-// predicted is set, the values are the effective invariance, which compares the predicted classes.
+// lowerMeansLarger reports whether a lower value of the shown statistic means a larger change. If
+// predicted is set, the values are the effective invariance.
 func (s *sampleValues) lowerMeansLarger() bool { return s.predicted || s.lowerIsLarger }
 
-// change returns how much sample i changes in a view (under one value of the transformation), to
-// rank samples: the statistic, or 1 minus it if a lower value means a larger change. For
-// predictions it is 1 - EI if the class stays, where EI is effective invariance, else 1 + sqrt(p q)
-// with the probabilities p and q of the two predicted classes: largest if the class changes and
-// both predictions are confident.
+// change returns how much sample i changes in a view, to rank samples: the statistic, or 1 minus it
+// if a lower value means a larger change. For predictions it is 1 - EI if the class stays, where EI
+// is effective invariance, else 1 + sqrt(p q) with the probabilities p and q of the two predicted
+// classes: largest if the class changes and both predictions are confident.
 func (s *sampleValues) change(m *modelValues, v *viewValues, i int) float64 {
 	switch {
 	case !s.predicted && s.lowerIsLarger:
@@ -30,14 +28,9 @@ func (s *sampleValues) change(m *modelValues, v *viewValues, i int) float64 {
 	return 1 + math.Sqrt(v.confidence[i]*m.confidence[i])
 }
 
-// isCorrect reports whether the prediction for the clean sample i is its label.
-func (s *sampleValues) isCorrect(m *modelValues, i int) bool {
-	return s.predicted && s.labels[i] >= 0 && m.clean[i] == s.labels[i]
-}
-
-// isCorrectTransformed reports whether the prediction for the transformed sample i is its label.
-func (s *sampleValues) isCorrectTransformed(v *viewValues, i int) bool {
-	return s.predicted && s.labels[i] >= 0 && v.transformed[i] == s.labels[i]
+// isCorrect reports whether one of the predictions, that for sample i, is its label.
+func (s *sampleValues) isCorrect(predicted []int, i int) bool {
+	return s.predicted && s.labels[i] >= 0 && predicted[i] == s.labels[i]
 }
 
 // A ranking holds three orders of the samples for a model, as positions in sampleValues.indices:
@@ -53,7 +46,7 @@ func (s *sampleValues) rank(m *modelValues) ranking {
 		for k := range m.views {
 			v := &m.views[k]
 			mean[i] += s.change(m, v, i) / float64(len(m.views))
-			if s.isCorrect(m, i) && !s.isCorrectTransformed(v, i) {
+			if s.isCorrect(m.clean, i) && !s.isCorrect(v.transformed, i) {
 				failed[i]++
 			}
 		}
@@ -79,7 +72,7 @@ func (s *sampleValues) separating(a, b *modelValues) (counts, samples []int) {
 	counts = make([]int, len(a.views))
 	for k := len(a.views) - 1; k >= 0; k-- {
 		for i := range s.indices {
-			if s.labels[i] < 0 || !s.isCorrectTransformed(&a.views[k], i) || s.isCorrectTransformed(&b.views[k], i) {
+			if s.labels[i] < 0 || !s.isCorrect(a.views[k].transformed, i) || s.isCorrect(b.views[k].transformed, i) {
 				continue
 			}
 			counts[k]++
@@ -91,11 +84,9 @@ func (s *sampleValues) separating(a, b *modelValues) (counts, samples []int) {
 	return counts, samples
 }
 
-// choose returns the samples of a contact sheet (one image that shows several samples), as
-// positions in s.indices. It goes through the rankings rank by rank: of each model the next
-// failure, most changed and least changed sample, and of each parting (the samples that one model
-// of a pair classifies correctly and the other does not) the next sample. maxPerModel limits how
-// many it takes of each list.
+// choose returns the samples of a sheet, as positions in s.indices. It goes through the rankings
+// rank by rank: of each model the next failure, most changed and least changed sample, and of each
+// parting the next sample. maxPerModel limits how many it takes of each list.
 func (s *sampleValues) choose(rankings []ranking, partings []scores.Parting) []int {
 	var chosen []int
 	add := func(candidates []int, rank, limit int) {

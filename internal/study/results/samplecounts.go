@@ -9,17 +9,16 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// model returns the part of a sample sheet on a model. The sheet shows the chosen samples,
-// positions in s.indices, such as those that a transformation changes most and least. The counts
-// are over all samples that have values, and those by class are of the given classes only. A view
-// is one value of the transformation.
+// model returns the part of a sample sheet on a model: of the chosen samples, positions in
+// s.indices. The counts are over all samples that have values, and those by class are of the given
+// classes only.
 func (s *sampleValues) model(m *modelValues, chosen []int, classes map[int]bool) scores.SheetModel {
 	out := scores.SheetModel{Model: m.name}
 	for i := range s.indices {
 		if s.labels[i] >= 0 {
 			out.Labelled++
 		}
-		if s.isCorrect(m, i) {
+		if s.isCorrect(m.clean, i) {
 			out.Right++
 		}
 	}
@@ -35,7 +34,7 @@ func (s *sampleValues) model(m *modelValues, chosen []int, classes map[int]bool)
 			if s.predicted && v.transformed[i] != m.clean[i] {
 				view.Changed++
 			}
-			if s.isCorrect(m, i) && !s.isCorrectTransformed(v, i) {
+			if s.isCorrect(m.clean, i) && !s.isCorrect(v.transformed, i) {
 				view.Failed++
 			}
 		}

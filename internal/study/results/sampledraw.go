@@ -18,11 +18,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// drawSamples returns the encoded image of a sheet, which shows samples before and after a
-// transformation side by side, with its file name extension, and sets the size of its tiles in
-// sheet. Each row is a sample: clean, then under each value of the transformation, which has a cell
-// (the scores of a measure under this value) in s.cells. It returns nil for data that are not
-// images.
+// drawSamples returns the encoded image of a sheet with its file name extension, and sets the size
+// of its tiles in sheet. Each row is a sample: clean, then under each value of the transformation.
+// It returns nil for data that are not images.
 func (r *Writer) drawSamples(ctx context.Context, s *sampleValues, sheet *scores.SampleSheet) ([]byte, string, error) {
 	first := s.cells[0]
 	frame := first.Model.Net.Frame()

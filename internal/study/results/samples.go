@@ -4,10 +4,11 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"iter"
 	"strings"
 
 	"github.com/goccy/go-json"
-	"golang.org/x/sync/errgroup"
+	"github.com/sourcegraph/conc/stream"
 
 	"github.com/noether-ml/noether/internal/parquetfile"
 	"github.com/noether-ml/noether/internal/study/plan"
@@ -15,69 +16,50 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// writeSamples writes a Parquet table of the per-sample values of cells. n cells are read at a
-// time, as many as the size of those before allows.
-func (r *Writer) writeSamples(ctx context.Context, w io.Writer, cells []*plan.Cell) error {
-	const most, mostRows = 256, 100_000 // cells, and rows, in memory at once, unless two cells have more
+// writeSamples writes a Parquet table of the per-sample values that read returns of cells, by task,
+// and reports whether there are any. Few cells are in memory at once: twice as many as cores.
+func (r *Writer) writeSamples(ctx context.Context, w io.Writer, cells iter.Seq[*plan.Cell],
+	read func(*plan.Cell) (map[string][]statisticValues, error)) (found bool, err error) {
 	out := parquetfile.NewSampleWriter(w)
-	var writing errgroup.Group // writes the rows of some cells while those of the next are read
-	defer writing.Wait()
-	for n := 2; len(cells) > 0; {
-		some := cells[:min(n, len(cells))]
-		cells = cells[len(some):]
-		rows := make([][]scores.SampleRow, len(some))
-		for _, c := range some {
-			if _, err := r.describeSamples(ctx, c.Data); err != nil { // once for each data set, so not in parallel
-				return err
-			}
-		}
-		err := r.onAllCores(len(some), func(i int) (err error) {
-			rows[i], err = r.readSamples(ctx, some[i])
-			return err
-		})
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	reading := stream.New().WithMaxGoroutines(r.Options.Workers()) // writes in order
+	for c := range cells {
+		names, err := r.describeSamples(ctx, c.Data) // once for each data set, so not in parallel
 		if err != nil {
-			return err
+			fail(err)
 		}
-		if err := writing.Wait(); err != nil {
-			return err
+		if ctx.Err() != nil {
+			continue // the rest of the cells is taken, but not read
 		}
-		writing.Go(func() error {
-			for _, of := range rows {
-				if err := out.Write(of...); err != nil {
-					return err
+		reading.Go(func() stream.Callback {
+			packed, err := read(c)
+			var rows []scores.SampleRow
+			if err == nil {
+				rows, err = r.sampleRows(c, packed, names)
+			}
+			return func() {
+				found = found || packed != nil
+				if err == nil && ctx.Err() == nil {
+					err = out.Write(rows...)
+				}
+				if err != nil {
+					fail(err)
 				}
 			}
-			return nil
 		})
-		largest := 1
-		for _, of := range rows {
-			largest = max(largest, len(of))
-		}
-		n = max(2, min(most, mostRows/largest))
 	}
-	if err := writing.Wait(); err != nil {
-		return err
+	reading.Wait()
+	if ctx.Err() != nil {
+		return false, context.Cause(ctx)
 	}
-	return out.Close()
+	return found, out.Close()
 }
 
-// readSamples reads the per-sample values of a cell as rows with the names of the samples. A cell
-// without such values gives no rows.
-func (r *Writer) readSamples(ctx context.Context, c *plan.Cell) ([]scores.SampleRow, error) {
-	packed, err := r.Folder.readPackedSamples(c.Key)
-	if packed == nil || err != nil {
-		return nil, err
-	}
-	return r.appendSampleRows(ctx, nil, c, packed)
-}
-
-// appendSampleRows appends the per-sample values of a cell, by task, as rows with the names of the
+// sampleRows returns the per-sample values of a cell, by task, as rows with the names of the
 // samples.
-func (r *Writer) appendSampleRows(ctx context.Context, out []scores.SampleRow, c *plan.Cell, packed map[string][]statisticValues) ([]scores.SampleRow, error) {
-	names, err := r.describeSamples(ctx, c.Data)
-	if err != nil {
-		return nil, err
-	}
+func (r *Writer) sampleRows(c *plan.Cell, packed map[string][]statisticValues,
+	names map[int]plan.Described) (out []scores.SampleRow, err error) {
 	row := scores.SampleRow{Study: r.Plan.Study.Name, Model: c.Model.Entry.Name, OtherModel: c.Identity().OtherModel, Data: c.Data.Entry.Name,
 		Transform: c.View.Name, Parameter: c.Parameter(), Trial: c.View.Trial, Measure: c.Method.Name()}
 	for _, t := range c.Tasks {
@@ -114,8 +96,8 @@ func (r *Writer) describeSamples(ctx context.Context, d *plan.Data) (map[int]pla
 	return found, err
 }
 
-// readSampleFiles reads the per-sample values of the cell with a key, by the name of the task: the layer, or "" for the prediction. It returns nil if there
-// are none.
+// readSampleFiles reads the per-sample values of the cell with a key, by the name of the task: the
+// layer, or "" for the prediction. It returns nil if there are none.
 func (f Folder) readSampleFiles(key string) (map[string][]measure.SampleScore, error) {
 	packed, err := f.readPackedSamples(key)
 	if packed == nil || err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A sample sheet shows the samples that a transformation changes most and least, judged by the
-// per-sample values of the finished cells. No model runs again for it.
+// A sample sheet shows the samples that a transformation changes most and least, by the per-sample
+// values of the finished cells: no model runs again for it.
 
 const (
 	sampleSheetFolder = "pictures/samples"
@@ -68,7 +68,6 @@ func (r *Writer) writeSampleSheet(ctx context.Context, name string, cells []*pla
 		return nil, err
 	}
 	sheet := s.sheet()
-	// Projections of layers onto their two leading principal components.
 	if err := r.addProjections(s, sheet, cells); err != nil {
 		return nil, err
 	}

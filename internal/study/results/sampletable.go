@@ -6,9 +6,7 @@ import (
 	"io"
 	"sync"
 
-	"github.com/noether-ml/noether/internal/parquetfile"
 	"github.com/noether-ml/noether/internal/study/plan"
-	"github.com/noether-ml/noether/scores"
 )
 
 // A sampleTable writes samples.parquet, the table of per-sample values, while cells are merged.
@@ -45,31 +43,21 @@ func (r *Writer) startSampleTable(ctx context.Context) *sampleTable {
 var errNoTable = errors.New("no table of per-sample values")
 
 func (t *sampleTable) write(ctx context.Context, r *Writer, w io.Writer) error {
-	out := parquetfile.NewSampleWriter(w)
-	wanted := r.Plan.Study.Samples
-	var rows []scores.SampleRow // of one cell; the memory is used again
-	for cells := range t.cells {
-		for _, c := range cells {
-			packed, err := t.take(r, c)
-			if err != nil {
-				return err
-			}
-			if packed == nil {
-				continue
-			}
-			wanted = true
-			if rows, err = r.appendSampleRows(ctx, rows[:0], c, packed); err != nil {
-				return err
-			}
-			if err := out.Write(rows...); err != nil {
-				return err
+	added := func(yield func(*plan.Cell) bool) {
+		for cells := range t.cells {
+			for _, c := range cells {
+				if !yield(c) {
+					return
+				}
 			}
 		}
 	}
-	if t.stopped || !wanted {
+	take := func(c *plan.Cell) (map[string][]statisticValues, error) { return t.take(r, c) }
+	found, err := r.writeSamples(ctx, w, added, take)
+	if err == nil && (t.stopped || !found && !r.Plan.Study.Samples) {
 		return errNoTable
 	}
-	return out.Close()
+	return err
 }
 
 // take returns the per-sample values of a cell, by task, or nil if there are none.
@@ -113,7 +101,6 @@ func (t *sampleTable) finish() error {
 	return <-t.done
 }
 
-// stop removes the table.
 func (t *sampleTable) stop() {
 	t.stopped = true
 	_ = t.finish()

@@ -2,8 +2,8 @@ package results
 
 import "errors"
 
-// A saveError is a failure to write into the run folder. Unlike the failure of a cell, one of the
-// measurements that make up a run, it ends the run.
+// A saveError is a failure to write into the run folder. Unlike the failure of a cell it ends the
+// run.
 type saveError struct{ error }
 
 func (e *saveError) Unwrap() error { return e.error }

@@ -30,7 +30,7 @@ func findStates(folders []Folder) map[string][]*shardStates {
 	for _, f := range folders {
 		for _, key := range f.states.Keys() {
 			cell, name, task := splitKey(key)
-			shard, err := parseShardName(name)
+			shard, err := plan.ParseShard(strings.Replace(name, "of", "/", 1)) // name is 3of16, for example
 			if err != nil {
 				continue
 			}
@@ -48,14 +48,9 @@ func findStates(folders []Folder) map[string][]*shardStates {
 	return out
 }
 
-// parseShardName parses the name of a shard such as 3of16.
-func parseShardName(name string) (plan.Shard, error) {
-	return plan.ParseShard(strings.Replace(name, "of", "/", 1))
-}
-
-// completeShards returns the states of all shards of a cell, in order. If there are states of several
-// divisions (4 shards and 16, for example), it takes the division of which the largest fraction
-// exists. It returns a *MissingShards if shards are missing or unfinished.
+// completeShards returns the states of all shards of a cell, in order. Of several divisions it
+// takes the one of which the largest fraction exists. It returns a *MissingShards if shards are
+// missing or unfinished.
 func (m *merger) completeShards(c *plan.Cell) ([]*shardStates, error) {
 	byCount := map[int]map[int]*shardStates{}
 	for _, s := range m.found[c.Key] {

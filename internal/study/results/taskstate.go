@@ -37,15 +37,14 @@ func taskKey(c *plan.Cell, s plan.Shard, task string) string {
 // sharedPrefix begins the keys of checkpoints that cells share.
 const sharedPrefix = "shared/"
 
-// splitKey returns the cell, the shard and the task in the key of a state.
 func splitKey(key string) (cell, shard, task string) {
 	id, task, _ := strings.Cut(key, "/")
 	cell, shard, _ = strings.Cut(id, ".")
 	return cell, shard, task
 }
 
-// Versions of states have the progress in their lower bits, so that of two runs of a shard the state
-// that is further counts. The higher bits change when a state is of no use and the task starts anew.
+// Versions of states have the progress in their lower bits, so that the state that is further
+// counts. The higher bits change when the task starts anew.
 const (
 	versionShift  = 48
 	versionScored = 1 << (versionShift - 1)
@@ -72,9 +71,8 @@ func progressOf(version uint64) (seen int, scored bool) {
 }
 
 // SaveCell writes the states of an unfinished cell: the accumulator of each of its tasks, or the
-// task's scores. It writes nothing if a concurrent run has finished the cell. If the context ends
-// before the states are written, SaveCell returns the error of the context, and the earlier states
-// stay.
+// task's scores. It writes nothing if a concurrent run has finished the cell. If the context ends,
+// it returns its error, and the earlier states stay.
 func (r *Writer) SaveCell(ctx context.Context, c *plan.Cell, accs map[*plan.Task]plan.Accumulator) error {
 	if err := r.refresh(); err != nil {
 		return err
@@ -148,7 +146,6 @@ func writeTask(w io.Writer, t *plan.Task, acc plan.Accumulator) (err error) {
 // errUnusable is the error of a state that does not fit its task.
 var errUnusable = errors.New("the state is not that of this task")
 
-// stateOf reads the state of a key.
 func (f Folder) stateOf(key string) (*store.Item, taskState, error) {
 	it, err := f.states.Get(key)
 	if err != nil {

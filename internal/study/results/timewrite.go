@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// TimeWrite writes a temporary file of the given number of bytes in the folder of the states (the
-// saved progress of unfinished cells), and returns the time until it was on the disk. Its bytes are
-// random, since file systems may compress.
+// TimeWrite writes a temporary file of the given number of bytes in the folder of the states, and
+// returns the time until it was on the disk. Its bytes are random, since file systems may compress.
 func (f Folder) TimeWrite(bytes int) (took time.Duration, err error) {
 	dir := f.Path("states")
 	defer func() {

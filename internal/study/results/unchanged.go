@@ -15,8 +15,7 @@ import (
 
 // Unchanged returns the result of the run folder if the program has nothing to write there: an
 // earlier run of this version finished the same study, and neither records nor tables nor pictures
-// were changed since. Else it returns nil. Call it after Resume or a merge (of parts of the samples
-// that were measured by separate processes).
+// were changed since. Else it returns nil. Call it after Resume or a merge.
 func (r *Writer) Unchanged() *Result {
 	if !r.sameRun() || !r.sameRecords() {
 		return nil

@@ -64,7 +64,8 @@ func TestStepsGolden(t *testing.T) {
 	if err := json.Unmarshal(raw, &g); err != nil {
 		t.Fatal(err)
 	}
-	s := Settings{Units: g.M, Decay: g.Decay, Target: g.Target, Weight: g.Weight, Rate: g.Rate, Epochs: g.Steps, Batch: len(g.X)}
+	s := Settings{Units: g.M, Decay: g.Decay, Target: g.Target, Weight: g.Weight, Rate: g.Rate,
+		FitOptions: train.FitOptions{Epochs: g.Steps, Batch: len(g.X), KeepLast: true}}
 	network, err := network(g.N, s)
 	if err == nil {
 		network, err = rewrite.WithWeights(network, map[string]tensor.Tensor{w1: matrix(g.Start.W1), w2: matrix(g.Start.W2)})
@@ -265,8 +266,10 @@ func TestTrainNaturalPatches(t *testing.T) {
 	patterns := tensor.Tensor{Shape: []int{7000, side * side}, Data: x.Data[:cut]}
 	held := tensor.Tensor{Shape: []int{1000, side * side}, Data: x.Data[cut:]}
 	var epochs []train.Epoch
-	l, err := Train(t.Context(), orttest.Load(t), patterns, held, Settings{Units: 25, Decay: 0.03, Target: -0.9, Weight: 100, Epochs: 20,
-		AfterEpoch: func(e train.Epoch) error { epochs = append(epochs, e); return nil }})
+	l, err := Train(t.Context(), orttest.Load(t), patterns, held, Settings{Units: 25, Decay: 0.03,
+		Target: -0.9, Weight: 100,
+		FitOptions: train.FitOptions{Epochs: 20, KeepLast: true,
+			AfterEpoch: func(e train.Epoch) error { epochs = append(epochs, e); return nil }}})
 	if err != nil {
 		t.Fatal(err)
 	}

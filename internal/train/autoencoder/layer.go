@@ -9,45 +9,27 @@ import (
 
 	"github.com/noether-ml/noether/engine/ort"
 	"github.com/noether-ml/noether/internal/seed"
-	"github.com/noether-ml/noether/internal/state"
 	"github.com/noether-ml/noether/internal/train"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Settings are the settings of training a layer of m units.
+// Settings are the settings of training a layer of m units. Of the FitOptions, Epochs has the
+// default 40 and Batch 100, and J is the objective. The weights of the best epoch (KeepLast: false)
+// are early ones with a large Decay, which increases the reconstruction error.
 type Settings struct {
-	Units  int     // m
-	Decay  float64 // coefficient of the weight decay, which leaves out the biases
-	Target float64 // target mean activation of units, within (-1, 1)
-	Weight float64 // coefficient of the sparsity penalty; 0: none
-	Epochs int     // 0: 40
-	Batch  int     // patterns of a step; 0: 100
-	Rate   float64 // learning rate of Adam if Optimiser is nil; 0: 0.002
-	Seed   uint64  // of the initial weights and the order of patterns
-	Engine ort.Options
-
+	Units     int             // m
+	Decay     float64         // coefficient of the weight decay, which leaves out the biases
+	Target    float64         // target mean activation of units, within (-1, 1)
+	Weight    float64         // coefficient of the sparsity penalty; 0: none
+	Rate      float64         // learning rate of Adam if Optimiser is nil; 0: 0.002
 	Optimiser train.Optimiser // nil: Adam with Rate
 	Schedule  train.Schedule  // of the learning rate; nil: half a cosine, from factor 1 to 0
 	Clip      float64         // bound of the norm of all gradients together; 0: none
-	// Best keeps the weights of the epoch with the smallest reconstruction error instead of the
-	// last. With a large weight decay, which increases the reconstruction error, that is an early
-	// epoch.
-	Best           bool
-	RollbackFactor float64 // undoes epochs that increase J, see train.FitOptions; 0: none
-	// Undoes epochs that increase |x - y|^2, without the other terms of J.
-	RollbackByLoss bool
-	// Epochs without a better reconstruction, after which training ends; 0: no limit.
-	Patience   int
-	Checkpoint state.Checkpoint // optional
-	Identity   string           // a checkpoint with another identity is an error
-	// AfterEpoch is called after each epoch. An error ends the training. Optional.
-	AfterEpoch func(train.Epoch) error
-	// Resumed is called once with the epochs in a checkpoint. Optional.
-	Resumed func([]train.Epoch) error
+	Engine    ort.Options
+	train.FitOptions
 }
 
-// complete returns the settings with defaults filled in.
 func (s Settings) complete() Settings {
 	s.Epochs, s.Batch, s.Rate = cmp.Or(s.Epochs, 40), cmp.Or(s.Batch, 100), cmp.Or(s.Rate, 0.002)
 	if s.Optimiser == nil {
@@ -97,7 +79,6 @@ type Point struct {
 	RolledBack bool    // the epoch was undone
 }
 
-// The names of the tensors of a layer during training.
 const (
 	w1, b1, w2, b2 = "w1", "b1", "w2", "b2"
 	hidden         = "h"
@@ -117,7 +98,6 @@ func Train(ctx context.Context, rt *ort.Runtime, patterns, validation tensor.Ten
 	return fit(ctx, rt, network, patterns, validation, s)
 }
 
-// fit trains a network from its current weights.
 func fit(ctx context.Context, rt *ort.Runtime, network *onnx.Model, patterns, validation tensor.Tensor, s Settings) (*Layer, error) {
 	s = s.complete()
 	n := patterns.Shape[1]
@@ -130,8 +110,7 @@ func fit(ctx context.Context, rt *ort.Runtime, network *onnx.Model, patterns, va
 	source := func(x tensor.Tensor) train.Source {
 		return &train.Arrays{Inputs: []tensor.Tensor{x}, Targets: train.Targets{Target: x}}
 	}
-	epochs, err := t.Fit(ctx, source(patterns), source(validation), train.FitOptions{Epochs: s.Epochs, Batch: s.Batch, Patience: s.Patience, Seed: s.Seed,
-		RollbackFactor: s.RollbackFactor, RollbackByLoss: s.RollbackByLoss, KeepLast: !s.Best, Checkpoint: s.Checkpoint, Identity: s.Identity, AfterEpoch: s.AfterEpoch, Resumed: s.Resumed})
+	epochs, err := t.Fit(ctx, source(patterns), source(validation), s.FitOptions)
 	if err != nil {
 		return nil, err
 	}

@@ -40,7 +40,6 @@ type Point struct {
 	Activity float64 // mean of P(h|v) over the hidden units h, given the visible units v
 }
 
-// complete returns the settings with defaults filled in.
 func (s Settings) complete() Settings {
 	s.Target, s.Weight = cmp.Or(s.Target, 0.005), cmp.Or(s.Weight, 5)
 	s.Rate, s.Momentum = cmp.Or(s.Rate, 0.1), cmp.Or(s.Momentum, 0.9)
@@ -119,7 +118,6 @@ func rootMeanSquare(x []float32) float64 {
 	return math.Sqrt(sum / float64(len(x)))
 }
 
-// train takes the steps, each on a batch drawn by the seed.
 func (e *stepper) train(ctx context.Context, images tensor.Tensor, l *Layer) error {
 	s := e.Settings
 	size := tensor.Size(images.Shape[1:])

@@ -28,12 +28,6 @@ type Gabor struct {
 	Explained float64
 }
 
-// At returns g(x, y).
-func (g Gabor) At(x, y float64) float64 {
-	window, angle := g.wave(x, y)
-	return g.Amplitude * window * math.Cos(angle+g.Phase)
-}
-
 // wave returns the window at (x, y), and the angle of the wave without its phase.
 func (g Gabor) wave(x, y float64) (window, angle float64) {
 	sin, cos := math.Sincos(g.Orientation)
@@ -95,7 +89,6 @@ func (f *target) gabor(p []float64) Gabor {
 		Frequency: min(0.7, math.Hypot(p[4], p[5])/10), Orientation: math.Atan2(p[5], p[4])}
 }
 
-// error returns the fraction of the energy that is not explained.
 func (f *target) error(p []float64) float64 { return 1 - f.solved(p).Explained }
 
 // solved returns the function with the best amplitude and phase: g = alpha C + beta S, where C and
@@ -175,7 +168,6 @@ func (f *target) peakFrequencies(n int) [][2]float64 {
 	return out
 }
 
-// power returns the power of the filter at a frequency, in cycles per pixel.
 func (f *target) power(fx, fy float64) float64 {
 	var re, im float64
 	for i, v := range f.data {

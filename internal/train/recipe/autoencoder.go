@@ -61,18 +61,22 @@ func (l *layerTraining) trainAutoencoder(ctx context.Context, i int, k autoencod
 		return l.recordEpoch(i, layers, row)
 	}
 	trained, err := autoencoder.Train(ctx, l.Runtime, x, validation, autoencoder.Settings{
-		Units: k.Units, Decay: k.Decay, Target: k.Target, Weight: k.Weight, Epochs: l.Epochs, Batch: l.Batch, Seed: l.Seed + uint64(i),
-		Optimiser: l.Optimiser.optimiser(), Schedule: l.Schedule.schedule((x.Shape[0] + l.Batch - 1) / l.Batch), Clip: l.Clip,
-		Best: best, RollbackFactor: rollbackFactor, RollbackByLoss: byLoss, Patience: l.Patience,
-		Engine: ort.Options{Threads: l.Threads, Device: l.Device}, Checkpoint: l.checkpoint(i), Identity: fmt.Sprint(l.identity, " layer ", i+1),
-		AfterEpoch: afterEpoch, Resumed: func(epochs []train.Epoch) error {
-			for _, e := range epochs {
-				if err := afterEpoch(e); err != nil {
-					return err
+		Units: k.Units, Decay: k.Decay, Target: k.Target, Weight: k.Weight, Clip: l.Clip,
+		Optimiser: l.Optimiser.optimiser(), Schedule: l.Schedule.schedule((x.Shape[0] +
+			l.Batch - 1) / l.Batch),
+		Engine: ort.Options{Threads: l.Threads, Device: l.Device}, FitOptions: train.FitOptions{
+			Epochs: l.Epochs, Batch: l.Batch, Seed: l.Seed + uint64(i), KeepLast: !best,
+			Patience:       l.Patience,
+			RollbackFactor: rollbackFactor, RollbackByLoss: byLoss, Checkpoint: l.checkpoint(i),
+			Identity: fmt.Sprint(l.identity, " layer ", i+1), AfterEpoch: afterEpoch,
+			Resumed: func(epochs []train.Epoch) error {
+				for _, e := range epochs {
+					if err := afterEpoch(e); err != nil {
+						return err
+					}
 				}
-			}
-			return nil
-		},
+				return nil
+			}},
 	})
 	if err != nil {
 		return nil, Layer{}, err

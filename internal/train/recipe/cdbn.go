@@ -13,7 +13,7 @@ import (
 // checkCDBN returns an error for keys of a training file that have no effect on contrastive
 // divergence. The key take-back undoes epochs that increase the loss.
 func (f *File) checkCDBN() error {
-	if f.Optimiser.SGD == nil || f.Optimiser.SGD.Nesterov || f.Optimiser.SGD.Decay != 0 {
+	if f.Optimiser.SGD == nil || f.Optimiser.SGD.Nesterov || f.Optimiser.SGD.WeightDecay != 0 {
 		return f.node.Get("optimiser").Errorf("contrastive divergence uses sgd with a rate and a momentum: set the decay in each layer")
 	}
 	for _, key := range []string{"schedule", "clip", "patience", "take-back", "keep", "validation"} {

@@ -110,7 +110,6 @@ const (
 	withoutAugmentation = false
 )
 
-// stream returns the batches of a source, with augmentation if augment is set.
 func (f *File) stream(src dataset.Source, p model.Preprocess, augment bool) *train.Stream {
 	s := &train.Stream{Data: src, Preprocess: p, Seed: f.Seed, Factor: f.target(), MaskClasses: f.maskClasses(src)}
 	for _, t := range f.Tasks { // further targets of a segmenter
@@ -122,7 +121,6 @@ func (f *File) stream(src dataset.Source, p model.Preprocess, augment bool) *tra
 	return s
 }
 
-// preprocess returns how samples are preprocessed.
 func (f *File) preprocess() (model.Preprocess, error) {
 	if config := f.Preprocess.File; config != nil {
 		return preprocessing.ReadConfig(f.resolve(config.String()))

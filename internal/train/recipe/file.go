@@ -88,7 +88,6 @@ func parseNode(path string, node *config.Node, text []byte) (*File, error) {
 	return f, f.check()
 }
 
-// check reports keys that contradict each other.
 func (f *File) check() error {
 	validated := f.Validation.given
 	switch {

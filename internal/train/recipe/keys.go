@@ -45,12 +45,12 @@ func (Validation) JSONSchema() map[string]any {
 
 // Network is one kind of network: one field is set.
 type Network struct {
-	ConvNet *convNetKeys `key:"convnet" doc:"plain convolutions with BatchNormalization, for images, spectrograms and signals"`
-	ResNet  *resNetKeys  `key:"resnet" doc:"residual blocks, for small images"`
-	VGG     *vggKeys     `key:"vgg" json:",omitempty" doc:"VGG with BatchNormalization, as usual for CIFAR"`
-	Segment *segmentKeys `key:"segmenter" json:",omitempty" doc:"the stages of a resnet with a decoder: a class for each pixel"`
-	MLP     *mlpKeys     `key:"mlp" doc:"fully connected layers"`
-	ONNX    *onnxKeys    `key:"onnx" doc:"a model to train further"`
+	ConvNet *train.ConvNet `key:"convnet" doc:"plain convolutions with BatchNormalization, for images, spectrograms and signals"`
+	ResNet  *resNetKeys    `key:"resnet" doc:"residual blocks, for small images"`
+	VGG     *train.VGG     `key:"vgg" json:",omitempty" doc:"VGG with BatchNormalization, as usual for CIFAR"`
+	Segment *segmentKeys   `key:"segmenter" json:",omitempty" doc:"the stages of a resnet with a decoder: a class for each pixel"`
+	MLP     *mlpKeys       `key:"mlp" doc:"fully connected layers"`
+	ONNX    *onnxKeys      `key:"onnx" doc:"a model to train further"`
 
 	Autoencoder *autoencoderKeys `key:"autoencoder" json:",omitempty" doc:"a stack of autoencoders, trained layer by layer without labels"`
 	CDBN        *cdbnKeys        `key:"cdbn" json:",omitempty" doc:"a convolutional deep belief network, trained layer by layer without labels"`
@@ -84,19 +84,11 @@ type cdbnLayerKeys struct {
 // layerwise reports whether the network is trained layer by layer, without labels.
 func (k *Network) layerwise() bool { return k.Autoencoder != nil || k.CDBN != nil }
 
-type convNetKeys struct {
-	Widths  []int   `key:"widths,required" doc:"channels of each stage; every stage but the first halves the sides"`
-	Depth   int     `key:"depth" default:"2" min:"1" doc:"convolutions in each stage"`
-	Halve   bool    `key:"halve" doc:"the first stage halves the sides too"`
-	Dropout float64 `key:"dropout" min:"0" doc:"dropout probability before the last layer"`
-}
-
 type resNetKeys struct {
 	stageKeys
 	Dropout float64 `key:"dropout" min:"0" doc:"dropout probability before the last layer"`
 }
 
-// stageKeys are the stages of a residual network.
 type stageKeys struct {
 	Depth  int   `key:"depth" min:"1" doc:"a published depth, in place of widths and blocks: 18 or 34 (four stages), or 20, 32, 44, 56, 110 (three stages)"`
 	Width  int   `key:"width" min:"1" max:"4096" doc:"with depth: channels of the first stage; default: 64 for 18 and 34, else 16"`
@@ -114,12 +106,6 @@ type segmentKeys struct {
 type taskKeys struct {
 	Target string  `key:"target,required" short:"true" doc:"presence (the classes that the mask has), classes, or a factor"`
 	Weight float64 `key:"weight" default:"1" min:"0" doc:"weight of its loss; that of the masks has 1"`
-}
-
-type vggKeys struct {
-	Depth   int     `key:"depth" default:"16" doc:"11, 13, 16 or 19"`
-	Width   int     `key:"width" default:"64" min:"1" max:"4096" doc:"channels of the first stage"`
-	Dropout float64 `key:"dropout" min:"0" doc:"dropout probability before the last layer"`
 }
 
 type mlpKeys struct {
@@ -208,39 +194,21 @@ func (Augment) JSONSchema() map[string]any {
 
 // Optimiser is one kind of optimiser: one field is set.
 type Optimiser struct {
-	SGD   *sgdKeys  `key:"sgd" doc:"stochastic gradient descent"`
-	Adam  *adamKeys `key:"adam" doc:"Adam with weight decay in the gradient (coupled)"`
-	AdamW *adamKeys `key:"adamw" doc:"Adam with decoupled weight decay"`
-}
-
-type sgdKeys struct {
-	Rate     float64 `key:"rate,required" short:"true" doc:"learning rate"`
-	Momentum float64 `key:"momentum" min:"0" doc:"below 1"`
-	Nesterov bool    `key:"nesterov" doc:"Nesterov momentum"`
-	Decay    float64 `key:"weight-decay" min:"0" doc:"weight decay"`
-}
-
-type adamKeys struct {
-	Rate    float64 `key:"rate,required" short:"true" doc:"learning rate"`
-	Beta1   float64 `key:"beta1" default:"0.9" doc:"decay rate of the first moment"`
-	Beta2   float64 `key:"beta2" default:"0.999" doc:"decay rate of the second moment"`
-	Epsilon float64 `key:"epsilon" default:"1e-8" doc:"added to the root of the second moment"`
-	Decay   float64 `key:"weight-decay" min:"0" doc:"weight decay"`
+	SGD   *train.SGD   `key:"sgd" doc:"stochastic gradient descent"`
+	Adam  *train.Adam  `key:"adam" doc:"Adam with weight decay in the gradient (coupled)"`
+	AdamW *train.AdamW `key:"adamw" doc:"Adam with decoupled weight decay"`
 }
 
 func (k *Optimiser) check(n *config.Node) error { return checkSingleKey(n, "sgd", "adam", "adamw") }
 
 func (k *Optimiser) optimiser() train.Optimiser {
-	adam := func(k *adamKeys) train.Adam {
-		return train.Adam{Rate: k.Rate, Beta1: k.Beta1, Beta2: k.Beta2, Epsilon: k.Epsilon, WeightDecay: k.Decay}
-	}
 	switch {
 	case k.SGD != nil:
-		return train.SGD{Rate: k.SGD.Rate, Momentum: k.SGD.Momentum, Nesterov: k.SGD.Nesterov, WeightDecay: k.SGD.Decay}
+		return *k.SGD
 	case k.Adam != nil:
-		return adam(k.Adam)
+		return *k.Adam
 	}
-	return train.AdamW(adam(k.AdamW))
+	return *k.AdamW
 }
 
 // adversarialKeys are the settings of training on adversarial examples, which are searched in a
@@ -255,7 +223,6 @@ type adversarialKeys struct {
 	Beta     float64 `key:"beta" default:"6" min:"0" doc:"weight of the divergence, of trades and mart"`
 }
 
-// check returns an error for settings that are out of range or contradict others of the file.
 func (k *adversarialKeys) check(f *File) error {
 	at := f.node.Get("adversarial")
 	switch {
@@ -273,7 +240,6 @@ func (k *adversarialKeys) check(f *File) error {
 	return nil
 }
 
-// settings returns the settings for package train; nil without the key.
 func (k *adversarialKeys) settings() *train.Adversarial {
 	if k == nil {
 		return nil

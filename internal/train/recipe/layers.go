@@ -106,7 +106,6 @@ func (f *File) runLayers(ctx context.Context, data *datasets, p model.Preprocess
 	return l.finish(data, p, out)
 }
 
-// A layerResult is a network that was trained layer by layer.
 type layerResult struct {
 	model  *onnx.Model // takes preprocessed images
 	layers []Layer

@@ -110,12 +110,12 @@ func isStatistic(name string) bool {
 	return strings.HasSuffix(name, ".mean") || strings.HasSuffix(name, ".variance")
 }
 
-// build builds a network for samples of a shape, with random weights.
 func (f *File) build(shape []int, outputs int, heads []train.Head) (*onnx.Model, error) {
 	switch k := f.Network; {
 	case k.ConvNet != nil:
-		return train.ConvNet{Shape: shape, Classes: outputs, Widths: k.ConvNet.Widths, Depth: k.ConvNet.Depth, Halve: k.ConvNet.Halve,
-			Dropout: k.ConvNet.Dropout, Seed: f.Seed}.Build()
+		n := *k.ConvNet
+		n.Shape, n.Classes, n.Seed = shape, outputs, f.Seed
+		return n.Build()
 	case k.ResNet != nil:
 		r, err := k.ResNet.stages()
 		if err != nil {
@@ -131,7 +131,9 @@ func (f *File) build(shape []int, outputs int, heads []train.Head) (*onnx.Model,
 		r.Shape, r.Seed = shape, f.Seed
 		return train.Segmenter{Encoder: r, Decoder: k.Segment.Decoder, Classes: outputs, Heads: heads}.Build()
 	case k.VGG != nil:
-		return train.VGG{Shape: shape, Classes: outputs, Depth: k.VGG.Depth, Width: k.VGG.Width, Dropout: k.VGG.Dropout, Seed: f.Seed}.Build()
+		n := *k.VGG
+		n.Shape, n.Classes, n.Seed = shape, outputs, f.Seed
+		return n.Build()
 	}
 	return train.FlattenedMLP{Shape: shape, Outputs: outputs, Hidden: f.Network.MLP.Hidden, Seed: f.Seed}.Build()
 }

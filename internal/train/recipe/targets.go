@@ -30,7 +30,6 @@ func (k *taskKeys) stream() string {
 	return k.Target
 }
 
-// checkTargets returns an error if targets, losses and network do not fit together.
 func (f *File) checkTargets() error {
 	target, network := f.target(), f.node.Get("network")
 	switch {
@@ -96,7 +95,6 @@ func (f *File) tasks() []train.Task {
 	return out
 }
 
-// heads returns the linear layers of the tasks on the segmenter's encoder.
 func (f *File) heads(o *datasets) ([]train.Head, error) {
 	var out []train.Head
 	for _, t := range f.Tasks {

@@ -117,8 +117,7 @@ func seisSynthetic(e entry, r *scores.Row) bool {
 	return !strings.HasPrefix(e.statistic, "null")
 }
 
-// seisLayers has a score and a layer as keys, and a network, an epoch or a difference of two as
-// statistic.
+// seisLayers has a score and a layer as keys.
 func seisLayers(e entry, r *scores.Row) bool {
 	r.Model, r.Layer, r.Measure, r.Statistic = e.statistic, e.keys[1], "seis", e.keys[0]
 	return !strings.HasPrefix(e.keys[0], "null") && !strings.Contains(e.statistic, " - ")
@@ -133,8 +132,7 @@ func stirLayers(e entry, r *scores.Row) bool {
 	return e.statistic == "STIR"
 }
 
-// segmentationDepth has a network, an augmentation and a layer as keys, and a transformation as
-// statistic.
+// segmentationDepth has a network, an augmentation and a layer as keys.
 func segmentationDepth(e entry, r *scores.Row) bool {
 	r.Model, r.Layer, r.Transform = e.keys[0]+", "+e.keys[1], e.keys[2], e.statistic
 	r.Measure, r.Statistic = "equivariance-error", "relative-error"
@@ -155,8 +153,7 @@ func ridge(e entry, r *scores.Row) bool {
 	return true
 }
 
-// informativeness has a measure and what a probe predicts as keys, and a kind of training as
-// statistic.
+// informativeness has a measure and what a probe predicts as keys.
 func informativeness(e entry, r *scores.Row) bool {
 	factor, probe, ok := strings.Cut(e.keys[1], ", ")
 	r.Model, r.Layer, r.Variant, r.Factor = e.statistic, "penultimate", probe, factor

@@ -165,8 +165,7 @@ func score(value, spearman, low, high string) string {
 	return value
 }
 
-// A measurement is a cell of a benchmark's table: the median of repeated runs with their least and
-// largest value (Low and High), and the peak memory.
+// A measurement is a cell of a benchmark's table, as internal/bench stores it.
 type measurement struct {
 	Text   string // used in place of a value
 	Value  string
@@ -176,8 +175,7 @@ type measurement struct {
 	Memory string
 }
 
-// fromJSON makes a table of a stored benchmark. Each of its rows maps names of columns to
-// measurements.
+// fromJSON makes a table of a stored benchmark.
 func fromJSON(name string, raw []byte) (*table, error) {
 	var stored struct {
 		Columns []string

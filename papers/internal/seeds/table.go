@@ -28,8 +28,7 @@ type layout struct {
 	names                   []string // OLD=NEW or FIELD:OLD=NEW, see rename
 }
 
-// A training is what the name of a model states: its series (an entry of the study's models), and
-// its network, seed and epoch in it.
+// A training is what the name of a model states.
 type training struct {
 	series, network, seed, epoch string
 }
@@ -172,8 +171,7 @@ func (l *layout) rename(field, label string) string {
 	return label
 }
 
-// cell returns the mean of a cell and the ends of its 95 % interval: Student's, or Welch's of an
-// unpaired difference.
+// cell returns a mean and its 95 % interval: Student's, or Welch's of an unpaired difference.
 func (l *layout) cell(c *cell) []string {
 	values := c.plus.Values()
 	if c.difference {

@@ -4,7 +4,7 @@ import "github.com/noether-ml/noether/scores"
 
 // Graph returns the operations of a model of the generated run: a convolution before each layer,
 // and around every three layers a block with a shortcut. The last two operations are a group of
-// their own. A drawing shows a group of operations as one node.
+// their own.
 func (f FakeRun) Graph() []scores.OperationRecord {
 	var out []scores.OperationRecord
 	add := func(tensor, op string, group int, reads ...int) int {

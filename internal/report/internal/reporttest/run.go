@@ -17,8 +17,7 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A FakeRun describes the size of a generated run: the scores (rows) and the record (what was
-// measured, and how) that the report of a study shows.
+// A FakeRun describes the size of a generated run.
 type FakeRun struct {
 	Models, Layers, Transforms int
 	Data                       int // number of data sets; 0 counts as 1
@@ -64,8 +63,7 @@ func (f FakeRun) Name(kind string, i int) string {
 	}
 }
 
-// Rows returns the rows (one score each) and the record of the generated run. The result is
-// deterministic.
+// Rows returns the rows and the record of the generated run.
 func (f FakeRun) Rows() ([]scores.Row, scores.Record) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var rows []scores.Row
@@ -116,8 +114,6 @@ func parameters(t int) []string {
 func (f FakeRun) predictions(r *rand.Rand, at scores.Row, m, t int) []scores.Row {
 	var rows []scores.Row
 	for k, parameter := range parameters(t) {
-		// Effective invariance: agreement of clean and transformed predictions, and their
-		// confidence.
 		ei := 0.4 + 0.12*float64(m%4) + 0.17*float64(t) - 0.05*float64(k%2) + 0.02*r.Float64()
 		ei = min(ei, 0.985)
 		clean := 0.81 + 0.015*float64(m%4)
@@ -148,10 +144,7 @@ func (f FakeRun) predictions(r *rand.Rand, at scores.Row, m, t int) []scores.Row
 }
 
 // depths returns the scores of the layers of model m under transformation t, as curves over depth
-// with a little noise. The depth of a layer is the number of operations on the longest path from
-// the input. at holds what the rows share. SEIS scores how far the activations under a
-// transformation are a linear function of those without it (equivariance), and the same at the same
-// positions (invariance).
+// with a little noise. at holds what the rows share.
 func (f FakeRun) depths(r *rand.Rand, at scores.Row, m, t int) []scores.Row {
 	var rows []scores.Row
 	for l := range f.Layers {
@@ -183,8 +176,7 @@ func (f FakeRun) depths(r *rand.Rand, at scores.Row, m, t int) []scores.Row {
 	return rows
 }
 
-// record returns the record of the run. Its cells are units of work: one measure of one model on
-// one data set under one value of a transformation.
+// record returns the record of the run.
 func (f FakeRun) record() scores.Record {
 	started := time.Date(2026, 3, 14, 9, 26, 53, 0, time.UTC)
 	finished := started.Add(192 * time.Second)

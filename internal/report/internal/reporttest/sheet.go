@@ -2,13 +2,12 @@ package reporttest
 
 import "github.com/noether-ml/noether/scores"
 
-// SampleSheet returns a sample sheet (scores.SampleSheet: what a transformation does to single
-// samples) of 12 samples, chosen among 500 (Of), of 4 classes under the transformation with the
-// given index in the generated run f. Its Parameters are values, or "" alone without values. Sample
-// i is of class i mod 4, and its value falls with i. At the last parameter, model m classifies all
-// samples from 6 + 2m on wrongly, and their values are 0. A lower value means a larger change
-// (Lower). If there are two models, model 0 classifies some samples wrongly that model 1 classifies
-// correctly (Partings).
+// SampleSheet returns a sample sheet of 12 samples, chosen among 500 (Of), of 4 classes under the
+// transformation with the given index in the generated run f. Its Parameters are values, or ""
+// alone without values. Sample i is of class i mod 4, and its value falls with i. At the last
+// parameter, model m classifies all samples from 6 + 2m on wrongly, and their values are 0. A lower
+// value means a larger change (Lower). If there are two models, model 0 classifies some samples
+// wrongly that model 1 classifies correctly (Partings).
 func (f FakeRun) SampleSheet(transform int, values ...string) scores.SampleSheet {
 	if len(values) == 0 {
 		values = []string{""}
@@ -25,8 +24,6 @@ func (f FakeRun) SampleSheet(transform int, values ...string) scores.SampleSheet
 	for m := range f.Models {
 		model := scores.SheetModel{Model: f.Name("model", m), Right: 400, Labelled: 500}
 		for i := range samples {
-			// Predictions for the clean (not transformed) samples; Moved below: for the transformed
-			// ones.
 			model.Clean, model.Confidence = append(model.Clean, i%classes), append(model.Confidence, 0.9)
 		}
 		for c := range classes {
@@ -51,8 +48,6 @@ func (f FakeRun) SampleSheet(transform int, values ...string) scores.SampleSheet
 			}
 			model.Views = append(model.Views, v)
 		}
-		// The indices of the samples that change most and least, and of those that are classified
-		// correctly only when clean (Fails).
 		for i := range 6 {
 			model.Most, model.Least = append(model.Most, samples-1-i), append(model.Least, i)
 		}
@@ -62,8 +57,6 @@ func (f FakeRun) SampleSheet(transform int, values ...string) scores.SampleSheet
 		s.Models = append(s.Models, model)
 	}
 	for l := range 2 {
-		// The samples in the plane of a layer's first two principal components: clean, and
-		// transformed (Moved).
 		p := scores.Projection{Model: f.Name("model", 0), Layer: f.Name("layer", l), Depth: 3 + 5*l}
 		for k := range values {
 			var v scores.ProjectionView

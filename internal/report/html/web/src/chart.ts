@@ -37,7 +37,6 @@ export interface Panel {
   rows: number[];
 }
 
-/** A point of a chart. */
 export interface Point {
   id: number; // its row
   series: string;
@@ -52,11 +51,7 @@ export interface Point {
   fires: boolean; // of tuning curves: the unit fires: its activation reaches its threshold
 }
 
-/**
- * Fields that the reader fixes to one value, unless the axes or series of a chart show them. A
- * variant is a version of a statistic, such as the kind of probe; a factor is a property of
- * samples, such as their class.
- */
+/** Fields that the reader fixes to one value, unless the axes or series of a chart show them. */
 export const fixed = ['data', 'variant', 'parameter', 'factor', 'layer'] as const;
 export type Fixed = (typeof fixed)[number];
 
@@ -111,10 +106,7 @@ export function sides(c: Omit<Context, 'series'>): Sides | undefined {
   );
 }
 
-/**
- * The fields that the axes and the series of a chart show: spread are those that its
- * description names for the axes, and the field pair is a factor under a transformation.
- */
+/** The fields that the axes and the series of a chart show. */
 export function shownBy(c: Context): Set<Field> {
   const { down, across } = sides(c) ?? {};
   const shown = new Set([...(c.chart.spread ?? []), c.series.dimension]);
@@ -165,9 +157,8 @@ export function listed(c: Context): string[] {
   return c.table.distinct('transform', rows);
 }
 
-// chosen returns the rows with the chosen value of each field that the chart does not show. If no
-// value of the parameter is chosen, these are the means over values in the table of scores, and the
-// rows of all values in other tables, which have no means.
+// chosen returns the rows with the chosen value of each field that the chart does not show; without
+// a value of the parameter, the means over values, or in tables without means all rows.
 function chosen(c: Context, shown: Set<Field>): number[] {
   const t = c.table;
   const [of, value] = parameterOf(c);
@@ -235,8 +226,7 @@ export function panels(c: Context): Panel[] {
   const t = c.table,
     shown = shownBy(c),
     rows = inOrder(t, untransformed(c, chosen(c, shown)));
-  // The next four say whether the title of a panel can leave out the model, the transformation, the
-  // value of the parameter, and the factor.
+  // What the title of a panel can leave out.
   const noModel =
     c.series.dimension.startsWith('tag:') ||
     ['model', 'reference', 'compared'].some((f) => shown.has(f)) ||

@@ -28,9 +28,9 @@ function choose(state: State, transform: string, value: string): void {
 }
 
 /**
- * The index of the chosen value among those of a sheet, which shows samples under each value of a
- * transformation. Without a choice it is the value whose mean change, by the statistic of the sheet
- * and summed over models, is largest. sheet.lower: a lower value of it means a larger change.
+ * The index of the chosen value among those of a sheet. Without a choice it is the value whose mean
+ * change, by the statistic of the sheet and summed over models, is largest. sheet.lower: a lower
+ * value of it means a larger change.
  */
 export function placeOf(state: State, sheet: SampleSheet): number {
   const chosen = sheet.parameters.indexOf(chosenValue(state, sheet.transform));

@@ -1,7 +1,5 @@
 // Which classes lose accuracy or effective invariance under which transformation, and what is
-// predicted for one of them. A sheet (SampleSheet) has these numbers for one data set and one
-// transformation. "As it is" means: not transformed. Effective invariance, 0 to 1, is high if
-// the predicted class stays the same with high confidence.
+// predicted for one of them.
 
 import { conditionOf, onChosenValue, placeOf, sheetsShown, validOrFirst } from './chosenvalue';
 import { Part } from './controls';
@@ -37,7 +35,6 @@ interface Tile {
 
 export class Classes extends Part {
   private readonly sheets: SampleSheet[];
-  private figures: Figure[] = [];
 
   constructor(root: HTMLElement, scores: Scores, state: State, filter: Filter) {
     super(root, scores, state, filter, 'classes');
@@ -51,15 +48,11 @@ export class Classes extends Part {
     const models = [...new Set(ofData.flatMap((s) => s.models.map((m) => m.model)))].filter((model) =>
       this.filter.passes({ model }),
     );
-    for (const figure of this.figures) figure.remove();
-    this.figures = [];
     this.root.hidden = this.sheets.length === 0;
     if (!this.root.querySelector('details')!.open) return;
     if (models.length === 0) {
-      this.part('controls').replaceChildren();
-      this.part('charts').replaceChildren();
       this.part('reading').textContent = this.scores.packed.notices.hidden;
-      return;
+      return this.showNothing('');
     }
     const model = validOrFirst(models, this.asked('model'));
     const statistic: Statistic = this.asked('statistic') === 'share' ? 'share' : 'drop';
@@ -76,8 +69,7 @@ export class Classes extends Part {
     );
     const values = new Map(ofData.map((s) => [s.transform, s.parameters[placeOf(this.state, s)]]));
     this.part('reading').textContent = reading(all, names, statistic, model, values);
-    this.figures = [this.map(all, names, statistic, model), this.confusion(sheet, model, chosen)];
-    this.part('charts').replaceChildren(...this.figures.map((f) => f.root));
+    this.show([this.map(all, names, statistic, model), this.confusion(sheet, model, chosen)]);
   }
 
   // tiles are one for each class and transformation, at the chosen value of its parameter.
@@ -179,8 +171,7 @@ function sorted(all: Tile[], statistic: Statistic): string[] {
   return [...sums.keys()].sort((a, b) => mean(a) - mean(b));
 }
 
-// worst returns the sheet of the transformation under which a class loses most accuracy, or has the
-// lowest effective invariance.
+// worst returns the sheet of the transformation under which a class suffers most.
 function worst(all: Tile[], sheets: SampleSheet[], name: string, statistic: Statistic): SampleSheet {
   const sign = statistic === 'drop' ? -1 : 1;
   const [first] = all

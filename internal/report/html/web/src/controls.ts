@@ -2,6 +2,7 @@
 
 import type { Scores } from './data';
 import { element } from './dom';
+import type { Figure } from './figure';
 import type { Filter } from './filters';
 import { shorten } from './format';
 import type { State } from './state';
@@ -51,6 +52,9 @@ export function chooser(
 
 /** A part of the page, whose controls keep the reader's choices in the address as KEY.CONTROL. */
 export abstract class Part {
+  protected readonly figuresIn: string = 'charts'; // class name of the element with the figures
+  private figures: Figure[] = []; // those that are shown
+
   constructor(
     protected readonly root: HTMLElement,
     protected readonly scores: Scores,
@@ -68,9 +72,21 @@ export abstract class Part {
     this.update();
   }
 
-  /** The element of the part with a class name. */
   protected part(name: string): HTMLElement {
     return this.root.querySelector<HTMLElement>(`.${name}`)!;
+  }
+
+  /** Shows figures, and what follows them, in place of those before. */
+  protected show(figures: Figure[], ...more: (Node | string)[]): void {
+    for (const figure of this.figures) figure.remove();
+    this.figures = figures;
+    this.part(this.figuresIn).replaceChildren(...figures.map((f) => f.root), ...more);
+  }
+
+  /** Shows a text in place of controls and figures. */
+  protected showNothing(text: string): void {
+    this.part('controls').replaceChildren();
+    this.show([], text);
   }
 
   /** The choice in a control; '' if there is none. */
@@ -109,10 +125,7 @@ export abstract class Part {
     ];
   }
 
-  /**
-   * A row of buttons for a choice between values with titles, and perhaps descriptions. Of the value
-   * unset, the address holds nothing.
-   */
+  /** A row of buttons for a choice. Of the value unset, the address holds nothing. */
   protected buttons(
     control: string,
     title: string,

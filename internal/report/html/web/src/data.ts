@@ -11,11 +11,7 @@ export type Field = string;
 /** The colours of a heat map: equally spaced values, with colours of tiles and of text on them. */
 export type ColourScale = Packed['scales'][string];
 
-/**
- * How far a row summarises others, as report.Level does: detail is a row that another one
- * summarises, trials is over all trials at one value of the parameter, and overview is also over
- * all values, or over each one if there is no mean over all.
- */
+/** How far a row summarises others, as report.Level does. */
 export const Shown = { detail: 0, trials: 1, overview: 2 };
 
 /** A table gives the fields of a row by its index: '' or null if it has no such column. */

@@ -18,7 +18,6 @@ export function button(act: () => void, attributes: Attributes, ...children: (No
   return made;
 }
 
-/** Makes an SVG element. */
 export function node(tag: string, attributes: Attributes, ...children: (Node | string)[]): SVGElement {
   return complete(document.createElementNS('http://www.w3.org/2000/svg', tag), attributes, children);
 }

@@ -104,8 +104,7 @@ export class Figure {
     return button(act, { class: 'quiet', 'aria-label': `${label}: ${this.content.title}` }, title);
   }
 
-  // fullScreen is a button that shows the figure on the whole screen, where the browser can do
-  // that.
+  // fullScreen is a button that shows the figure on the whole screen, where possible.
   private fullScreen(): HTMLButtonElement[] {
     if (!document.fullscreenEnabled) return [];
     const toggle = () =>

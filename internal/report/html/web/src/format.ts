@@ -21,10 +21,7 @@ export function count(n: number): string {
   return n.toLocaleString('en');
 }
 
-/**
- * A name of at most length characters. If it is longer, the suffix _output_0, which PyTorch's
- * export adds to the tensors of layers, is left out, and then its middle if needed.
- */
+/** A name of at most length characters, without PyTorch's _output_0 and then its middle. */
 export function shorten(name: string, length: number): string {
   if (name.length <= length) return name;
   const core = name.replace(/_output_0$/, '');
@@ -33,7 +30,6 @@ export function shorten(name: string, length: number): string {
   return core.slice(0, head) + '…' + core.slice(core.length - (length - 1 - head));
 }
 
-/** A text with a capital at its start. */
 export function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }

@@ -1,7 +1,6 @@
-// The first screen of a report, the glance: a matrix of one score, with a row for each model and a
-// column for each transformation (or what else varies). For the column in focus, which is under
-// the pointer or was clicked, it has curves of scores over depth and a strip of sample images. The
-// field across of a matrix is "name" if its columns are transformations.
+// The first screen of a report: a matrix of one score, and for its column in focus, which is under
+// the pointer or was clicked, curves over depth and a strip of sample images. The field across of a
+// matrix is "name" if its columns are transformations.
 
 import { onChosenValue, placeOf } from './chosenvalue';
 import { Part } from './controls';
@@ -206,8 +205,7 @@ export class Glance extends Part {
     return made;
   }
 
-  // intervalMark draws a value with its interval, and a tick at its null (the value by chance), on
-  // the scale of the matrix, which leaves 4 % of the width free at both ends.
+  // intervalMark draws a value with its interval and null on the scale of the matrix.
   private intervalMark(
     m: Matrix,
     value: number | null,
@@ -311,8 +309,7 @@ export class Glance extends Part {
   }
 
   // context returns what a chart of curves is drawn from: the scores of one transformation, variant
-  // and factor, with one curve for each model. Layers inside the branches of a residual network
-  // (those with a text in the column branch) are left out.
+  // and factor, with one curve for each model. Layers inside branches are left out.
   private context(
     section: string,
     statistic: string,
@@ -391,8 +388,7 @@ export class Glance extends Part {
     return at < 0 ? parameters.length - 1 : at;
   }
 
-  // samplesLink returns a button that opens the samples that fail (are classified correctly only as
-  // they are), or change most, under a transformation.
+  // samplesLink returns a button that opens the samples that fail or change most.
   private samplesLink(m: Matrix, transform: string): HTMLElement[] {
     const sheet = (this.scores.packed.sheets ?? []).find(
       (s) => s.transform === transform && s.data === m.data,
@@ -452,8 +448,7 @@ const wideOnly = (text: string) => element('span', { class: 'wide' }, text);
 const wrongMark = '✗ ';
 const maxScoreLines = 4; // models with a line of scores beneath the images
 
-// columnName names a column of a contact sheet: 0 holds the original images, each other column the
-// images under one value of the transformation's parameter.
+// columnName names a column of a contact sheet; 0 holds the original images.
 function columnName(p: ContactSheet, column: number): string {
   const { parameters, transform } = p.sheet!;
   return column === 0 ? 'as it is' : [transform, parameters[column - 1]].filter(Boolean).join(' ');

@@ -1,6 +1,4 @@
-// The layer that the reader of the report has chosen: in the drawing of a network, at a point of a
-// curve over depth, or in a sentence. Charts of one layer, markers in charts over depth, the
-// representation space and feature maps show this layer.
+// The layer that the reader has chosen: in a network, at a point of a curve, or in a sentence.
 
 import type { Scores } from './data';
 import { button } from './dom';
@@ -19,7 +17,6 @@ export function onLayer(listener: () => void): () => void {
   return () => listeners.delete(listener);
 }
 
-/** The chosen layer, if there is one. */
 export function layerOf(state: State): Chosen | undefined {
   const layer = state.get('layer.name');
   return layer === '' ? undefined : { model: state.get('layer.model'), layer };

@@ -16,10 +16,7 @@ export class Legend {
     private readonly highlight: (dimension: string, value: string) => void,
   ) {}
 
-  /**
-   * Lists the series that occur in the chart, hidden ones too, and then a note. Transformations
-   * without a parameter have no series of parameters.
-   */
+  /** Lists the series that occur in the chart, hidden ones too, and then a note. */
   update(series: Series, present: Set<string>, note = ''): void {
     const hidden = this.filter.hidden(series.dimension);
     const items = series.values

@@ -1,6 +1,5 @@
 // The report is a page of text with its scores as data. This script adds the charts and tables: it
 // builds one object for each part of the page, and updates all parts when the filters change.
-// State holds the reader's choices, which are kept in the page's address (after #).
 
 import './style.css';
 import { Classes } from './classes';

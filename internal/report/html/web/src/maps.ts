@@ -1,5 +1,5 @@
 // Feature maps f(x) of a sample x under a transformation T: f(x), f(T(x)), T of f(x), and the
-// difference of the last two. Each map is a tile (an image) of a sheet, a grid of tiles.
+// difference of the last two.
 
 import { validOrFirst } from './chosenvalue';
 import { Part } from './controls';
@@ -18,8 +18,8 @@ import { tile } from './tiles';
 const maxFigures = 6; // sheets of a transformation that are drawn; further ones are left out
 
 export class FeatureMaps extends Part {
+  protected readonly figuresIn = 'figures';
   private readonly sheets: MapSheet[];
-  private figures: Figure[] = [];
 
   constructor(
     private readonly details: HTMLDetailsElement,
@@ -40,16 +40,12 @@ export class FeatureMaps extends Part {
     );
     this.root.hidden = shown.length === 0;
     if (!this.details.open || shown.length === 0) return;
-    for (const figure of this.figures) figure.remove();
     const name = (s: MapSheet) => [s.transform, s.parameter].filter(Boolean).join(' ');
     const all = [...new Set(shown.map(name))];
     const selected = validOrFirst(all, this.asked('maps'));
     this.part('choices').replaceChildren(...this.list('maps', 'Transformation', all, selected));
-    this.figures = shown
-      .filter((s) => name(s) === selected)
-      .slice(0, maxFigures)
-      .map((s) => this.figure(s, selected));
-    this.root.querySelector('.figures')!.replaceChildren(...this.figures.map((f) => f.root));
+    const drawn = shown.filter((s) => name(s) === selected).slice(0, maxFigures);
+    this.show(drawn.map((s) => this.figure(s, selected)));
   }
 
   private figure(sheet: MapSheet, transform: string): Figure {

@@ -113,10 +113,7 @@ function rangesOverUnit(c: Context): boolean {
   return c.statistic.range[0] === 0 && c.statistic.range[1] === 1;
 }
 
-/**
- * A line for each series, its interval as a band, and its null, the score by chance alone, as a
- * dotted line. If higher scores are better, the area below the null is shaded.
- */
+/** A line for each series, with its interval as a band and its null as a dotted line. */
 function curves(c: Context, drawn: Point[], lines: number) {
   const own = c.chart.legend === 'chart'; // it has its own legend, rather than that of the page
   const axis = axisX(c),
@@ -279,9 +276,8 @@ function parameterTitle(c: Context, drawn: Point[]): string {
   return c.scores.packed.transforms[name] || `value of ${name}`;
 }
 
-// amountTitle returns the title of the horizontal axis of tuning curves, which show how strongly a
-// unit is activated along a trajectory of inputs. It is the title of the parameter of the
-// transformation or the factor that varies along the trajectory.
+// amountTitle returns the title of the horizontal axis of tuning curves: the parameter or the
+// factor that varies along the trajectory.
 function amountTitle(c: Context, drawn: Point[]): string {
   if (c.chart.x.field !== 'amount') return '';
   const name = (field: string) => {
@@ -394,9 +390,8 @@ const pairSide = 34;
 const writtenUpTo = 8; // number of tiles along a side up to which numbers fit in them
 
 /**
- * Draws a heat map: a tile for each pair of values of two fields, down and across, or columns of
- * tiles if the vertical axis has numbers. Layers are in order of depth, the first at the bottom.
- * Their axes show depths, since the names of layers are too long; the tooltip has the names.
+ * Draws a heat map: a tile for each pair of values of two fields, or columns of tiles if the
+ * vertical axis has numbers. Layers are in order of depth, the first at the bottom.
  */
 function tiles(c: Context, rows: number[]): Drawing {
   const t = c.table,
@@ -524,9 +519,8 @@ function tileAxis(c: Context, channel: string, field: Field, sort: string[], pad
   };
 }
 
-// ordered sorts the keys of an axis: layers by depth, values of a parameter by number, and the
-// parts of the range of a parameter (such as its quarters) from low to high, as the table lists
-// them.
+// ordered sorts the keys of an axis: layers by depth, values of a parameter by number, and parts of
+// a range as the table lists them.
 function ordered(c: Context, field: Field, keys: string[]): string[] {
   if (isLayer(field))
     return keys.sort((a, b) => (Number.parseInt(a) || 0) - (Number.parseInt(b) || 0));

@@ -29,7 +29,6 @@ interface Shade {
 
 /** The section of the page with the networks of all models. */
 export class Network extends Part {
-  private figures: Figure[] = [];
   private drawings: Drawing[] = [];
 
   constructor(root: HTMLElement, scores: Scores, state: State, filter: Filter) {
@@ -40,8 +39,6 @@ export class Network extends Part {
   }
 
   update(): void {
-    for (const figure of this.figures) figure.remove();
-    this.figures = [];
     this.drawings = [];
     const all = (this.scores.packed.networks ?? []).filter((n) => this.filter.passes({ model: n.model }));
     const shades = this.shades();
@@ -52,10 +49,8 @@ export class Network extends Part {
       shades.find((s) => s.measure.key === first?.section && s.statistic.name === first.statistic) ??
       shades[0];
     if (!shade || all.length === 0) {
-      this.part('controls').replaceChildren();
-      this.part('charts').replaceChildren(this.scores.packed.notices.hidden);
       this.part('reading').textContent = '';
-      return;
+      return this.showNothing(this.scores.packed.notices.hidden);
     }
     const option = (field: string) => (v: string): [string, string] => [v, labelOf(this.scores, field, v)];
     const data = this.scores.distinct('data', shade.rows),
@@ -83,9 +78,8 @@ export class Network extends Part {
     this.part('reading').textContent =
       `From left to right, from the input to the output: a box is a block, or an operation with weights and what follows it; press it to unfold it. ` +
       `Its colour and number are the ${shade.statistic.title}${under} of its last measured layer; dashed boxes have none. ${shade.measure.toward[shade.statistic.name] ?? ''}`;
-    this.figures = shown.map((n) => this.figure(n, shade, rows, under));
-    this.part('charts').classList.toggle('several', this.figures.length > 1);
-    this.part('charts').replaceChildren(...this.figures.map((f) => f.root));
+    this.part('charts').classList.toggle('several', shown.length > 1);
+    this.show(shown.map((n) => this.figure(n, shade, rows, under)));
   }
 
   // shades returns the statistics that layers have, without scores of two models (compared).
@@ -168,9 +162,7 @@ interface Box {
   folds: boolean; // whether there is something to unfold
 }
 
-// Sizes in pixels: the height of a folded box, its least and largest width, the gap between
-// columns, the height and width of an operation in an open box, and the height of the header and
-// the padding of an open box.
+// Sizes in pixels; box is the height of a folded box, header and padding are of an open one.
 const size = {
   box: 36,
   minWidth: 52,
@@ -182,7 +174,6 @@ const size = {
   padding: 9,
 };
 
-/** The drawing of one network. */
 class Drawing implements Drawable {
   private svg = node('svg', {}) as SVGSVGElement;
   private boxes: Box[] = [];

@@ -1,6 +1,4 @@
-// Swatches of series for legends. Series differ by colour, marker and dashes, so that they can also
-// be distinguished by colour-blind readers and in grey print. The report's data hold the Look of
-// each series.
+// Swatches of series for legends. The report's data hold the Look of each series.
 
 import type { Look } from './data';
 import { node } from './dom';

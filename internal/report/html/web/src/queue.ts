@@ -14,7 +14,6 @@ class Queue {
     rootMargin: '400px',
   });
 
-  /** Queues an element for drawing. */
   add(element: Element, draw: () => Promise<void>): void {
     this.waiting.set(element, { draw, near: false });
     this.watcher.observe(element);
@@ -34,7 +33,6 @@ class Queue {
     while (document.documentElement.dataset.complete !== 'true') await frame();
   }
 
-  /** Removes an element from the queue. */
   remove(element: Element): void {
     this.watcher.unobserve(element);
     this.waiting.delete(element);

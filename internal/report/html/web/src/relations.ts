@@ -16,7 +16,6 @@ const views = { model: 'models', data: 'data sets' };
 
 export class Relations extends Part {
   private readonly all: Relation[];
-  private figure?: Figure;
   private readonly legend: Legend;
 
   constructor(root: HTMLElement, scores: Scores, state: State, filter: Filter, changed: () => void) {
@@ -73,7 +72,6 @@ export class Relations extends Part {
     const group = (label: string) => (plain ? series.values[0] : this.scores.tagOf(tag, label));
     const shown = chart.points.filter((p) => this.filter.passes({ [by]: p.label }));
     this.legend.update(series, new Set(plain ? [] : chart.points.map((p) => group(p.label))));
-    this.figure?.remove();
     const fields: Field<ScatterPoint>[] = [
       [by, (p) => p.label],
       [tag, (p) => (plain ? '' : group(p.label))],
@@ -82,7 +80,7 @@ export class Relations extends Part {
       ['n', (p) => p.n],
     ];
     const names = [by, 'group', relation.score, 'accuracy.clean', 'n']; // of the columns of CSV files
-    this.figure = new Figure({
+    const figure = new Figure({
       title: chart.title,
       description: chart.title,
       wide: true,
@@ -96,6 +94,6 @@ export class Relations extends Part {
         csv: (rows) => [names, ...rows.map((i) => fields.map(([, value]) => value(shown[i])))],
       }),
     });
-    this.part('charts').replaceChildren(this.figure.root);
+    this.show([figure]);
   }
 }

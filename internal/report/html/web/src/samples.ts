@@ -1,7 +1,5 @@
 // The samples that a transformation changes most and least, as pairs of images with the predictions
-// of a model, and those that one model classifies correctly and another does not. A sheet
-// (SampleSheet) holds the samples of one data set under one transformation. "As it is" means: not
-// transformed.
+// of a model, and those that one model classifies correctly and another does not.
 
 import { conditionOf, placeOf, sheetsShown, slider } from './chosenvalue';
 import { Part } from './controls';
@@ -51,7 +49,6 @@ interface Card {
 
 export class Samples extends Part {
   private readonly sheets: SampleSheet[];
-  private figure?: Figure;
   private fill = () => {}; // shows the cards again
 
   constructor(root: HTMLElement, scores: Scores, state: State, filter: Filter) {
@@ -72,11 +69,8 @@ export class Samples extends Part {
       [...models].sort((a, b) => failed([b]) - failed([a]))[0];
     this.root.hidden = this.sheets.length === 0;
     if (!sheet || !model) {
-      this.part('controls').replaceChildren();
       this.part('reading').textContent = this.scores.packed.notices.hidden;
-      this.figure?.remove();
-      this.part('charts').replaceChildren();
-      return;
+      return this.showNothing('');
     }
     const available = this.kinds(sheet, model, models);
     const kind = available.find((k) => k === this.asked('show')) ?? available[0];
@@ -189,8 +183,7 @@ export class Samples extends Part {
       this.part('reading').textContent = current().text;
     };
     updateText();
-    this.figure?.remove();
-    this.figure = new Figure({
+    const figure = new Figure({
       title,
       description: title,
       wide: true,
@@ -228,7 +221,7 @@ export class Samples extends Part {
         return tableOf(`Data of the samples: ${title}`, all, fieldsOf(sheet, all, condition()));
       },
     });
-    this.part('charts').replaceChildren(this.figure.root);
+    this.show([figure]);
   }
 }
 

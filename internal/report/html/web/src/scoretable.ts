@@ -29,7 +29,6 @@ const formats: Record<string, (v: number | null) => string> = {
   null: (v) => (v === null ? '' : number(v)),
 };
 
-// textOf returns a field of a row as text.
 function textOf(t: Rows, name: string, row: number): string {
   return t.has(name) ? t.text(name, row) : (formats[name] ?? number)(t.number(name, row));
 }
@@ -47,8 +46,7 @@ const columnOf = (t: Rows, title: string, name: string): Column => ({
 
 /**
  * The table of a measure: the summarising rows, or every row if the reader ticks a box. detailed is
- * the number of all rows, or 0 if all of them summarise. The choices are kept in the state under
- * key.
+ * the number of all rows, or 0 if all of them summarise.
  */
 export class ScoreTable {
   readonly root: HTMLElement;

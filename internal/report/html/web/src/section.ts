@@ -1,7 +1,4 @@
-// The section of one measure: controls, legend, charts and the table of its scores. The charts of a
-// statistic are panels side by side, each with the series of one dimension, such as the models. The
-// reader's choices are in the state, which is part of the page's address. A row is its number in a
-// table; data.ts and chart.ts define the fields and choices used here.
+// The section of one measure: controls, legend, charts and the table of its scores. See chart.ts.
 
 import {
   fixed,
@@ -44,7 +41,6 @@ export class Section extends Part {
   private readonly charts: Chart[];
   private readonly table: ScoreTable;
   private readonly legend: Legend;
-  private figures: Figure[] = [];
   private showing = panelsPerStep; // largest number of panels that are shown
   private atLayer = false; // whether the charts show one layer, which the reader can choose
 
@@ -148,8 +144,7 @@ export class Section extends Part {
     this.draw(context, all);
   }
 
-  // dimensions returns those that the series of a chart can have: its fields and the tags of
-  // models, if they have several values.
+  // dimensions returns those of a chart that have several values: fields and tags of models.
   private dimensions(chart: Chart, rows: number[]): Dimension[] {
     const table = this.scores.tables[chart.table],
       fields = chart.colour ?? [];
@@ -177,8 +172,7 @@ export class Section extends Part {
     ];
   }
 
-  // controls returns the controls for the fields of a chart: colour, axes, and the fields that are
-  // fixed to one value.
+  // controls returns the controls for the fields of a chart.
   private controls(c: Context, dimensions: Dimension[]): HTMLElement[] {
     const title = (f: string) => dimensionTitle(this.scores, f);
     const { chart } = c;
@@ -254,16 +248,14 @@ export class Section extends Part {
     const container = this.part('charts');
     // The page does not jump while charts are replaced.
     container.style.minHeight = `${container.offsetHeight}px`;
-    for (const figure of this.figures) figure.remove();
     const allPanels = c.rows.length > 0 ? panels(c) : [];
     const shown = allPanels.slice(0, this.showing);
     const domain = c.chart.common && allPanels.length > 1 ? this.common(c, allPanels) : undefined;
     const wide = c.chart.wide || (c.chart.mark === 'bar' && allPanels.length === 1);
     this.part('reading').textContent = '';
     container.classList.toggle('several', allPanels.length > 1);
-    this.figures = shown.map((panel) => this.figure(c, panel, wide, domain));
-    container.replaceChildren(
-      ...this.figures.map((f) => f.root),
+    this.show(
+      shown.map((panel) => this.figure(c, panel, wide, domain)),
       ...this.more(allPanels.length - shown.length, c, all),
     );
     if (allPanels.length === 0)
@@ -297,7 +289,6 @@ export class Section extends Part {
     return [Math.min(0, ...ends), Math.max(0, ...ends)];
   }
 
-  // figure returns the figure of a panel.
   private figure(c: Context, panel: Panel, wide: boolean, domain?: [number, number]): Figure {
     const title = `${c.statistic.title}, ${panel.title}`;
     return new Figure({
@@ -347,5 +338,4 @@ const fixedTitles = {
   layer: 'Layer',
 };
 
-// layerOfRow returns the layer of a row.
 const layerOfRow = (t: Table, row: number) => ({ model: t.text('model', row), layer: t.text('layer', row) });

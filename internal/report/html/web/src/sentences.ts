@@ -1,6 +1,5 @@
-// The sentences beneath a chart: how to read it (its reading), and what it shows (statements). The
-// program that writes the report makes them; this module selects those that hold for the rows that
-// a chart draws. See Chart and Statement in data.ts.
+// The sentences beneath a chart: how to read it (its reading), and what it shows (statements). This
+// module selects those that hold for the rows that a chart draws.
 
 import { grouped, type Statement } from './data';
 import { fill, type Context } from './chart';
@@ -14,10 +13,8 @@ export interface Text {
 const maxCurves = 3; // the largest number of curves that are described one by one
 
 /**
- * The sentences of a chart of some rows. A part of the reading has a condition, a list of words
- * that must all be in has: lines or points (how curves are drawn), branch (a layer is inside a
- * residual branch), interval, null (the score by chance), signed or unsigned (whether colours
- * diverge from 0).
+ * The sentences of a chart of some rows. Of a part of the reading, all words of its condition must
+ * be in has; see report.ReadingPart.
  */
 export function textOf(c: Context, rows: number[], has: string[]): Text {
   const parts = c.chart.reading.filter((part) =>

@@ -1,6 +1,5 @@
-// The series of a chart: the values of one dimension, such as the models, the transformations or
-// the values of a tag. A tag is a property of models that the study sets, such as family: resnet.
-// The look of a series (colour, marker, dashes) is the same in every chart of a report.
+// The series of a chart: the values of one dimension, such as the models or the values of a tag.
+// The look of a series is the same in every chart of a report.
 
 import type { Field, Look, Scores, Table } from './data';
 import { grey } from './palette';

@@ -1,6 +1,5 @@
 // The representation space of a layer: a scatter plot of samples, clean and transformed, in the
-// plane of the first two principal components. A sheet holds the samples of one data set under one
-// transformation; its projections hold their coordinates at a layer of a model.
+// plane of the first two principal components.
 
 import { conditionOf, onChosenValue, placeOf, sheetsShown, slider, validOrFirst } from './chosenvalue';
 import { Part } from './controls';
@@ -18,7 +17,6 @@ const maxColours = 8; // points of more classes than this are grey
 
 export class Space extends Part {
   private readonly sheets: SampleSheet[];
-  private figure?: Figure;
 
   constructor(root: HTMLElement, scores: Scores, state: State, filter: Filter) {
     super(root, scores, state, filter, 'space');
@@ -50,12 +48,7 @@ export class Space extends Part {
   update(): void {
     const { data, ofData, sheet, models, layers, at } = this.chosen();
     this.root.hidden = this.sheets.length === 0;
-    if (!at) {
-      this.figure?.remove();
-      this.part('controls').replaceChildren();
-      this.part('charts').replaceChildren(this.scores.packed.notices.hidden);
-      return;
-    }
+    if (!at) return this.showNothing(this.scores.packed.notices.hidden);
     if (!this.root.querySelector('details')!.open) return;
     this.part('controls').replaceChildren(
       ...this.list('data', 'Data', data, sheet.data),
@@ -100,8 +93,7 @@ export class Space extends Part {
       ['first component', (p) => p.x],
       ['second component', (p) => p.y],
     ];
-    this.figure?.remove();
-    this.figure = new Figure({
+    const figure = new Figure({
       title,
       description: title,
       wide: true,
@@ -112,7 +104,7 @@ export class Space extends Part {
       describe: (id) => textsOf(fields, points[id]),
       data: () => tableOf(`Data of the chart: ${title}`, points, fields),
     });
-    this.part('charts').replaceChildren(this.figure.root);
+    this.show([figure]);
   }
 }
 

@@ -15,10 +15,7 @@ export class State {
     });
   }
 
-  /**
-   * Calls back when the address was changed from outside: a link was followed, or the reader went
-   * back.
-   */
+  /** Calls back when the address was changed from outside. */
   onArrival(listener: Listener): void {
     this.listeners.push(listener);
   }

@@ -1,5 +1,4 @@
-// A table that sorts by any column, filters by text and copies as CSV. It shows a page of rows at a
-// time, so that 100,000 rows are shown as fast as ten.
+// A table that sorts by any column, filters by text and copies as CSV, a page of rows at a time.
 
 import { csv } from './csv';
 import { button, element } from './dom';
@@ -33,7 +32,6 @@ export function textsOf<T>(fields: Field<T>[], item: T): [string, string][] {
   });
 }
 
-/** The table of items. */
 export function tableOf<T>(title: string, items: T[], fields: Field<T>[]): Source {
   return {
     title,

@@ -2,8 +2,7 @@
 // and columns. Each tile is cut out when it is first shown.
 
 /**
- * A sheet of tiles in a page. Sizes are in pixels. right is the distance between the left edges of
- * neighbours in a line, down that between the top edges of neighbours in a column.
+ * A sheet of tiles in a page. right and down are the distances from a tile to the next, in pixels.
  */
 export interface TileSheet {
   tile?: { width: number; height: number; right: number; down: number };
@@ -14,7 +13,6 @@ export interface TileSheet {
 const sheets = new WeakMap<TileSheet, Promise<HTMLImageElement>>();
 const cut = new WeakMap<TileSheet, Map<string, Promise<string>>>();
 
-/** Whether a sheet has images. */
 export const hasImages = (sheet: TileSheet) => Boolean(sheet.tile && sheet.image);
 
 /** The tile at a line and a column, both counted from 0, as a data URL of a PNG image. */

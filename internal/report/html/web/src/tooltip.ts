@@ -1,6 +1,5 @@
-// The tooltip of a chart, beside the pointer. That of Vega (the library that draws the charts)
-// writes HTML and a style element; this one sets text only, as the page's content security policy
-// demands.
+// The tooltip of a chart. Vega's writes HTML and a style element; this one sets text only, as the
+// page's content security policy demands.
 
 import { element } from './dom';
 

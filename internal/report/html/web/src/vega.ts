@@ -39,9 +39,8 @@ export function onRow(view: View, chosen: (row: number) => void): void {
 }
 
 /**
- * Draws a chart into an element. Vega interprets the expressions of the specification instead of
- * compiling them, since the page's content security policy forbids code made at run time. Screen
- * readers read description, and describe returns the texts of the tooltip.
+ * Draws a chart into an element. Vega interprets expressions instead of compiling them, since the
+ * page's content security policy forbids code made at run time.
  */
 export async function draw(
   into: HTMLElement,
