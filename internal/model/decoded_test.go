@@ -198,7 +198,7 @@ func TestBoxLayouts(t *testing.T) {
 		"yolov8":            {metadata: names, batch: -1, constants: []constant{{name: "output0", shape: []int{7, 21}, values: yolov8Rows}}, layout: "yolov8", want: yoloBoxes},
 		"yolov8, one image": {batch: 1, constants: []constant{{name: "output0", shape: []int{7, 21}, values: yolov8Rows}}, layout: "yolov8", want: strings.NewReplacer("cat", "0", "owl", "2", "driver's cab", "1").Replace(yoloBoxes)},
 		"yolov5":            {metadata: names, batch: -1, constants: []constant{{name: "output", shape: []int{21, 8}, values: yolov5Rows}}, layout: "yolov5", want: "6 3.75 14 12.25 cat 0.90; 6 4 14 12 owl 0.50; 6 3.75 14 12.25 driver's cab 0.10"},
-		"yolox": {metadata: names, batch: -1, constants: []constant{{name: "output", shape: []int{21, 8}, values: yoloxRows}}, layout: "yolox", want: "0 8 32 24 owl 0.75; 2 2 18 10 cat 0.40; 2 2 18 10 driver's cab 0.05"},
+		"yolox":             {metadata: names, batch: -1, constants: []constant{{name: "output", shape: []int{21, 8}, values: yoloxRows}}, layout: "yolox", want: "0 8 32 24 owl 0.75; 2 2 18 10 cat 0.40; 2 2 18 10 driver's cab 0.05"},
 		"yolov8, transposed": {setting: output.Setting{Boxes: "yolov8"}, metadata: names, batch: -1, layout: "yolov8",
 			constants: []constant{{name: "output", shape: []int{21, 7}, values: anchors(7, false, []float32{10, 8, 8, 8, .6, .1, 0})}}, want: "6 4 14 12 cat 0.60; 6 4 14 12 driver's cab 0.10"},
 		"pose": {metadata: map[string]string{"names": "{0: 'person'}", "kpt_shape": "[2, 3]"}, batch: -1, constants: []constant{{name: "output0", shape: []int{11, 21}, values: pose}},
