@@ -129,7 +129,7 @@ var order = strings.Fields(`
 	transform
 	dataset dataset/video
 	engine/recorded engine/oip
-	internal/model/logmel internal/model/output internal/model/preprocessing internal/model/preprocessing/pixels
+	internal/model/logmel internal/model/output internal/model/preprocessing
 	internal/model internal/model/modeltest
 
 	internal/features internal/parity
@@ -144,7 +144,7 @@ var order = strings.Fields(`
 	internal/functions
 	internal/study/internal/guard internal/study/internal/telemetry
 	internal/study/spec
-	internal/study/open
+	internal/study/open internal/study/open/pixels
 	internal/catalog
 	internal/study/plan
 	internal/study/results

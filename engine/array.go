@@ -32,28 +32,20 @@ type Array struct {
 	Bound io.Closer // what an engine holds for the memory; nil: nothing
 }
 
+var newElements = map[Type]func(n int) any{
+	Float: newSlice[float32], Double: newSlice[float64], Int8: newSlice[int8], Int32: newSlice[int32],
+	Int64: newSlice[int64], Uint8: newSlice[uint8], Bool: newSlice[bool],
+}
+
+func newSlice[T any](n int) any { return make([]T, n) }
+
 // NewArray returns an array of zeros, or nil if Arrays have no such type.
 func NewArray(t Type, shape ...int) *Array {
-	a, n := &Array{Shape: shape}, tensor.Size(shape)
-	switch t {
-	case Float:
-		a.Data = make([]float32, n)
-	case Double:
-		a.Data = make([]float64, n)
-	case Int8:
-		a.Data = make([]int8, n)
-	case Int32:
-		a.Data = make([]int32, n)
-	case Int64:
-		a.Data = make([]int64, n)
-	case Uint8:
-		a.Data = make([]uint8, n)
-	case Bool:
-		a.Data = make([]bool, n)
-	default:
+	elements := newElements[t]
+	if elements == nil {
 		return nil
 	}
-	return a
+	return &Array{Shape: shape, Data: elements(tensor.Size(shape))}
 }
 
 // ArrayOf returns an array that shares the elements of a tensor.

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/noether-ml/noether/engine"
-	"github.com/noether-ml/noether/onnx"
 )
 
 type arraySession struct{ *Session }
@@ -12,23 +11,13 @@ type arraySession struct{ *Session }
 // An array without data gets memory on the device only.
 func (s arraySession) Bind(a *engine.Array) (err error) {
 	var v *Value
-	switch data := a.Data.(type) {
-	case nil:
+	if a.Data == nil {
 		v, err = s.NewDeviceValue(a.Shape...)
-	case []float32:
-		v, err = wrap(onnx.Float, data, a.Shape)
-	case []float64:
-		v, err = wrap(onnx.Double, data, a.Shape)
-	case []int8:
-		v, err = wrap(onnx.Int8, data, a.Shape)
-	case []int32:
-		v, err = wrap(onnx.Int32, data, a.Shape)
-	case []int64:
-		v, err = wrap(onnx.Int64, data, a.Shape)
-	case []uint8:
-		v, err = wrap(onnx.Uint8, data, a.Shape)
-	case []bool:
-		v, err = wrap(onnx.Bool, data, a.Shape)
+	}
+	for _, e := range elements {
+		if v == nil && err == nil {
+			v, err = e.wrap(e.typ, a.Data, a.Shape)
+		}
 	}
 	if err == nil {
 		a.Bound = v

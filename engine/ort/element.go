@@ -7,7 +7,6 @@ import (
 	binding "github.com/yalue/onnxruntime_go"
 
 	"github.com/noether-ml/noether/onnx"
-	"github.com/noether-ml/noether/tensor"
 )
 
 // Element is the Go type of the elements of a Value. Float16 and bfloat16 numbers are uint16 that
@@ -18,8 +17,8 @@ type Element interface {
 
 type kind interface {
 	newValue(t onnx.Type, shape []int) (*Value, error)
-	// first returns the first elements of v in the given shape; they share v's memory.
-	first(v *Value, shape []int) (*Value, error)
+	// wrap returns a Value of type t that shares data, or nil if the elements have another Go type.
+	wrap(t onnx.Type, data any, shape []int) (*Value, error)
 	// adopt returns a Value of type t that uses the memory of a tensor that the engine allocated,
 	// or nil if the elements of the tensor have another Go type.
 	adopt(t onnx.Type, b binding.Value) *Value
@@ -79,11 +78,14 @@ func (elementKind[T]) newValue(t onnx.Type, shape []int) (*Value, error) {
 	return wrap(t, make([]T, n), shape)
 }
 
-func (elementKind[T]) first(v *Value, shape []int) (*Value, error) {
-	return wrap(v.typ, v.data.([]T)[:tensor.Size(shape)], shape)
+func (elementKind[T]) wrap(t onnx.Type, data any, shape []int) (*Value, error) {
+	if of, ok := data.([]T); ok {
+		return wrap(t, of, shape)
+	}
+	return nil, nil
 }
 
-func (k elementKind[T]) adopt(t onnx.Type, b binding.Value) *Value {
+func (elementKind[T]) adopt(t onnx.Type, b binding.Value) *Value {
 	bound, ok := b.(*binding.Tensor[T])
 	if !ok {
 		return nil
@@ -92,5 +94,5 @@ func (k elementKind[T]) adopt(t onnx.Type, b binding.Value) *Value {
 	for i, d := range bound.GetShape() {
 		shape[i] = int(d)
 	}
-	return &Value{typ: t, shape: shape, kind: k, data: bound.GetData(), bound: bound, busy: new(atomic.Int32)}
+	return &Value{typ: t, shape: shape, data: bound.GetData(), bound: bound, busy: new(atomic.Int32)}
 }

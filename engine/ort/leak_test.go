@@ -47,7 +47,7 @@ func TestNoLeak(t *testing.T) {
 			t.Fatal(err)
 		}
 		outputs[1].Close()
-		row, err := flat.First(10)
+		row, err := ort.Wrap(rt, ort.Data[float32](flat)[:10], 10)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -53,7 +53,7 @@ func (s *Session) NewDeviceValue(shape ...int) (*Value, error) {
 	if s.onCPU || len(shape) == 0 {
 		return s.runtime.NewValue(onnx.Float, shape...)
 	}
-	v := &Value{typ: onnx.Float, shape: slices.Clone(shape), kind: elementKind[float32]{}, data: []float32(nil), busy: new(atomic.Int32)}
+	v := &Value{typ: onnx.Float, shape: slices.Clone(shape), data: []float32(nil), busy: new(atomic.Int32)}
 	err := s.exclusively(context.Background(), func() error { return s.allocate(v) })
 	if err != nil {
 		return nil, s.explain(fmt.Sprintf("placing a tensor of shape %v on the device", v.shape), err)
@@ -92,7 +92,6 @@ func (s *Session) allocate(v *Value) error {
 	return nil
 }
 
-// copyTo copies the elements from Go's memory to a tensor of the engine, on any device.
 func (v *Value) copyTo(to pointer) error { return v.placed.copy(valueHandle(v.bound), to) }
 
 func (p *placed) copy(from, to pointer) error {

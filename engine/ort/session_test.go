@@ -156,9 +156,9 @@ func TestInPlace(t *testing.T) {
 		t.Fatal("zeros give the golden values")
 	}
 	copy(ort.Data[float32](x), want.X)
-	x2, err := x.First(2)
+	x2, err := ort.Wrap(rt, ort.Data[float32](x)[:2*4], 2, 4)
 	x2 = value(t, x2, err)
-	y2, err := y.First(2)
+	y2, err := ort.Wrap(rt, result[:2*3], 2, 3)
 	y2 = value(t, y2, err)
 	run(t, s, []*ort.Value{x2}, []*ort.Value{y2})
 	if !near(result[:6], want.Y[:6]) || near(result, want.Y) {
@@ -167,9 +167,6 @@ func TestInPlace(t *testing.T) {
 	run(t, s, []*ort.Value{x}, []*ort.Value{y})
 	if !near(result, want.Y) {
 		t.Errorf("got %v, want %v", result, want.Y)
-	}
-	if _, err := x.First(6); err == nil {
-		t.Error("First(6) of five rows succeeds")
 	}
 }
 

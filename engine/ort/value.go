@@ -17,8 +17,7 @@ import (
 type Value struct {
 	typ    onnx.Type
 	shape  []int
-	kind   kind          // the operations for the Go type T of the elements
-	data   any           // []T
+	data   any           // a slice of an Element
 	bound  binding.Value // the engine's tensor, which uses the memory of data
 	scalar scalarCopy    // replaces bound for a tensor without axes, which binding copies
 	placed *placed       // its copy on a device, such as a GPU; nil: none
@@ -57,20 +56,6 @@ func (v *Value) Elements() any { return v.data }
 // v has another type.
 func (v *Value) Tensor() tensor.Tensor { return tensor.Tensor{Shape: v.shape, Data: Data[float32](v)} }
 
-// First returns the first n slices of v along the first axis, as a Value that shares the elements.
-func (v *Value) First(n int) (*Value, error) {
-	if len(v.shape) == 0 || n < 0 || n > v.shape[0] {
-		return nil, fmt.Errorf("taking %d slices of a tensor of shape %v: out of range", n, v.shape)
-	}
-	shape := slices.Clone(v.shape)
-	shape[0] = n
-	out, err := v.kind.first(v, shape)
-	if err == nil {
-		out.busy = v.busy
-	}
-	return out, err
-}
-
 // Close frees what the engine holds for v. If a run that was stopped still uses it, it stays
 // allocated. The elements are Go memory and stay valid.
 func (v *Value) Close() error {
@@ -98,7 +83,7 @@ func wrap[T Element](t onnx.Type, data []T, shape []int) (*Value, error) {
 	if n := tensor.Size(shape); n != len(data) {
 		return nil, fmt.Errorf("making a tensor: shape %v needs %d elements, not %d", shape, n, len(data))
 	}
-	v := &Value{typ: t, shape: slices.Clone(shape), kind: elementKind[T]{}, data: data, busy: new(atomic.Int32)}
+	v := &Value{typ: t, shape: slices.Clone(shape), data: data, busy: new(atomic.Int32)}
 	if len(shape) == 0 {
 		if t.Half() {
 			return nil, fmt.Errorf("making a tensor: a scalar of %v is not supported", t)

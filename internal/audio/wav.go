@@ -189,23 +189,16 @@ func WriteWAV(w io.Writer, c Clip) error {
 		return fmt.Errorf("%d values are too many for a WAV file", len(c.Wave))
 	}
 	size := 4 * len(c.Wave)
-	le := binary.LittleEndian
-	out := make([]byte, 0, head+size)
-	out = append(out, "RIFF"...)
-	out = le.AppendUint32(out, uint32(head-8+size))
-	out = append(out, "WAVEfmt "...)
-	out = le.AppendUint32(out, 16) // bytes of the fmt chunk
-	out = le.AppendUint16(out, wavFloat)
-	out = le.AppendUint16(out, 1) // channels
-	out = le.AppendUint32(out, uint32(c.Rate))
-	out = le.AppendUint32(out, uint32(4*c.Rate)) // bytes per second
-	out = le.AppendUint16(out, 4)                // bytes of a block
-	out = le.AppendUint16(out, 32)               // bits of a value
-	out = append(out, "data"...)
-	out = le.AppendUint32(out, uint32(size))
-	for _, v := range c.Wave {
-		out = le.AppendUint32(out, math.Float32bits(v))
+	var out bytes.Buffer
+	for _, v := range []any{
+		[]byte("RIFF"), uint32(head - 8 + size),
+		// format; channels; rate; bytes per second, of a block; bits of a value
+		[]byte("WAVEfmt "), uint32(16), uint16(wavFloat), uint16(1), uint32(c.Rate), uint32(4 * c.Rate),
+		uint16(4), uint16(32),
+		[]byte("data"), uint32(size), c.Wave,
+	} {
+		binary.Write(&out, binary.LittleEndian, v) // a Buffer gives no error
 	}
-	_, err := w.Write(out)
+	_, err := out.WriteTo(w)
 	return err
 }

@@ -42,7 +42,6 @@ func (c *Cache) path(elem ...string) string {
 	return filepath.Join(append([]string{c.Dir}, elem...)...)
 }
 
-// prepare makes the folders of the cache and removes old unfinished downloads.
 func (c *Cache) prepare() error {
 	for _, sub := range []string{"content", "urls", "parts"} {
 		if err := os.MkdirAll(c.path(sub), 0o777); err != nil {
@@ -54,14 +53,32 @@ func (c *Cache) prepare() error {
 }
 
 // sweep removes unfinished downloads and temporary files of killed processes that were not modified
-// for a day.
+// for a day, and folders of unpacking that no process has locked.
 func (c *Cache) sweep() {
+	c.removeUnpacking("*", time.Minute)
 	for _, pattern := range []string{"parts/*", "urls/.*.tmp", "content/*.old", "content/*/.*.tmp", "content/*/.unpacking-*", "content/*/tree.old-*"} {
 		files, _ := filepath.Glob(c.path(pattern))
 		for _, f := range files {
 			if info, err := os.Stat(f); err == nil && time.Since(info.ModTime()) > 24*time.Hour {
 				os.RemoveAll(f)
 			}
+		}
+	}
+}
+
+// removeUnpacking removes the folders in which killed processes unpacked the archives of contents,
+// whose names match a pattern. A process locks its folder after creating it: younger ones than age
+// stay.
+func (c *Cache) removeUnpacking(contents string, age time.Duration) {
+	folders, _ := filepath.Glob(c.path("content", contents, ".unpacking-*"))
+	for _, f := range folders {
+		info, err := os.Stat(f)
+		if err != nil || time.Since(info.ModTime()) < age {
+			continue
+		}
+		if lock, free := filelock.TryExclusive(f); free && lock != nil {
+			os.RemoveAll(f)
+			lock.Close()
 		}
 	}
 }
@@ -95,7 +112,6 @@ func (c *Cache) readEntry(t target) (entry, error) {
 	return e, nil
 }
 
-// writeEntry writes the entry of a URL, with the current time.
 func (c *Cache) writeEntry(t target, e entry) error {
 	e.When = time.Now().UTC()
 	raw, err := json.Marshal(e)

@@ -109,7 +109,6 @@ func (h *Hub) isPrivate() bool {
 	return u.Scheme == "https" || u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// header returns the credentials of a request, if there are any.
 func (h *Hub) header() http.Header {
 	if h.Token == "" {
 		return http.Header{}

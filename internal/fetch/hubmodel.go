@@ -156,7 +156,6 @@ func ModelIn(dir string) (string, error) {
 	return filepath.Join(dir, filepath.FromSlash(name)), nil
 }
 
-// filesIn lists the files of some subfolders of a folder, as paths from dir with slashes.
 func filesIn(dir string, subs ...string) []string {
 	var out []string
 	for _, sub := range subs {

@@ -37,7 +37,6 @@ type body struct {
 	version   string // an ETag or a time; "" if unknown, and the download cannot be resumed
 }
 
-// open starts the transfer of the content of a target.
 func (c *Cache) open(ctx context.Context, t target, r request) (*body, error) {
 	switch t.url.Scheme {
 	case "https", "http":
@@ -48,7 +47,6 @@ func (c *Cache) open(ctx context.Context, t target, r request) (*body, error) {
 	return c.openBlob(ctx, t, r)
 }
 
-// maxRedirects bounds how many redirects are followed.
 const maxRedirects = 5
 
 // client returns a copy of c.Client, or a default client, that checks redirects.
@@ -111,13 +109,18 @@ func (c *Cache) openHTTP(ctx context.Context, address *url.URL, header http.Head
 	case code == http.StatusRequestedRangeNotSatisfiable && r.offset > 0:
 		resp.Body.Close()
 		return nil, errRange
-	case code == http.StatusRequestTimeout || code == http.StatusTooManyRequests || code >= 500:
-		resp.Body.Close()
-		return nil, waitAsAsked(ctx, resp.Header.Get("Retry-After"), fmt.Errorf("the server answers %s", resp.Status))
-	default:
-		resp.Body.Close()
-		return nil, &permanent{&statusError{resp.StatusCode, resp.Status, resp.Header}}
 	}
+	resp.Body.Close()
+	return nil, refusal(ctx, resp)
+}
+
+// refusal returns the error of an answer. If a retry may succeed, it first waits as the server asks.
+func refusal(ctx context.Context, resp *http.Response) error {
+	err := &statusError{resp.StatusCode, resp.Status, resp.Header}
+	if err.code == http.StatusRequestTimeout || err.code == http.StatusTooManyRequests || err.code >= 500 {
+		return waitAsAsked(ctx, resp.Header.Get("Retry-After"), err)
+	}
+	return &permanent{err}
 }
 
 type statusError struct {
@@ -157,7 +160,6 @@ func contentRange(text string) (from, size int64, err error) {
 	return from, size, err
 }
 
-// maxPause bounds the wait that a server may ask for by Retry-After.
 const maxPause = time.Minute
 
 func waitAsAsked(ctx context.Context, after string, err error) error {

@@ -1,21 +1,17 @@
 package fetch
 
 import (
-	"bufio"
 	"context"
 	"crypto/sha256"
+	"encoding/gob"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -57,7 +53,6 @@ func remembersIntact(path, sum string, info os.FileInfo) bool {
 	return verified != nil && os.SameFile(verified, info) && verified.Size() == info.Size() && verified.ModTime().Equal(info.ModTime())
 }
 
-// rememberIntact records that a file was verified.
 func rememberIntact(path, sum string) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -82,37 +77,19 @@ type treeSums map[string][sha256.Size]byte
 
 func (c *Cache) treeSumsFile(sum string) string { return c.path("content", sum, "tree.sha256") }
 
-// writeTreeSums writes the hashes of an archive's files, a line each with the name as a Go string.
+// Unlike JSON, gob keeps names that are not UTF-8.
 func (c *Cache) writeTreeSums(sum string, sums treeSums) error {
-	return atomicfile.WriteFunc(c.treeSumsFile(sum), func(w io.Writer) error {
-		for _, name := range slices.Sorted(maps.Keys(sums)) {
-			if _, err := fmt.Fprintf(w, "%x %q\n", sums[name], name); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return atomicfile.WriteFunc(c.treeSumsFile(sum), func(w io.Writer) error { return gob.NewEncoder(w).Encode(sums) })
 }
 
-// readTreeSums reads what writeTreeSums wrote. A line of another form is an error.
-func (c *Cache) readTreeSums(sum string) (treeSums, error) {
+func (c *Cache) readTreeSums(sum string) (sums treeSums, err error) {
 	f, err := os.Open(c.treeSumsFile(sum))
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	out := treeSums{}
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
-		digits, quoted, _ := strings.Cut(lines.Text(), " ")
-		raw, err := hex.DecodeString(digits)
-		name, bad := strconv.Unquote(quoted)
-		if err != nil || bad != nil || len(raw) != sha256.Size {
-			return nil, fmt.Errorf("%s is damaged", f.Name())
-		}
-		out[name] = [sha256.Size]byte(raw)
-	}
-	return out, lines.Err()
+	err = gob.NewDecoder(f).Decode(&sums)
+	return sums, err
 }
 
 func (c *Cache) rememberTree(sum string) { rememberIntact(c.path("content", sum, "tree"), sum) }

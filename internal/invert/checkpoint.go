@@ -35,7 +35,6 @@ func (r *run) save() error {
 	return nil
 }
 
-// restore continues from the checkpoint of the same search, and reports whether there was one.
 func (r *run) restore() (bool, error) {
 	r.restored = false
 	err := state.Load(r.problem.Checkpoint, stateKind, stateVersion, r.Code)

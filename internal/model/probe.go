@@ -98,12 +98,6 @@ func rangeOf(values []float32) valueRange {
 	return r
 }
 
-// probabilities reports whether all values are from 0 to 1, but for rounding, and some above 0.
-func (r valueRange) probabilities() bool {
-	const rounding = 1e-3
-	return r.low >= -rounding && r.high <= 1+rounding && r.high > rounding
-}
-
 // mixingLayer describes the node that computes the first layer in which a sample depends on the
 // others of its batch, or returns "".
 func (p *prober) mixingLayer(ctx context.Context) string {

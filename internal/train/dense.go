@@ -162,7 +162,6 @@ func (t *Trainer) feedMasks(s *boundSession, masks tensor.Tensor, n, classes int
 // masks, and those for which both hold.
 type regions struct{ both, predicted, labelled []int }
 
-// add counts the positions that have a class in the masks.
 func (r *regions) add(predicted []int64, masks []float32) {
 	for i, k := range masks {
 		if k < 0 {

@@ -19,7 +19,6 @@ type batchResult struct {
 	penalty   float64 // value of Spec.Penalty; 0 without
 }
 
-// evaluateBatch evaluates the network on a batch, with x in place of its input unless x is nil.
 func (t *Trainer) evaluateBatch(ctx context.Context, b Batch, x *ort.Value) (result batchResult, err error) {
 	if err := t.feed(t.evaluation, &b, notUnrolled); err != nil {
 		return result, fmt.Errorf("evaluating: %w", err)

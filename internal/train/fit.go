@@ -203,7 +203,6 @@ func (r *fitter) runEpoch(ctx context.Context) error {
 	return r.save()
 }
 
-// validate evaluates the network on the validation samples after an epoch.
 func (r *fitter) validate(ctx context.Context, e *Epoch) error {
 	metrics, penalty, err := r.trainer.evaluate(ctx, r.validation, r.Batch)
 	if err != nil {
@@ -227,7 +226,6 @@ func (r *fitter) validate(ctx context.Context, e *Epoch) error {
 	return nil
 }
 
-// bestEpoch returns the number of the best epoch so far, 0 before the first.
 func (r *fitter) bestEpoch() int {
 	if len(r.epochs) == 0 {
 		return 0
@@ -298,7 +296,6 @@ func (t *Trainer) Evaluate(ctx context.Context, src Source, batch int) (Metrics,
 	return metrics, err
 }
 
-// evaluate returns the metrics and the mean over samples of Spec.Penalty.
 func (t *Trainer) evaluate(ctx context.Context, src Source, batch int) (metrics Metrics, penalty float64, err error) {
 	n := src.Len()
 	if n == 0 || batch < 1 {

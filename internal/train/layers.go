@@ -61,7 +61,6 @@ func (l *layers) dropout(x onnx.Value, ratio float64) onnx.Value {
 	return l.Op("Dropout", nil, x, l.Scalar(float32(ratio)))
 }
 
-// pool returns the mean over space, b x c.
 func (l *layers) pool(x onnx.Value) onnx.Value {
 	return l.Flatten(l.Op("GlobalAveragePool", nil, x), 1)
 }

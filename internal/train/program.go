@@ -310,7 +310,6 @@ func (p *program) step() (*onnx.Model, error) {
 	return rewrite.WithOutputs(m, outputs)
 }
 
-// stateTensors returns all tensors that a step updates.
 func (p *program) stateTensors() []stateTensor {
 	return slices.Concat(p.parameters, p.statistics, p.optimiserState)
 }

@@ -81,7 +81,6 @@ func (n ResNet) Build() (*onnx.Model, error) {
 	return l.finish(l.dropout(l.pool(maps[last]), n.Dropout), n.Widths[last], n.Classes)
 }
 
-// encode returns the output of each stage of a residual network.
 func (l *layers) encode(x onnx.Value, n ResNet) (maps []onnx.Value) {
 	width := n.Widths[0]
 	x = l.Relu(l.norm(l.conv(x, "conv", n.Shape[0], width, 3, 1), "norm", width))

@@ -82,7 +82,6 @@ func (s *Stream) Batches(ctx context.Context, epoch int, indices []int, size int
 	}
 }
 
-// clear empties the batch and keeps its memory.
 func (s *Stream) clear() {
 	for i := range s.batch.Inputs {
 		clearRows(&s.batch.Inputs[i])
@@ -96,7 +95,6 @@ func (s *Stream) clear() {
 	}
 }
 
-// clear empties the targets and keeps their memory.
 func (t *Targets) clear() {
 	t.Classes = t.Classes[:0]
 	clearRows(&t.Target)

@@ -96,7 +96,6 @@ func (op *operation) kernelOf(x, w onnx.Value) []int {
 	return slices.Repeat([]int{-1}, len(op.shape(x))-2)
 }
 
-// channelSums sums over all axes but the second.
 func (op *operation) channelSums(g onnx.Value, rank int) onnx.Value {
 	return op.ReduceSum(g, false, append([]int{0}, spatialAxes(rank)...)...)
 }

@@ -36,7 +36,6 @@ type operation struct {
 	index int // of the node in tape.nodes; 0 in forward mode
 }
 
-// scopeOf is the prefix of names: the node's name, or its operator.
 func scopeOf(n *pb.NodeProto) string {
 	if name := strings.Trim(n.GetName(), "/"); name != "" {
 		return name
@@ -44,7 +43,6 @@ func scopeOf(n *pb.NodeProto) string {
 	return n.GetOpType()
 }
 
-// A ruleError is the panic value of fail.
 type ruleError struct{ error }
 
 // fail ends the rule with an error that names the node. It does not return.
@@ -110,7 +108,8 @@ func (op *operation) dy(i int) onnx.Value { return op.gradientOf(op.y(i)) }
 // dyForProduct is the first output's gradient, to be multiplied by v: it may still be unexpanded
 // (tape.unexpanded) if v has the output's shape.
 func (op *operation) dyForProduct(v onnx.Value) onnx.Value {
-	if equalShapes(op.shape(v), op.broadcastInputs()) {
+	shape, all := op.shape(v), op.broadcastInputs()
+	if shape != nil && all != nil && slices.Equal(shape, all) && !slices.Contains(shape, -1) {
 		return op.compactGradientOf(op.y(0))
 	}
 	return op.dy(0)
@@ -247,7 +246,6 @@ func (op *operation) reshapeLike(g, v onnx.Value) onnx.Value {
 	return op.Reshape(g, target...)
 }
 
-// scalarLike returns a constant of rank 0 with the element type of like.
 func (op *operation) scalarLike(v float64, like onnx.Value) onnx.Value {
 	if op.elementType(like) == onnx.Double {
 		raw := binary.LittleEndian.AppendUint64(nil, math.Float64bits(v))
@@ -256,7 +254,6 @@ func (op *operation) scalarLike(v float64, like onnx.Value) onnx.Value {
 	return op.Scalar(float32(v))
 }
 
-// filled repeats a number in the shape and type of like.
 func (op *operation) filled(v float64, like onnx.Value) onnx.Value {
 	number := op.scalarLike(v, like)
 	shape := op.shape(like)

@@ -190,7 +190,6 @@ func (op *operation) splitValue(x *array, output int) func(index []int) float64 
 	}
 }
 
-// compute returns the output of an arithmetic operator, or nil for others.
 func (op *operation) compute(x *array, shape []int) *array {
 	if f := unaryOps[op.node.GetOpType()]; f != nil {
 		return generate(shape, func(i []int) float64 { return f(x.at(i)) })

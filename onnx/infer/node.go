@@ -49,7 +49,6 @@ func (op *operation) axisOf(fallback, rank int) (axis int, ok bool) {
 	return normalizeAxis(onnx.AttrInt(op.node, "axis", fallback), rank)
 }
 
-// normalizeAxis counts an axis from the front. ok is false if it is out of range.
 func normalizeAxis(axis, rank int) (int, bool) {
 	if axis < 0 {
 		axis += rank

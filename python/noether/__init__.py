@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from . import _cache, _data, _models
+from . import _cache, _data, _models, _preprocess
 from ._command import Error, Progress, call, flags, query, require
 from ._measure import measure
 from ._run import Run, table
@@ -148,7 +148,7 @@ def invert(
     folder: str | os.PathLike[str],
     *,
     layer: str | None = None,
-    preprocess: str | os.PathLike[str] | None = None,
+    preprocess: Any = None,
     against: Any = None,
     input: Any = None,
     quiet: bool = False,
@@ -159,13 +159,14 @@ def invert(
     against is a second model, in which the representations of the two images should differ. options
     are the flags of "noether invert", such as limit, start, optimiser, steps, seed.
     """
-    prepared = _models.prepare(model, preprocess, input)
+    prepared = _models.prepare(model, _preprocess.resolve(preprocess), input)
     other = _models.prepare(against, input=input).path if against is not None else None
-    if isinstance(prepared.preprocess, Mapping):
-        raise Error("preprocess must be imagenet, cifar10, clip, none or a preprocessor_config.json here")
+    steps = prepared.preprocess
+    if isinstance(steps, Mapping):
+        steps = json.dumps(steps, default=_preprocess._plain)
     progress = Progress(quiet)
     call(["invert", prepared.path, f"--data={os.fspath(data)}", f"--out={os.fspath(folder)}", "--json",
-          *flags(layer=layer, preprocess=prepared.preprocess, against=other, **options)], progress)
+          *flags(layer=layer, preprocess=steps, against=other, **options)], progress)
     return Inversion(folder)
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from . import _cache, _data, _functions, _models, _server
+from . import _cache, _data, _functions, _models, _preprocess, _server
 from ._command import Error, Progress, call, flags
 from ._run import Run
 
@@ -35,7 +35,7 @@ def measure(
     transforms: Sequence[Mapping[str, Any] | Callable[..., Any]] | None = None,
     measures: Sequence[str | Mapping[str, Any] | Callable[..., Any]] | None = None,
     layers: str | Sequence[str] | None = None,
-    preprocess: str | Mapping[str, Any] | None = None,
+    preprocess: Any = None,
     labels: Any = None,
     limit: int | None = None,
     input: Any = None,
@@ -64,7 +64,9 @@ def measure(
         (samples x values), that return a number for each sample.
     layers: as in a study file. Layers of a module have the names of
         named_modules. Without layers, the outputs of the blocks are measured.
-    preprocess: as in a study file. Images of floats, also from Datasets, are not resized or cropped.
+    preprocess: as in a study file; or a processor of transformers (the object, its dict, its folder),
+        the data config of timm, or transforms of torchvision (a Compose, weights, or their
+        transforms()). Images of floats, also from Datasets, are not resized or cropped.
         If they are normalised, preprocess must have the mean and the standard deviation that were
         used.
     labels: the classes of the samples of an array.
@@ -90,6 +92,7 @@ def measure(
         raise Error("no model is given")
     if engine not in (None, "onnx", "torch"):
         raise Error(f'engine is "onnx" or "torch", not {engine!r}')
+    preprocess = _preprocess.resolve(preprocess)
     sources = _data.prepare(data, labels, limit, preprocess)
     # What is known of the first data is taken to hold for all: the shape of a sample, whether there
     # are labels, and framed: whether samples already have the size that the model takes.
@@ -101,6 +104,8 @@ def measure(
             shape = input if input is not None else known.shape if known.framed or preprocess is None else None
             prepared = stack.enter_context(_models.prepared(m, preprocess, shape, engine))
             models.append(_entry(prepared, key, known, layers))
+            if "preprocess" not in models[-1]:
+                _warn_of_images(m, known)
             if prepared.served is not None:
                 served[f"model-{len(served) + 1}"] = prepared.served
                 # In a variable, so that the text of the study is the same each time.
@@ -136,6 +141,20 @@ def _entry(prepared: _models.Prepared, name: str, data: _data.Prepared, layers: 
     if chosen is not None:
         entry["layers"] = chosen
     return entry
+
+
+def _warn_of_images(model: Any, data: _data.Prepared) -> None:
+    """Warn if a module gets images whose normalisation nobody has stated."""
+    images = "images" in data.entry or data.shape is not None and len(data.shape) == 3
+    if data.framed or not images or not hasattr(model, "named_modules"):
+        return
+    known = "preprocess='none' if that is right, or"
+    if hasattr(model, "pretrained_cfg"):
+        known = "preprocess=timm.data.resolve_model_data_config(model), or"
+    elif hasattr(model, "config") and hasattr(model, "main_input_name"):
+        known = "its processor, preprocess=AutoImageProcessor.from_pretrained(NAME), or"
+    warnings.warn(f"noether: {type(model).__name__} gets images with values from 0 to 1, which are not normalised: set {known} "
+                  "'imagenet', the weights' transforms() or {'mean': ..., 'std': ...}", stacklevel=3)
 
 
 def _check_names(study: Iterable[str]) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from . import _cache, _export, _torch
+from . import _cache, _export, _preprocess, _torch
 from ._command import Error, first_line, query, require
 
 
@@ -131,19 +131,7 @@ def _torchvision(name: str) -> tuple[Any, Any]:
         module = models.get_model(name, weights=weights)
     except Exception as e:
         raise Error(f"torchvision:{name}: its weights cannot be loaded: {e}") from None
-    steps = weights.transforms()
-    preprocess: dict[str, Any] = {}
-    for key, attribute in (("mean", "mean"), ("std", "std")):
-        if hasattr(steps, attribute):
-            preprocess[key] = list(getattr(steps, attribute))
-    for key, attribute in (("resize", "resize_size"), ("crop", "crop_size")):
-        sides = getattr(steps, attribute, None)
-        if sides:
-            sides = [sides] if isinstance(sides, int) else list(sides)
-            preprocess[key] = sides[0] if key == "resize" or len(sides) == 1 else sides
-    if "resize" in preprocess and hasattr(steps, "interpolation"):
-        preprocess["interpolation"] = steps.interpolation.value
-    return module, preprocess or None
+    return module, _preprocess.resolve(weights)
 
 
 def _timm(name: str) -> tuple[Any, Any]:
@@ -154,8 +142,4 @@ def _timm(name: str) -> tuple[Any, Any]:
         module = timm.create_model(name, pretrained=True)
     except Exception as e:
         raise Error(f"timm:{name}: {first_line(e)}") from None
-    config = timm.data.resolve_data_config({}, model=module)
-    _, height, width = config["input_size"]
-    preprocess = {"resize": int(min(height, width) / config.get("crop_pct", 1.0)), "crop": [height, width], "mean": list(config["mean"]),
-                  "std": list(config["std"]), "interpolation": config.get("interpolation", "bilinear")}
-    return module, preprocess
+    return module, _preprocess.resolve(timm.data.resolve_data_config({}, model=module))

@@ -100,7 +100,7 @@ def images(tmp_path_factory):
 def noether(tmp_path_factory):
     """Sends questions to the command that prints what Noether makes of an input."""
     command = tmp_path_factory.mktemp("command") / "pixels"
-    subprocess.run(["go", "build", "-o", command, "./internal/model/preprocessing/pixels"], cwd=ROOT, check=True)
+    subprocess.run(["go", "build", "-o", command, "./internal/study/open/pixels"], cwd=ROOT, check=True)
 
     def ask(questions):
         text = "".join(json.dumps({k: str(v) for k, v in q.items()}) + "\n" for q in questions)

@@ -1,41 +1,29 @@
-"""Models that are given as timm:NAME, with a stub in place of the package timm."""
+"""Models that are given as timm:NAME."""
 
 import sys
-import types
 
-import networks
 import pytest
 
 import noether
 from noether import _models
 
 
-@pytest.fixture
-def timm(monkeypatch):
-    package, data = types.ModuleType("timm"), types.ModuleType("timm.data")
-
-    def create_model(name, pretrained):
-        if name != "net.a1_in1k":
-            raise RuntimeError(f"Unknown model ({name})\nmore lines")
-        assert pretrained
-        return networks.Shared()  # a small convolutional network
-
-    package.create_model, package.data = create_model, data
-    data.resolve_data_config = lambda options, model: {
-        "input_size": (3, 32, 48), "crop_pct": 0.8, "mean": (0.5, 0.4, 0.3), "std": (0.2, 0.2, 0.1), "interpolation": "bicubic"}
-    monkeypatch.setitem(sys.modules, "timm", package)
-    monkeypatch.setitem(sys.modules, "timm.data", data)
-
-
 # prepare exports the model to ONNX, and turns timm's configuration of the data into the
 # preprocessing that Noether applies.
-def test_timm(timm):
-    prepared = _models.prepare("timm:net.a1_in1k")
-    assert prepared.name == "net.a1_in1k"
-    # 40 is the shorter side, 32, divided by crop_pct.
-    assert prepared.preprocess == {"resize": 40, "crop": [32, 48], "mean": [0.5, 0.4, 0.3], "std": [0.2, 0.2, 0.1], "interpolation": "bicubic"}
-    assert noether.inspect(prepared.path)["inputs"][0]["shape"].endswith("3 x 32 x 48")
-    with pytest.raises(noether.Error, match=r"^timm:other: Unknown model \(other\)$"):
+def test_timm(monkeypatch):
+    timm = pytest.importorskip("timm")
+    create = timm.create_model
+    # Random weights in place of the pretrained ones, which would be downloaded.
+    monkeypatch.setattr(timm, "create_model", lambda name, pretrained: create(name, pretrained=not pretrained))
+    prepared = _models.prepare("timm:convnext_atto.d2_in1k")
+    assert prepared.name == "convnext_atto.d2_in1k"
+    # 256 is the shorter side, 224, divided by crop_pct.
+    assert prepared.preprocess == {"resize": 256, "crop": 224, "channels": 3, "interpolation": "bicubic",
+                                   "mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]}
+    found = noether.inspect(prepared.path)
+    assert found["inputs"][0]["shape"].endswith("3 x 224 x 224")
+    assert {"stages.0", "stages.1", "stages.2", "stages.3"} & set(_models.chosen_layers(found))
+    with pytest.raises(noether.Error, match=r"^timm:other: Unknown model \(other\)"):
         _models.prepare("timm:other")
 
 

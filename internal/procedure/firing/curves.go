@@ -45,7 +45,6 @@ type curve struct {
 	rows        []measure.UnitResponse // by step
 }
 
-// A point is one step of a curve; curve is an index into the list of curves.
 type point struct{ curve, step int }
 
 func (r *run) curves(ctx context.Context, kind int) ([]measure.UnitResponse, error) {

@@ -2,11 +2,9 @@ package firing
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/noether-ml/noether/internal/state"
-	"github.com/noether-ml/noether/tensor"
 )
 
 // A ThresholdEstimator finds the thresholds of many units (values of a layer), their global firing
@@ -56,16 +54,6 @@ type Input struct {
 	Reference bool // it can be a reference stimulus: all its transformed versions are available
 }
 
-// Update adds the responses of all units to b inputs: b x units, finite, which is not checked.
-func (g *ThresholdEstimator) Update(responses tensor.Tensor, inputs []Input) error {
-	if len(inputs) != responses.Shape[0] || responses.Len() != len(inputs)*g.units {
-		return fmt.Errorf("firing: responses of shape %v to %d inputs, for %d units", responses.Shape, len(inputs), g.units)
-	}
-	g.updateUnits(responses.Data, g.units, 0, g.units, inputs)
-	g.count(inputs)
-	return nil
-}
-
 // updateUnits adds responses of units lo to hi (exclusive); row i starts at i stride with unit lo.
 // Disjoint ranges may be updated in parallel; then count must be called.
 func (g *ThresholdEstimator) updateUnits(responses []float32, stride, lo, hi int, inputs []Input) {
@@ -101,7 +89,6 @@ func (g *ThresholdEstimator) eligible(inputs []Input) []int {
 	return before
 }
 
-// count adds the number of inputs after all units have been updated.
 func (g *ThresholdEstimator) count(inputs []Input) {
 	for _, t := range g.sides {
 		for _, in := range inputs {
@@ -118,34 +105,6 @@ func (g *ThresholdEstimator) Len() int { return g.sides[0].n }
 
 // References returns the number of inputs so far that can be reference stimuli.
 func (g *ThresholdEstimator) References() int { return g.sides[0].eligible }
-
-// Threshold returns the q of unit u: it fires where sign h >= q, sign 1 or -1. global is the
-// fraction of inputs at which it fires; NaN with a sketch, so that it must be counted in a second
-// reading.
-func (g *ThresholdEstimator) Threshold(u, sign int) (q float32, global float64) {
-	t := g.side(sign)
-	q, count := t.threshold(u)
-	if t.sketch != nil {
-		return q, math.NaN()
-	}
-	return q, float64(count) / float64(t.n)
-}
-
-// Strongest returns the reference stimuli of unit u for a sign of 1 or -1, the strongest first.
-func (g *ThresholdEstimator) Strongest(u, sign int) []int {
-	var out []int
-	for _, i := range g.side(sign).strongest(u) {
-		out = append(out, int(i))
-	}
-	return out
-}
-
-func (g *ThresholdEstimator) side(sign int) *topValues {
-	if sign < 0 {
-		return g.sides[1]
-	}
-	return g.sides[0]
-}
 
 // Code writes or reads the estimator.
 func (g *ThresholdEstimator) Code(c *state.Codec) {

@@ -2,6 +2,7 @@ package firing
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -251,4 +252,42 @@ func TestGroups(t *testing.T) {
 			t.Fatalf("%v units are assigned, want %v", next, counts)
 		}
 	})
+}
+
+// Update adds the responses of all units to b inputs: b x units, finite, which is not checked.
+func (g *ThresholdEstimator) Update(responses tensor.Tensor, inputs []Input) error {
+	if len(inputs) != responses.Shape[0] || responses.Len() != len(inputs)*g.units {
+		return fmt.Errorf("firing: responses of shape %v to %d inputs, for %d units", responses.Shape, len(inputs), g.units)
+	}
+	g.updateUnits(responses.Data, g.units, 0, g.units, inputs)
+	g.count(inputs)
+	return nil
+}
+
+// Threshold returns the q of unit u: it fires where sign h >= q, sign 1 or -1. global is the
+// fraction of inputs at which it fires; NaN with a sketch, so that it must be counted in a second
+// reading.
+func (g *ThresholdEstimator) Threshold(u, sign int) (q float32, global float64) {
+	t := g.side(sign)
+	q, count := t.threshold(u)
+	if t.sketch != nil {
+		return q, math.NaN()
+	}
+	return q, float64(count) / float64(t.n)
+}
+
+// Strongest returns the reference stimuli of unit u for a sign of 1 or -1, the strongest first.
+func (g *ThresholdEstimator) Strongest(u, sign int) []int {
+	var out []int
+	for _, i := range g.side(sign).strongest(u) {
+		out = append(out, int(i))
+	}
+	return out
+}
+
+func (g *ThresholdEstimator) side(sign int) *topValues {
+	if sign < 0 {
+		return g.sides[1]
+	}
+	return g.sides[0]
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A reader runs a model on batches of images and returns the activations of a group's layers.
 type reader struct {
 	job     *procedure.Job
 	group   group
@@ -41,7 +40,6 @@ func newReader(j *procedure.Job, g group, units map[int]*unitSet, batch int) (*r
 
 func (r *reader) close() { r.session.Close() }
 
-// activations holds the units of a group's layers on a batch.
 type activations struct {
 	images []image
 	values map[int]unitValues // by layer

@@ -17,7 +17,6 @@ func newPlaceIndex(index []int32) placeIndex {
 	return p
 }
 
-// place returns the place of the sample with the given index, which must exist.
 func (p placeIndex) place(index int32) int {
 	at, _ := slices.BinarySearchFunc(p.byIndex, index, func(place, index int32) int { return int(p.sampleOf[place]) - int(index) })
 	return int(p.byIndex[at])

@@ -41,7 +41,6 @@ func newLayerResult(u *unitSet, sides, kinds int) *layerResult {
 	return f
 }
 
-// count adds 1 for each unit of a chunk that fires at one input. row holds the units' activations.
 func (f *layerResult) count(row []float32, c chunk) {
 	for side := range f.sides() {
 		fires, q, sign := f.fires[side][c.lo:c.hi], f.q[side][c.lo:c.hi], signs[side]
@@ -63,12 +62,10 @@ func (f *layerResult) sides() int {
 
 func (f *layerResult) statistic(name string) []float64 {
 	if f.additional[name] == nil {
-		f.additional[name] = nans(f.units.count())
+		f.additional[name] = slices.Repeat([]float64{math.NaN()}, f.units.count())
 	}
 	return f.additional[name]
 }
-
-func nans(n int) []float64 { return slices.Repeat([]float64{math.NaN()}, n) }
 
 // A unitScore is for the better sign.
 type unitScore struct {

@@ -28,7 +28,6 @@ const (
 	statInformation = "mutual-information" // of firing and the class
 )
 
-// scores returns the scores of every layer on each kind of trajectory.
 func (r *run) scores() []measure.PairScore {
 	var out []measure.PairScore
 	for layer, f := range r.results {
@@ -187,7 +186,6 @@ func (r *run) interval(f *layerResult, v []float64, best []int, full float64) (l
 	return max(low, 0), high
 }
 
-// additionalScores returns the means over units of the statistics of Settings.Also.
 func (r *run) additionalScores(layer int, f *layerResult) []measure.Score {
 	var out []measure.Score
 	for _, name := range additionalNames {
@@ -249,7 +247,6 @@ func (r *run) informationScore(f *layerResult) measure.Score {
 	return s
 }
 
-// table returns the scores of units lo to hi (exclusive) on one kind of trajectory.
 func (r *run) table(layer, kind, lo, hi int) []measure.UnitScore {
 	f := r.results[layer]
 	out := make([]measure.UnitScore, hi-lo)

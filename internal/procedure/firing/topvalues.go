@@ -155,7 +155,6 @@ func heapify(h []float32) {
 	}
 }
 
-// siftDown moves the value at i down until no child is smaller.
 func siftDown(h []float32, i int) {
 	for {
 		child := 2*i + 1

@@ -116,11 +116,7 @@ func readSamples(ctx context.Context, j *procedure.Job, places []int) ([]image, 
 	if len(samples) != len(places) {
 		return nil, fmt.Errorf("%d of the samples at places %v of a trajectory cannot be read", len(places)-len(samples), places)
 	}
-	out := make([]image, len(samples))
-	for i, s := range samples {
-		out[i] = newImage(places[i], s)
-	}
-	return out, nil
+	return images(places, samples), nil
 }
 
 // transformTrajectory numbers version v of place p as p*n + v, where n counts versions with the
@@ -170,7 +166,6 @@ func (m *firing) transformTrajectory(j *procedure.Job) trajectory {
 	return p
 }
 
-// inverses returns nil if a step has no inverse.
 func inverses(list []step) func(image) transform.Op {
 	for _, m := range list {
 		if _, ok := transform.Inverse(m.op(0)); !ok {

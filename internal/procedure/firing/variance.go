@@ -93,7 +93,6 @@ type moments struct {
 	mean, m2 []float64
 }
 
-// add adds the units from lo on for an input after n others. It leaves m.n to the caller.
 func (m *moments) add(row []float32, lo, n int) {
 	mean, m2 := m.mean[lo:][:len(row)], m.m2[lo:][:len(row)]
 	over := 1 / float64(n+1)

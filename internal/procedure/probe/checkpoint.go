@@ -10,7 +10,6 @@ import (
 	"github.com/noether-ml/noether/internal/state"
 )
 
-// A jobCheckpoint holds the outcomes of finished probes and the training states of the others.
 type jobCheckpoint struct {
 	mutex sync.Mutex
 	store state.Checkpoint // where the checkpoint is saved; may be nil

@@ -46,7 +46,6 @@ func (r *run) curveTransforms() []sampleTransform {
 	return out
 }
 
-// curveScores scores each value or part of a range, then all samples.
 func (r *run) curveScores(ctx context.Context, layer tensor.Layer, transforms []sampleTransform, c curve) ([]measure.Score, error) {
 	clean, err := r.open(ctx, layer, sampleTransform{}, nil) // nil: all samples
 	if err != nil {

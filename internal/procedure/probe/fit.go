@@ -39,7 +39,7 @@ func (r *run) trainProbes(ctx context.Context, sets []*probeSet, test func(ctx c
 	defer pool.close()
 	var probes []*probeSpec
 	for _, set := range sets {
-		probes = append(probes, set.specs()...)
+		probes = append(append(probes, set.probes...), set.nulls...)
 	}
 	for _, p := range probes {
 		if r.checkpoint.outcome(p.name) != nil {
@@ -144,8 +144,6 @@ func (r *run) predict(ctx context.Context, net *onnx.Model, in *probeInput, samp
 	return nil
 }
 
-// predictBatch calls each with the prediction for every sample of a batch; k is an index into
-// samples.
 func (r *run) predictBatch(ctx context.Context, session engine.Session, in *probeInput, samples []int, each func(k int, y []float32) error) error {
 	rows := tensor.New(len(samples), in.width())
 	for k, i := range samples {

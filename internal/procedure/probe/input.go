@@ -22,7 +22,6 @@ type probeInput struct {
 	scale     []float32 // multiplied with each component after mean is subtracted
 }
 
-// newProbeInput puts sample i at positions[i] of the data set. id starts the field id.
 func newProbeInput(id string, positions []int, tables ...*features.Table) *probeInput {
 	f := &probeInput{id: id, tables: tables}
 	for _, t := range tables {
@@ -86,7 +85,6 @@ func (f *probeInput) row(dst []float32, i int) error {
 	return nil
 }
 
-// normalise scales a vector to length 1. It leaves a zero vector unchanged.
 func normalise(v []float32) {
 	var sum float64
 	for _, x := range v {

@@ -12,7 +12,6 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// rmse returns the root of the mean squared error of predictions.
 func rmse(predicted, want []float64) float64 {
 	var sum float64
 	for i, p := range predicted {

@@ -39,7 +39,6 @@ func (l *trainerPool) get(architecture string, net *onnx.Model, create func() (*
 	return create()
 }
 
-// find removes an idle trainer from the pool, or returns nil.
 func (l *trainerPool) find(architecture string) *train.Trainer {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

@@ -35,8 +35,6 @@ func (r *run) newProbeSets(layer tensor.Layer, in *probeInput, t *target, s spli
 	return out
 }
 
-func (d *probeSet) specs() []*probeSpec { return slices.Concat(d.probes, d.nulls) }
-
 // probeName names probe s, or for s < 0 the null -1 - s, as in estimate.compute.
 func (d *probeSet) probeName(s int) string {
 	if s < 0 {
@@ -99,7 +97,6 @@ func (d *probeSet) scores(outcomes map[string]outcome, factor string) []measure.
 	return out
 }
 
-// baseline predicts the mean of the training samples, or their most frequent class.
 func baseline(t *target, s split, factor string) measure.Score {
 	want := t.values(s.test)
 	e := estimate{name: "baseline-rmse", n: len(want), seeds: 1, noNull: true, max: math.Inf(1)}

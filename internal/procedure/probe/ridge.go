@@ -60,7 +60,6 @@ func (p *probeSpec) ridge() (map[string]tensor.Tensor, error) {
 	return best, nil
 }
 
-// secondMoments are those of the training samples.
 type secondMoments struct {
 	x, y   []float64 // means
 	xx, xy []float64 // XᵀX (d x d, upper triangle) and Xᵀy (d x outputs)

@@ -12,7 +12,6 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// A split holds the indices of the samples of each part.
 type split struct{ train, validation, test []int }
 
 // split divides the samples in a random order that depends on the key. The settings Validation and

@@ -14,7 +14,6 @@ import (
 // Label is the name of the factor that is the samples' label.
 const Label = "label"
 
-// A target is a number or a class for each sample.
 type target struct {
 	name     string
 	classes  int       // 0: a number

@@ -25,7 +25,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 
 	"github.com/noether-ml/noether/dataset"
@@ -112,7 +111,6 @@ func (*robust) Skip(j *procedure.Job) string {
 // gradientWork is the cost of a forward and a backward pass, in forward passes.
 const gradientWork = 3
 
-// Work returns an estimate of the cost of a job, in forward passes of one sample.
 func (m *robust) Work(j *procedure.Job) int64 {
 	n := int64(min(j.Data.Len(), m.settings.Images))
 	return n * (1 + int64(m.settings.Restarts)*m.settings.attackWork())
@@ -174,7 +172,6 @@ func (m *robust) newRun(ctx context.Context, j *procedure.Job) (*run, error) {
 	return r, r.checkpoint.Restore()
 }
 
-// attack runs Settings.Restarts attacks on the samples that have withstood the previous ones.
 func (r *run) attack(ctx context.Context) error {
 	s, err := invert.New(invert.Misclassify(r.job.A.Model, r.job.A.Outputs), r.settings.options())
 	if err != nil {
@@ -207,7 +204,6 @@ func (r *run) attack(ctx context.Context) error {
 	return nil
 }
 
-// problem returns the current attack on the samples with the given indices.
 func (r *run) problem(rows []int) invert.Problem {
 	x := tensor.New(append([]int{len(rows)}, r.job.A.Model.ImageShape()...)...)
 	start := tensor.New(x.Shape...)
@@ -218,7 +214,8 @@ func (r *run) problem(rows []int) invert.Problem {
 		copy(x.At(i).Data, sample.Input.Data)
 		from := sample.Input
 		if r.settings.Random {
-			from = ball.Draw(sample.Input, r.draw(k, sample.Index))
+			draw := seed.Rand(k.Seed, "robust: start", k.Data, k.Trial, r.round, sample.Index)
+			from = ball.Draw(sample.Input, draw)
 		}
 		copy(start.At(i).Data, from.Data)
 		p.Labels, p.Names = append(p.Labels, sample.Label), append(p.Names, sample.Name)
@@ -228,11 +225,6 @@ func (r *run) problem(rows []int) invert.Problem {
 		r.job.Progress(before+gradientWork*p.Done, fmt.Sprintf("margin %.3g", p.Loss))
 	}
 	return p
-}
-
-// draw returns the random numbers of the starting point of the sample with the given index.
-func (r *run) draw(k measure.Key, index int) *rand.Rand {
-	return seed.Rand(k.Seed, "robust: start", k.Data, k.Trial, r.round, index)
 }
 
 // scores returns the accuracies. A sample that is misclassified without an attack is not robust.
@@ -268,7 +260,6 @@ const (
 	stateVersion = 2
 )
 
-// Code writes or reads which samples have withstood, and the number of finished attacks.
 func (r *run) Code(c *state.Codec) {
 	if !c.Matches(len(r.withstood)) { // the set of readable samples has changed
 		return

@@ -38,7 +38,6 @@ func loadCheckpoint(from state.Checkpoint, shape []int) (*jobCheckpoint, error) 
 	return k, k.Restore()
 }
 
-// add stores the result of an inversion.
 func (k *jobCheckpoint) add(name string, f *invert.Result) error {
 	k.done[name] = f
 	return k.End()
@@ -74,7 +73,6 @@ func loadShared(from state.Checkpoint, shape []int) (found *invert.Result, err e
 	return found, nil
 }
 
-// saveShared saves an inversion for other jobs with the same reference model.
 func saveShared(to state.Checkpoint, f *invert.Result) error {
 	return state.Save(to, sharedKind, sharedVersion, func(c *state.Codec) {
 		c.Values(&f.Images.Shape)

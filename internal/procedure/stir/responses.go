@@ -12,7 +12,6 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// responses holds the activations and predictions of one of the compared models.
 type responses struct {
 	layers    []tensor.Tensor // for each layer: n images x d values of the layer
 	class     []int           // predicted classes; nil if the model has no class scores
@@ -117,7 +116,6 @@ func (r *run) runModels(ctx context.Context, images tensor.Tensor) (a, b *respon
 	return a, b, nil
 }
 
-// batch is the number of images in one run of a model by ONNX Runtime.
 const batch = 32
 
 // runModel runs n images with values in [0, 1]. s.Outputs nil: all class outputs.

@@ -33,7 +33,6 @@ func (r *run) modelSimilarity(ctx context.Context) ([]measure.PairScore, error) 
 	return out, nil
 }
 
-// similarity compares two representations of the same n images.
 func (r *run) similarity(ctx context.Context, x, y tensor.Tensor) ([]measure.Score, error) {
 	a, err := similarity.Of(x.Data, x.Shape[0], x.Shape[1])
 	if err != nil {
@@ -97,7 +96,6 @@ func (r *run) score(ctx context.Context, v inversion, found *invert.Result) ([]m
 	return out, nil
 }
 
-// statistic returns the name of the statistic of a kind of inversion.
 func statistic(kind string) string {
 	if kind == Adversarial { // x' also differs in the other model's representation
 		return "stir-adversarial"

@@ -74,7 +74,6 @@ func contrastProblem(j *procedure.Job) string {
 // gradientWork is the cost of a forward and a backward pass, in forward passes.
 const gradientWork = 3
 
-// Work returns the number of forward passes of one image.
 func (m *stir) Work(j *procedure.Job) int64 {
 	o, err := m.settings.options().WithDefaults()
 	if err != nil {
@@ -102,7 +101,6 @@ type inversion struct {
 	pairs [][2]int // of layers that are scored with the result
 }
 
-// name is unique among the inversions of a job.
 func (v inversion) name() string { return fmt.Sprintf("%s %d %d", v.kind, v.a, v.b) }
 
 // inversions returns one for each layer of the reference, or for each pair if the other model is

@@ -75,7 +75,6 @@ func (m *stitching) Skip(j *procedure.Job) string {
 	return ""
 }
 
-// trainCount returns how many of n samples train the stitches.
 func (m *stitching) trainCount(n int) int { return int(math.Round(m.settings.Train * float64(n))) }
 
 // Work counts forward passes of one sample: three for a training step, two for least squares, one

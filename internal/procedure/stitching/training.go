@@ -62,7 +62,6 @@ func (r *run) train(ctx context.Context, net *onnx.Model, from, to tensor.Layer,
 	return rewrite.WithWeights(net, weights)
 }
 
-// name returns a name for a trained stitch: a hash of everything that its weights depend on.
 func (r *run) name(from, to tensor.Layer) string {
 	j := r.job
 	model := func(s procedure.Subject) string { return s.Identity + " " + s.Model.SHA256() }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/model/logmel"
 	"github.com/noether-ml/noether/internal/model/preprocessing"
 	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/onnx"
@@ -44,6 +45,7 @@ func TestRecordedPreprocess(t *testing.T) {
 		{},
 		{Frame: dataset.Frame{Resize: 40, Height: 32, Width: 32, FloorCrop: true, Channels: 3, Interpolation: "lanczos"}},
 		{Frame: dataset.Frame{Height: 32, Width: 48}, Mean: []float32{0.1, 0.2, 0.3}, Std: []float32{0.25}, Order: "bgr", Range: [2]float32{0, 255}},
+		{Frame: dataset.Frame{Resize: 40, Square: true, Height: 32, Width: 30}},
 		{Frame: dataset.Frame{Rate: 8000, Length: 16000}, Standardise: true},
 	} {
 		text, ok := spec.PreprocessText(want)
@@ -72,9 +74,9 @@ func TestRecordedPreprocess(t *testing.T) {
 			t.Errorf("the study's own preprocessing is %+v, error %v; want the order rgb", p, err)
 		}
 	}
-	// A study file has no key for a resize that changes the aspect ratio.
-	if _, ok := spec.PreprocessText(preprocessing.Settings{Frame: dataset.Frame{Resize: 8, Square: true}}); ok {
-		t.Error("spec.PreprocessText has keys for a resize to a square, want none")
+	// A study file expresses a spectrogram otherwise.
+	if _, ok := spec.PreprocessText(preprocessing.Settings{Features: new(logmel.Settings)}); ok {
+		t.Error("spec.PreprocessText has keys for a spectrogram, want none")
 	}
 	if _, _, _, err := RecordedPreprocess(writeRecorded(t, "{resize: -3}")); err == nil || !strings.Contains(err.Error(), "metadata") {
 		t.Errorf("a negative size: error %v, want one about the metadata", err)

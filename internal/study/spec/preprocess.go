@@ -25,6 +25,7 @@ type Preprocess struct {
 type preprocessKeys struct {
 	Preset        string    `key:"preset" doc:"imagenet | cifar10 | clip | none; the other keys override it"`
 	Resize        int       `key:"resize" min:"1" doc:"length of the short side after resizing"`
+	Stretch       bool      `key:"stretch" doc:"resize both sides to resize, whatever the proportions"`
 	Crop          []int     `key:"crop" doc:"side of the centre crop, or [height, width]"`
 	Letterbox     []int     `key:"letterbox" doc:"side, or [height, width], into which the image is resized and then padded with grey to its shape, as YOLO detectors take it"`
 	Channels      int       `key:"channels" min:"1" max:"3" doc:"3: colour, 1: grey"`
@@ -104,6 +105,9 @@ func (p *Preprocess) set(n *config.Node, k preprocessKeys) error {
 	f := &p.Frame // how samples are resized, cropped and resampled
 	if k.Resize > 0 {
 		f.Resize = k.Resize
+	}
+	if f.Square = f.Square || k.Stretch; f.Square && f.Resize == 0 {
+		return n.Get("stretch").Errorf("stretch needs resize: the length of both sides")
 	}
 	switch len(k.Crop) {
 	case 0:
@@ -186,40 +190,76 @@ func (Preprocess) JSONSchema() map[string]any {
 const PreprocessKey = "noether.preprocess"
 
 // PreprocessText returns a preprocessing as the YAML of the key preprocess of a study file. ok is
-// false if it contains one of two steps that the text does not express: a spectrogram, and a
-// resizing of both sides that ignores the aspect ratio.
+// false if it has a spectrogram, which the text does not express.
 func PreprocessText(p preprocessing.Settings) (text string, ok bool) {
-	if p.Features != nil || p.Frame.Square {
+	values, ok := preprocessValues(p)
+	switch {
+	case !ok:
 		return "", false
+	case len(values) == 0:
+		return "none", true
 	}
-	var keys []string
-	add := func(set bool, format string, values ...any) {
+	keys := make([]string, len(values))
+	for i, v := range values {
+		keys[i] = v.key + ": " + v.text()
+	}
+	return "{" + strings.Join(keys, ", ") + "}", true
+}
+
+// PreprocessMap returns a preprocessing as the values of the key preprocess of a study file by
+// their keys. ok is as for PreprocessText.
+func PreprocessMap(p preprocessing.Settings) (values map[string]any, ok bool) {
+	list, ok := preprocessValues(p)
+	values = map[string]any{}
+	for _, v := range list {
+		values[v.key] = v.value
+	}
+	return values, ok
+}
+
+// A preprocessValue is a value of the key preprocess: a text, a number, a bool, or a list of
+// numbers.
+type preprocessValue struct {
+	key   string
+	value any
+}
+
+func (v preprocessValue) text() string {
+	switch value := v.value.(type) {
+	case []float32:
+		return numbers(value)
+	case []int:
+		return fmt.Sprintf("[%d, %d]", value[0], value[1])
+	}
+	return fmt.Sprint(v.value)
+}
+
+func preprocessValues(p preprocessing.Settings) (list []preprocessValue, ok bool) {
+	add := func(set bool, key string, value any) {
 		if set {
-			keys = append(keys, fmt.Sprintf(format, values...))
+			list = append(list, preprocessValue{key, value})
 		}
 	}
 	f := p.Frame
-	add(f.Resize > 0, "resize: %d", f.Resize)
+	add(f.Resize > 0, "resize", f.Resize)
+	add(f.Square, "stretch", true)
 	size := "crop"
 	if f.Letterbox {
 		size = "letterbox"
 	}
-	add(f.Height > 0 && f.Height == f.Width, size+": %d", f.Height)
-	add(f.Height != f.Width, size+": [%d, %d]", f.Height, f.Width)
-	add(f.Channels > 0, "channels: %d", f.Channels)
-	add(f.Interpolation != "", "interpolation: %s", f.Interpolation)
-	add(f.FloorCrop, "crop-start: floor")
-	add(len(p.Mean) > 0, "mean: %s", numbers(p.Mean))
-	add(len(p.Std) > 0, "std: %s", numbers(p.Std))
-	add(p.Order != "", "order: %s", p.Order)
-	add(p.Range != [2]float32{}, "range: %s", numbers(p.Range[:]))
-	add(f.Rate > 0, "rate: %d", f.Rate)
-	add(f.Length > 0, "length: %d", f.Length)
-	add(p.Standardise, "standardise: true")
-	if len(keys) == 0 {
-		return "none", true
-	}
-	return "{" + strings.Join(keys, ", ") + "}", true
+	add(f.Height > 0 && f.Height == f.Width, size, f.Height)
+	add(f.Height != f.Width, size, []int{f.Height, f.Width})
+	add(f.Channels > 0, "channels", f.Channels)
+	add(f.Interpolation != "", "interpolation", f.Interpolation)
+	add(f.FloorCrop, "crop-start", "floor")
+	add(len(p.Mean) > 0, "mean", p.Mean)
+	add(len(p.Std) > 0, "std", p.Std)
+	add(p.Order != "", "order", p.Order)
+	add(p.Range != [2]float32{}, "range", p.Range[:])
+	add(f.Rate > 0, "rate", f.Rate)
+	add(f.Length > 0, "length", f.Length)
+	add(p.Standardise, "standardise", true)
+	return list, p.Features == nil
 }
 
 // numbers writes a list of numbers as YAML.

@@ -118,7 +118,6 @@ func rootMeanSquare(x []float32) float64 {
 	return math.Sqrt(sum / float64(len(x)))
 }
 
-// train takes the steps, each on a batch drawn by the seed.
 func (e *stepper) train(ctx context.Context, images tensor.Tensor, l *Layer) error {
 	s := e.Settings
 	size := tensor.Size(images.Shape[1:])

@@ -56,7 +56,6 @@ func (m *layerGraph) sampled(q, u onnx.Value) onnx.Value {
 	return m.unblocks(b.Cast(on, onnx.Float))
 }
 
-// visible returns the mean of the visible units given the hidden units h.
 func (m *layerGraph) visible(h, w, c onnx.Value) onnx.Value {
 	b := m.b
 	v := b.Op("ConvTranspose", nil, h, w, c)
@@ -123,7 +122,6 @@ type tensorInfo struct {
 	shape []int
 }
 
-// inputs returns the inputs of the graph for images of a shape, channels x height x width.
 func (m *layerGraph) inputs(shape []int) []tensorInfo {
 	filters := []int{m.Units, m.channels, m.Filter, m.Filter}
 	return []tensorInfo{
@@ -140,7 +138,6 @@ type stepper struct {
 	in, out map[string]*ort.Value
 }
 
-// newStepper prepares training on images of a shape, channels x height x width.
 func newStepper(rt *ort.Runtime, s Settings, shape []int) (*stepper, error) {
 	m := &layerGraph{Settings: s, b: onnx.NewBuilder(onnx.DefaultOpset), channels: shape[0], height: shape[1] - s.Filter + 1, width: shape[2] - s.Filter + 1}
 	graph, err := m.graph(shape)
@@ -196,7 +193,6 @@ func (e *stepper) initialise(images tensor.Tensor) {
 	}
 }
 
-// channelMeans returns the mean of each channel of images, n x channels x height x width.
 func channelMeans(images tensor.Tensor) []float64 {
 	n, c, positions := images.Shape[0], images.Shape[1], images.Shape[2]*images.Shape[3]
 	means := make([]float64, c)

@@ -9,6 +9,12 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
+// At returns g(x, y).
+func (g Gabor) At(x, y float64) float64 {
+	window, angle := g.wave(x, y)
+	return g.Amplitude * window * math.Cos(angle+g.Phase)
+}
+
 // noisyFilter returns a Gabor function as a filter, side x side, plus Gaussian noise with the
 // standard deviation noise.
 func noisyFilter(g Gabor, side int, noise float64, r *rand.Rand) tensor.Tensor {

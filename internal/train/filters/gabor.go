@@ -28,12 +28,6 @@ type Gabor struct {
 	Explained float64
 }
 
-// At returns g(x, y).
-func (g Gabor) At(x, y float64) float64 {
-	window, angle := g.wave(x, y)
-	return g.Amplitude * window * math.Cos(angle+g.Phase)
-}
-
 // wave returns the window at (x, y), and the angle of the wave without its phase.
 func (g Gabor) wave(x, y float64) (window, angle float64) {
 	sin, cos := math.Sincos(g.Orientation)
@@ -174,7 +168,6 @@ func (f *target) peakFrequencies(n int) [][2]float64 {
 	return out
 }
 
-// power returns the power of the filter at a frequency, in cycles per pixel.
 func (f *target) power(fx, fy float64) float64 {
 	var re, im float64
 	for i, v := range f.data {

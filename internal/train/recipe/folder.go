@@ -110,7 +110,6 @@ func (l layerLog) seconds() (sum float64) {
 	return sum
 }
 
-// writeLayerLog writes a row for each epoch of each layer.
 func (d *folder) writeLayerLog(log layerLog) error {
 	optional := func(v float64) string {
 		if v == 0 {
@@ -137,7 +136,6 @@ func (d *folder) summary() *Summary {
 	return d.finished
 }
 
-// formatBool returns "1" for true and "" for false.
 func formatBool(yes bool) string {
 	if yes {
 		return "1"
@@ -145,7 +143,6 @@ func formatBool(yes bool) string {
 	return ""
 }
 
-// formatFloat formats a value; NaN gives "".
 func formatFloat(v float64) string {
 	if math.IsNaN(v) {
 		return ""
@@ -160,7 +157,6 @@ func (d *folder) writeEpoch(number int, m *onnx.Model) error {
 	return d.writeModel(filepath.Join(d.in(epochsFolder), fmt.Sprintf("%03d.onnx", number)), m)
 }
 
-// writeModel writes a network, with the preprocessing of its samples in its metadata.
 func (d *folder) writeModel(path string, m *onnx.Model) error {
 	if d.preprocess != "" {
 		m = m.WithMetadata(spec.PreprocessKey, d.preprocess)
@@ -172,7 +168,6 @@ func (d *folder) writeModel(path string, m *onnx.Model) error {
 	return atomicfile.Write(path, raw)
 }
 
-// finish writes the network and then the summary, which marks the training as finished.
 func (d *folder) finish(s *Summary, m *onnx.Model) error {
 	if err := d.writeModel(d.in(modelFile), m); err != nil {
 		return err

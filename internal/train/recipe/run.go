@@ -121,7 +121,6 @@ func Run(ctx context.Context, f *File, folder string, o Options) (*Summary, erro
 	return r.train(ctx)
 }
 
-// identity identifies a training by its settings, data and initial weights.
 func (f *File) identity(o *datasets, n *network) (string, error) {
 	weights, err := n.weights()
 	if err != nil {
@@ -215,7 +214,6 @@ func (r *run) recordEpoch(e train.Epoch) error {
 	return nil
 }
 
-// finish tests the network and writes the results.
 func (r *run) finish(ctx context.Context, epochs []train.Epoch) (*Summary, error) {
 	last := epochs[len(epochs)-1]
 	s := &Summary{Name: r.Name, Tags: r.tags, Identity: r.identity, Model: modelFile, Samples: r.data.train.Len(), Epochs: last.Number, Kept: lastKeptEpoch(epochs),

@@ -1,8 +1,9 @@
-// Command pixels prints what a preprocessor config makes of an image or a waveform. The tests of
-// python/ compare it with the processors of the library transformers.
+// Command pixels prints what a preprocessing makes of an image or a waveform. The tests of python/
+// compare it with transformers, torchvision and timm.
 //
-// It reads lines of JSON: the path of a config, and that of a PNG file or a waveform of float32. To
-// each it answers with a line of JSON: the shape and the values as bytes of float32, or the error.
+// It reads lines of JSON: the key preprocess of a study or the path of a processor's config, and the
+// path of a PNG file or of a waveform of float32. To each it answers with a line of JSON: the shape
+// and the values as bytes of float32, or the error.
 package main
 
 import (
@@ -15,11 +16,12 @@ import (
 	"os"
 
 	"github.com/noether-ml/noether/internal/model/preprocessing"
+	"github.com/noether-ml/noether/internal/study/open"
 	"github.com/noether-ml/noether/tensor"
 )
 
 type question struct {
-	Config   string
+	Config   string // as of the flag --preprocess
 	Image    string // a PNG file
 	Waveform string // float32, little-endian
 }
@@ -56,7 +58,7 @@ func main() {
 
 // preprocess returns the model's input: an image of c x h x w, or a waveform of 1 x n.
 func preprocess(q question) (tensor.Tensor, error) {
-	p, err := preprocessing.ReadConfig(q.Config)
+	p, _, err := open.PreprocessFor(q.Config, "")
 	if err != nil {
 		return tensor.Tensor{}, err
 	}
