@@ -66,6 +66,21 @@ func Kinds() []Kind {
 	}
 }
 
+// neutral has, by kind, the value of the parameter of the short form at which an image or audio stays
+// as it is, or is closest to that. Other kinds have no such value.
+var neutral = map[string]float64{
+	"rotate": 0, "translate": 0, "scale": 1, "shear": 0, "brightness": 1, "contrast": 1, "saturation": 1, "hue": 0,
+	"gaussian-blur": 0, "gaussian-noise": 0, "corrupt": 0, "jpeg": 100,
+	"time-stretch": 1, "pitch-shift": 0, "gain": 0, "reverb": 0, "python": 0,
+}
+
+// Neutral returns the value of the parameter that a short form sets, at which a transformation of
+// the named kind changes nothing. ok is false if there is none.
+func Neutral(kind string) (value float64, ok bool) {
+	value, ok = neutral[kind]
+	return value, ok
+}
+
 // Lookup returns the kind of a name.
 func Lookup(name string) (Kind, bool) {
 	kinds := Kinds()
@@ -218,16 +233,13 @@ func (p Param) Title() string {
 // values are the arguments of a Kind's build function: checked, with defaults filled in.
 type values map[string]Arg
 
-// dist returns the distribution of a number, fixed at 0 if the parameter is not set.
 func (v values) dist(name string) Distribution {
 	d, _ := v[name].(Distribution)
 	return d
 }
 
-// has reports whether a parameter is set or has a default.
 func (v values) has(name string) bool { return v[name] != nil }
 
-// option returns the word of a parameter, or "" if it is not set.
 func (v values) option(name string) string {
 	o, _ := v[name].(Option)
 	return string(o)

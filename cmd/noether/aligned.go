@@ -75,6 +75,11 @@ func (t *textTable) fits(width int) bool {
 // write writes the texts of movable columns below their row, shortened in the middle, if the table
 // is wider than width. A width of 0 is no limit.
 func (t *textTable) write(width int, movable ...int) string {
+	for _, row := range append([][]string{t.header}, t.rows...) {
+		for c, text := range row {
+			row[c] = report.Printable(text)
+		}
+	}
 	widths, below := t.widths(), !t.fits(width)
 	var b strings.Builder
 	for i, row := range append([][]string{t.header}, t.rows...) {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -60,17 +59,17 @@ func unrepaired(dir string, found []study.Finding) error {
 
 func printFound(found []study.Finding) error {
 	if len(found) == 0 {
-		fmt.Println("no problems were found")
+		fmt.Fprintln(stdout, "no problems were found")
 		return nil
 	}
-	t := newTable(os.Stdout)
+	t := newTable(stdout)
 	fmt.Fprintln(t, "file\tkind\treason\trepair")
 	for _, f := range found {
 		repair := f.Mended
 		if f.Note { // there is nothing to repair
 			repair = "none"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", f.File, f.Kind, oneLine(f.Why), repair)
+		t.printf("%s\t%s\t%s\t%s\n", f.File, f.Kind, oneLine(f.Why), repair)
 	}
 	return t.Flush()
 }

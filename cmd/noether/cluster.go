@@ -82,7 +82,7 @@ func clusterStatusCommand() *cobra.Command {
 // printStatus prints a table of tasks (without all only those neither done nor queued) and their
 // counts.
 func printStatus(s *cluster.Status, all bool) error {
-	t := newTable(os.Stdout)
+	t := newTable(stdout)
 	fmt.Fprintln(t, "task\tstate\tjob\thost\tdone\ttime\twhat\tnote")
 	listed := 0
 	for _, task := range s.Tasks {
@@ -97,13 +97,13 @@ func printStatus(s *cluster.Status, all bool) error {
 		if !task.Started.IsZero() {
 			duration = task.Updated.Sub(task.Started).Round(time.Second).String()
 		}
-		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", task.Number, task.State, task.Job, task.Host, progress, duration, taskTitle(task.Task), task.Note)
+		t.printf("%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", task.Number, task.State, task.Job, task.Host, progress, duration, taskTitle(task.Task), task.Note)
 	}
 	if listed > 0 {
 		if err := t.Flush(); err != nil {
 			return err
 		}
-		fmt.Println()
+		fmt.Fprintln(stdout)
 	}
 	var counts []string
 	for _, state := range []string{cluster.Done, cluster.Running, cluster.Queued, cluster.Failed, cluster.Killed, cluster.Stopped, cluster.Lost, cluster.Cancelled, cluster.Unknown} {
@@ -111,13 +111,13 @@ func printStatus(s *cluster.Status, all bool) error {
 			counts = append(counts, fmt.Sprintf("%d %s", n, state))
 		}
 	}
-	fmt.Printf("%s: %s; merge: %s", plural.Of(len(s.Tasks), "task"), strings.Join(counts, ", "), s.Merge)
+	fmt.Fprintf(stdout, "%s: %s; merge: %s", plural.Of(len(s.Tasks), "task"), strings.Join(counts, ", "), s.Merge)
 	if s.Cells > 0 {
-		fmt.Printf(" (%d of %s)", s.Done, plural.Of(s.Cells, "cell"))
+		fmt.Fprintf(stdout, " (%d of %s)", s.Done, plural.Of(s.Cells, "cell"))
 	}
-	fmt.Println()
+	fmt.Fprintln(stdout)
 	if s.Note != "" {
-		fmt.Println(s.Note)
+		fmt.Fprintln(stdout, s.Note)
 	}
 	return nil
 }
@@ -164,10 +164,10 @@ of the given tasks.`,
 		}
 		return show(s.asJSON, logs, func() error {
 			for _, l := range logs {
-				fmt.Println(strings.Join(append([]string{"==> " + l.File + " <=="}, l.Lines...), "\n") + "\n")
+				fmt.Fprintln(stdout, strings.Join(append([]string{"==> " + l.File + " <=="}, l.Lines...), "\n")+"\n")
 			}
 			if len(logs) == 0 {
-				fmt.Println("no task is to be retried: use --task or --merge for other logs")
+				fmt.Fprintln(stdout, "no task is to be retried: use --task or --merge for other logs")
 			}
 			return nil
 		})
@@ -206,9 +206,9 @@ the current scripts in the run folder. They resume from their saved state.`,
 		job := s.Jobs[len(s.Jobs)-1]
 		return show(s.asJSON, job, func() error {
 			if len(tasks) == 0 {
-				fmt.Printf("submitted the merge as job %s\n", job.Merge)
+				fmt.Fprintf(stdout, "submitted the merge as job %s\n", job.Merge)
 			} else {
-				fmt.Printf("submitted %s as job %s, and the merge as job %s\n", plural.Of(len(tasks), "task"), job.ID, job.Merge)
+				fmt.Fprintf(stdout, "submitted %s as job %s, and the merge as job %s\n", plural.Of(len(tasks), "task"), job.ID, job.Merge)
 			}
 			return nil
 		})
@@ -230,7 +230,7 @@ func clusterCancelCommand() *cobra.Command {
 			return err
 		}
 		return show(s.asJSON, s.Jobs, func() error {
-			fmt.Printf("cancelled submission %d; noether cluster retry %s resumes it\n", s.Number, s.arg)
+			fmt.Fprintf(stdout, "cancelled submission %d; noether cluster retry %s resumes it\n", s.Number, s.arg)
 			return nil
 		})
 	})

@@ -178,12 +178,12 @@ func (f *submitFlags) submit(c *cobra.Command, engine *engineFlags, path string,
 			return err
 		}
 		if f.kubernetes {
-			fmt.Printf("next    kubectl apply -f %s\n", cluster.ManifestPath(run, added.Number))
+			fmt.Fprintf(stdout, "next    kubectl apply -f %s\n", cluster.ManifestPath(run, added.Number))
 		} else {
 			job := added.Jobs[len(added.Jobs)-1]
-			fmt.Printf("job     %s, and its merge %s\n", job.ID, job.Merge)
+			fmt.Fprintf(stdout, "job     %s, and its merge %s\n", job.ID, job.Merge)
 		}
-		fmt.Printf("status  noether cluster status %s\n", f.out)
+		fmt.Fprintf(stdout, "status  noether cluster status %s\n", f.out)
 		return nil
 	})
 }
@@ -222,13 +222,13 @@ func (f *submitFlags) printDry(run, studyName string, s *cluster.Submission) err
 	if f.kubernetes {
 		text, err := cluster.Kubernetes{}.Manifest(run, studyName, s)
 		if err == nil {
-			_, err = fmt.Print("\n" + text)
+			_, err = fmt.Fprint(stdout, "\n"+text)
 		}
 		return err
 	}
 	task, merge, err := cluster.Slurm{}.Scripts(run, studyName, s)
 	if err == nil {
-		_, err = fmt.Printf("\n%s\n%s", task, merge)
+		_, err = fmt.Fprintf(stdout, "\n%s\n%s", task, merge)
 	}
 	return err
 }
@@ -306,30 +306,30 @@ func (f *submitFlags) taskCount(ctx context.Context, costs []cluster.Cost, p clu
 
 // printTasks prints the cost of each model, and the number of tasks with their estimated times.
 func printTasks(s *cluster.Submission) error {
-	t := newTable(os.Stdout)
+	t := newTable(stdout)
 	fmt.Fprintln(t, "model\topen\tsamples\tscores\tmemory\t")
 	seconds := func(v float64) string {
 		return (time.Duration(v*1000) * time.Millisecond).Round(100 * time.Millisecond).String()
 	}
 	for _, c := range s.Costs {
 		if !c.Measured {
-			fmt.Fprintf(t, "%s\t\t\t\t\tnot measured %s\n", c.Model, c.Note)
+			t.printf("%s\t\t\t\t\tnot measured %s\n", c.Model, c.Note)
 			continue
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t\n", c.Model, seconds(c.Open), seconds(c.Samples), seconds(c.Scores), mebibytes(c.Memory))
+		t.printf("%s\t%s\t%s\t%s\t%s\t\n", c.Model, seconds(c.Open), seconds(c.Samples), seconds(c.Scores), mebibytes(c.Memory))
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	fmt.Println()
+	fmt.Fprintln(stdout)
 	shortest, longest, total := s.Tasks[0].Estimate(), s.Tasks[0].Estimate(), time.Duration(0)
 	for _, task := range s.Tasks {
 		shortest, longest, total = min(shortest, task.Estimate()), max(longest, task.Estimate()), total+task.Estimate()
 	}
-	fmt.Printf("tasks   %d, with %s each", len(s.Tasks), plural.Of(s.Profile.CPUs, "core"))
+	fmt.Fprintf(stdout, "tasks   %d, with %s each", len(s.Tasks), plural.Of(s.Profile.CPUs, "core"))
 	if shortest > 0 {
-		fmt.Printf(", %v to %v each and %v in all, at the speed measured here", shortest.Round(time.Second), longest.Round(time.Second), total.Round(time.Second))
+		fmt.Fprintf(stdout, ", %v to %v each and %v in all, at the speed measured here", shortest.Round(time.Second), longest.Round(time.Second), total.Round(time.Second))
 	}
-	fmt.Println()
+	fmt.Fprintln(stdout)
 	return nil
 }

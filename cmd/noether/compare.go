@@ -267,11 +267,11 @@ func printComparisons(cells []scores.Cell, asJSON bool) error {
 	for i, c := range cells {
 		if len(cells) > 1 {
 			if i > 0 {
-				fmt.Println()
+				fmt.Fprintln(stdout)
 			}
-			fmt.Printf("%s and %s\n", c.Model, c.OtherModel)
+			fmt.Fprintf(stdout, "%s and %s\n", c.Model, c.OtherModel)
 		}
-		printComparison(os.Stdout, c.Layers[0].Scores, terminalWidth(os.Stdout))
+		printComparison(stdout, c.Layers[0].Scores, terminalWidth(os.Stdout))
 	}
 	return nil
 }

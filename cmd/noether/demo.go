@@ -54,16 +54,16 @@ there is a desktop.`,
 func openReport(path string) {
 	switch err := browse.Open(path); {
 	case err == nil:
-		fmt.Println("\nThe report is open in your browser. Next: noether init MODEL DATA -o study.yaml")
+		fmt.Fprintln(stdout, "\nThe report is open in your browser. Next: noether init MODEL DATA -o study.yaml")
 	case errors.Is(err, browse.ErrNoDesktop):
-		fmt.Printf("\nOpen %s in a browser, or: noether serve %s\n", path, filepath.Dir(path))
+		fmt.Fprintf(stdout, "\nOpen %s in a browser, or: noether serve %s\n", path, filepath.Dir(path))
 	default:
 		note("the report could not be opened: " + err.Error())
 	}
 }
 
 func runDemo(ctx context.Context, out string, o study.Options, p printFlags) error {
-	var text io.Writer = os.Stdout
+	var text io.Writer = stdout
 	if p.json {
 		text = io.Discard
 	}

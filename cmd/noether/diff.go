@@ -236,11 +236,11 @@ func (d runsDifference) print(all, flips, asJSON bool) error {
 	}
 	printDifferences(d.scores, all)
 	if len(d.agreement) > 0 {
-		fmt.Println()
+		fmt.Fprintln(stdout)
 		printFlips(d.agreement)
 	}
 	if d.stir != nil {
-		fmt.Println()
+		fmt.Fprintln(stdout)
 		printShared(d.stir)
 	}
 	return nil
@@ -268,9 +268,9 @@ func printDifferences(differences []scores.Difference, all bool) {
 		}
 	}
 	if len(t.rows) > 0 || all {
-		fmt.Print(t.write(terminalWidth(os.Stdout), 1))
+		fmt.Fprint(stdout, t.write(terminalWidth(os.Stdout), 1))
 	}
-	fmt.Printf("%d of %d scores differ beyond chance (95 %% intervals, not corrected for their number: about %.0f would differ by chance alone)\n",
+	fmt.Fprintf(stdout, "%d of %d scores differ beyond chance (95 %% intervals, not corrected for their number: about %.0f would differ by chance alone)\n",
 		beyond, len(differences), scores.ExpectedByChance(differences))
 }
 

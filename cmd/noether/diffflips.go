@@ -15,7 +15,7 @@ const noCommonPredictions = "the runs have no predictions of the same samples to
 
 // printFlips prints a row for each model, data set and transformation.
 func printFlips(rows []scores.Row) {
-	fmt.Println("Predictions, sample by sample: negative flips are right in A and wrong in B")
+	fmt.Fprintln(stdout, "Predictions, sample by sample: negative flips are right in A and wrong in B")
 	t := textTable{header: []string{"of", "n", "disagreement", "negative flips", "", "positive flips", "", "error consistency", ""}}
 	printPairs(rows, "disagreement", sameView, t, func(row scores.Row, other func(string) scores.Row) []string {
 		line := []string{row.Describe(), fmt.Sprint(row.N), fourDigits(row.Value)}
@@ -43,12 +43,12 @@ func printPairs(rows []scores.Row, statistic string, same func(a, b scores.Row) 
 		}))
 	}
 	t.align(numbers...)
-	fmt.Print(t.write(terminalWidth(os.Stdout), 0))
+	fmt.Fprint(stdout, t.write(terminalWidth(os.Stdout), 0))
 	var warnings []string
 	for _, r := range rows {
 		if w := r.Model + " → " + r.OtherModel + ": " + r.Warning; r.Warning != "" && !slices.Contains(warnings, w) {
 			warnings = append(warnings, w)
-			fmt.Println("warning: " + w)
+			fmt.Fprintln(stdout, "warning: "+w)
 		}
 	}
 }

@@ -95,7 +95,7 @@ func (s *stirFlags) study(dirs []string, models [][2]string) (*study.Study, erro
 
 // printShared prints a row for each direction, layer and data set, and the warnings.
 func printShared(r *study.Result) {
-	fmt.Println("STIR: the similarity, in the second model, of images that are the same in the first")
+	fmt.Fprintln(stdout, "STIR: the similarity, in the second model, of images that are the same in the first")
 	t := textTable{header: []string{"of", "STIR", "", "null", "CKA", "agreement", "distance"}}
 	printPairs(r.Rows, "stir", sameComparison, t, func(row scores.Row, other func(string) scores.Row) []string {
 		line := []string{comparisonTitle(row), fourDigits(row.Value), intervalOf(row).bounds(), fourDigits(row.Null)}

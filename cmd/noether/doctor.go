@@ -146,7 +146,7 @@ func printFindings(found []component) error {
 		if text == "" {
 			text = "missing: " + f.Install
 		}
-		fmt.Printf("%-13s %s\n", f.What, text)
+		fmt.Fprintf(stdout, "%-13s %s\n", f.What, text)
 	}
 	return nil
 }
@@ -164,7 +164,7 @@ func schemaCommand() *cobra.Command {
 			}
 			raw, err := schema()
 			if err == nil {
-				_, err = fmt.Println(string(raw))
+				_, err = fmt.Fprintln(stdout, string(raw))
 			}
 			return err
 		},

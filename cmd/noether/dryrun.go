@@ -30,25 +30,25 @@ func dryRun(ctx context.Context, s *study.Study, out string, o study.Options, as
 		return err
 	}
 	if hint := plan.MemoryHint(&o); hint != "" {
-		fmt.Println(hint)
+		fmt.Fprintln(stdout, hint)
 	}
 	if err := terminal.WriteFailures(os.Stdout, plan.Failed(), terminal.Options{}); err != nil {
 		return err
 	}
 	for _, line := range skipLines(plan.Skips) {
-		fmt.Println("skipped:", line)
+		fmt.Fprintln(stdout, "skipped:", line)
 	}
 	return nil
 }
 
 func printCosts(costs []study.Cost) error {
-	t := newTable(os.Stdout)
+	t := newTable(stdout)
 	fmt.Fprintln(t, "model\tdata\tsamples\tlayers\tcells\tpasses\tforward\tmemory\tpeak\topen\tread\tengine\tmeasure\tscore\tsave\ttotal")
 	var sum study.Cost
 	for _, c := range costs {
-		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%s\t%s", c.Model, c.Data, c.Samples, c.Layers, c.Cells, c.Passes, c.Forwards, mebibytes(c.Bytes), mebibytes(c.Peak))
+		t.printf("%s\t%s\t%d\t%d\t%d\t%d\t%d\t%s\t%s", c.Model, c.Data, c.Samples, c.Layers, c.Cells, c.Passes, c.Forwards, mebibytes(c.Bytes), mebibytes(c.Peak))
 		for _, d := range []time.Duration{c.Open, c.Read, c.Engine, c.Measure, c.Score, c.Save, c.Total} {
-			fmt.Fprintf(t, "\t%s", d.Round(100*time.Millisecond))
+			t.printf("\t%s", d.Round(100*time.Millisecond))
 		}
 		fmt.Fprintln(t)
 		sum.Forwards += c.Forwards
@@ -60,7 +60,7 @@ func printCosts(costs []study.Cost) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	fmt.Printf("\ncells: %d; passes: %d; samples through the engine: %d; about %s on this machine when idle, with up to %s of memory\n",
+	fmt.Fprintf(stdout, "\ncells: %d; passes: %d; samples through the engine: %d; about %s on this machine when idle, with up to %s of memory\n",
 		sum.Cells, sum.Passes, sum.Forwards, sum.Total.Round(time.Second), mebibytes(sum.Peak))
 	return nil
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -117,4 +116,4 @@ func (e *engineFlags) load() (*ort.Runtime, error) {
 }
 
 // note prints a remark that is not an error.
-func note(text string) { fmt.Fprintln(os.Stderr, "noether: "+text) }
+func note(text string) { fmt.Fprintln(stderr, "noether: "+text) }

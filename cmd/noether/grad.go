@@ -72,7 +72,7 @@ func gradCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return show(asJSON, written, func() error { return printGradients(os.Stdout, written) })
+			return show(asJSON, written, func() error { return printGradients(stdout, written) })
 		},
 	}
 	f := c.Flags()
@@ -231,10 +231,10 @@ func printGradients(w io.Writer, m *gradientModel) error {
 		names[m.JVP] = "derivative of " + m.Of + " along the direction"
 	}
 	for _, p := range m.Inputs {
-		fmt.Fprintf(t, "input\t%s\t%s\t%s\t%s\t\n", p.Name, p.Type, p.Shape, names[p.Name])
+		t.printf("input\t%s\t%s\t%s\t%s\t\n", p.Name, p.Type, p.Shape, names[p.Name])
 	}
 	for _, p := range m.Outputs {
-		fmt.Fprintf(t, "output\t%s\t%s\t%s\t%s\t\n", p.Name, p.Type, p.Shape, names[p.Name])
+		t.printf("output\t%s\t%s\t%s\t%s\t\n", p.Name, p.Type, p.Shape, names[p.Name])
 	}
 	return t.Flush()
 }

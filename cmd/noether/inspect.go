@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -156,7 +155,7 @@ T token or time). Names and operators can be used as layers in a study file.`,
 			if err != nil {
 				return err
 			}
-			return show(asJSON, found, func() error { return printInspection(os.Stdout, found) })
+			return show(asJSON, found, func() error { return printInspection(stdout, found) })
 		},
 	}
 	c.Flags().StringSliceVar(&patterns, "layers", []string{"all"}, "all, op:TYPE, a glob on tensor names, residual, penultimate, output")
@@ -273,9 +272,9 @@ func takes(m *model.Model) string {
 	return "images " + sizes(m.ImageShape())
 }
 
-// takesIntegers reports whether an input of a graph takes integers, such as token ids.
+// takesIntegers reports whether all inputs of a graph take integers, such as token ids.
 func takesIntegers(graph *onnx.Model) bool {
-	return slices.ContainsFunc(graph.Inputs(), func(in onnx.ValueInfo) bool { return in.Type == onnx.Int64 || in.Type == onnx.Int32 })
+	return !slices.ContainsFunc(graph.Inputs(), func(in onnx.ValueInfo) bool { return in.Type != onnx.Int64 && in.Type != onnx.Int32 })
 }
 
 func ports(in []onnx.ValueInfo) []port {
@@ -292,43 +291,43 @@ func ports(in []onnx.ValueInfo) []port {
 
 func printInspection(w io.Writer, in *inspection) error {
 	t := newTable(w)
-	fmt.Fprintf(t, "model\t%s\nsha256\t%s\nopset\t%d\nparameters\t%d\n", in.Path, in.SHA256, in.Opset, in.Parameters)
+	t.printf("model\t%s\nsha256\t%s\nopset\t%d\nparameters\t%d\n", in.Path, in.SHA256, in.Opset, in.Parameters)
 	if in.Half != "" {
-		fmt.Fprintf(t, "weights\t%s, computed in float32\n", in.Half)
+		t.printf("weights\t%s, computed in float32\n", in.Half)
 	}
 	for _, p := range in.Inputs {
-		fmt.Fprintf(t, "input\t%s  %s  %s\n", p.Name, p.Type, p.Shape)
+		t.printf("input\t%s  %s  %s\n", p.Name, p.Type, p.Shape)
 	}
 	for _, p := range in.Outputs {
-		fmt.Fprintf(t, "output\t%s  %s  %s\n", p.Name, p.Type, p.Shape)
+		t.printf("output\t%s  %s  %s\n", p.Name, p.Type, p.Shape)
 	}
 	if in.Takes != "" && !strings.HasPrefix(in.Takes, "images") {
-		fmt.Fprintf(t, "takes\t%s\n", in.Takes)
+		t.printf("takes\t%s\n", in.Takes)
 	}
 	if in.Config != "" {
-		fmt.Fprintf(t, "preprocess\t%s\n", in.Config)
+		t.printf("preprocess\t%s\n", in.Config)
 	}
 	switch {
 	case in.Problem != "":
-		fmt.Fprintf(t, "problem\t%s\n", in.Problem)
+		t.printf("problem\t%s\n", in.Problem)
 	case in.Classes > 0:
-		fmt.Fprintf(t, "classes\t%d (%s of output %s)%s\n", in.Classes, in.Scores, in.Output, firstNames(in.ClassNames))
-		fmt.Fprintf(t, "scores\t%s: %s\n", in.Scores, in.Basis)
+		t.printf("classes\t%d (%s of output %s)%s\n", in.Classes, in.Scores, in.Output, firstNames(in.ClassNames))
+		t.printf("scores\t%s: %s\n", in.Scores, in.Basis)
 	case in.Decoded != nil:
-		fmt.Fprintf(t, "output\t%s\n", in.Decoded)
+		t.printf("output\t%s\n", in.Decoded)
 	default:
-		fmt.Fprintf(t, "classes\tnone: measures of predictions are skipped\n")
-		fmt.Fprintf(t, "scores\tnone: %s\n", in.Basis)
+		t.printf("classes\tnone: measures of predictions are skipped\n")
+		t.printf("scores\tnone: %s\n", in.Basis)
 	}
 	for _, text := range in.Doubts {
-		fmt.Fprintf(t, "warning\t%s\n", text)
+		t.printf("warning\t%s\n", text)
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(t, "\nlayer\top\tdepth\tshape\taxes\n")
+	t.printf("\nlayer\top\tdepth\tshape\taxes\n")
 	for _, l := range in.Layers {
-		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\n", l.Name, l.Op, l.Depth, sizes(l.Shape), l.Axes)
+		t.printf("%s\t%s\t%d\t%s\t%s\n", l.Name, l.Op, l.Depth, sizes(l.Shape), l.Axes)
 	}
 	return t.Flush()
 }

@@ -36,7 +36,7 @@ func interruptible() (context.Context, func()) {
 		for first == syscall.SIGTERM && work.Held() {
 			time.Sleep(50 * time.Millisecond)
 		}
-		fmt.Fprintln(os.Stderr, "noether: stopped; run it again to resume from the saved state")
+		fmt.Fprintln(stderr, "noether: stopped; run it again to resume from the saved state")
 		os.Exit(1)
 	}()
 	return ctx, func() { signal.Stop(signals) }

@@ -178,7 +178,7 @@ func (f *invertFlags) run(ctx context.Context, engine *engineFlags, path string)
 	if err := f.write(summary, x, found.Images); err != nil {
 		return err
 	}
-	return show(f.json, summary, func() error { return summary.print(os.Stdout, f.out) })
+	return show(f.json, summary, func() error { return summary.print(stdout, f.out) })
 }
 
 // open opens a model, and returns the one layer that the name matches. address is a path or URL.

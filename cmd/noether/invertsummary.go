@@ -120,12 +120,12 @@ func (s *inversionSummary) print(w io.Writer, folder string) error {
 	for _, one := range s.Samples {
 		if one.Dropped {
 			dropped++
-			fmt.Fprintf(t, "%s\tdropped: NaN or infinity\t\t\t\n", one.Name)
+			t.printf("%s\tdropped: NaN or infinity\t\t\t\n", one.Name)
 			continue
 		}
-		fmt.Fprintf(t, "%s\t%.4g\t%s\t%.4g\t", one.Name, one.Distance, number(one.Relative), one.Input)
+		t.printf("%s\t%.4g\t%s\t%.4g\t", one.Name, one.Distance, number(one.Relative), one.Input)
 		if s.Against != "" {
-			fmt.Fprintf(t, "%s\t", number(one.OtherRelative))
+			t.printf("%s\t", number(one.OtherRelative))
 		}
 		fmt.Fprintln(t)
 	}

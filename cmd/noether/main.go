@@ -86,7 +86,7 @@ It takes ONNX models and data, and writes scores with intervals, tables and a re
 	root.AddCommand(
 		trainCommand(engine),
 		demoCommand(engine), initCommand(engine), runCommand(engine), mergeCommand(engine), inspectCommand(engine), invertCommand(engine),
-		compareCommand(), gradCommand(), forwardCommand(engine), correlateCommand(), diffCommand(engine), reportCommand(), plotCommand(), exportCommand(), serveCommand(), varyCommand(), checkCommand(engine), clusterCommand(engine), schemaCommand(), doctorCommand(engine), versionCommand(), manualsCommand(), preprocessingCommand(),
+		compareCommand(), gradCommand(), forwardCommand(engine), correlateCommand(), breakingPointCommand(), diffCommand(engine), reportCommand(), plotCommand(), exportCommand(), serveCommand(), varyCommand(), checkCommand(engine), clusterCommand(engine), schemaCommand(), doctorCommand(engine), versionCommand(), manualsCommand(), preprocessingCommand(),
 	)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	return root
@@ -143,7 +143,7 @@ func exitCode(err error) int {
 	case err == nil:
 		return 0
 	case errors.Is(err, cluster.ErrStopped):
-		fmt.Fprintln(os.Stderr, "noether: "+oneLine(err.Error()))
+		fmt.Fprintln(stderr, "noether: "+oneLine(err.Error()))
 		return cluster.ExitStopped
 	case errors.As(err, &logged):
 		if errors.Is(err, context.Canceled) {
@@ -153,13 +153,13 @@ func exitCode(err error) int {
 		}
 		return 1
 	case errors.Is(err, context.Canceled):
-		fmt.Fprintln(os.Stderr, "noether: stopped; run it again to resume from the saved state")
+		fmt.Fprintln(stderr, "noether: stopped; run it again to resume from the saved state")
 		return 1
 	case errors.As(err, &usage):
-		fmt.Fprintf(os.Stderr, "noether: %s (see %s --help)\n", oneLine(err.Error()), usage.command.CommandPath())
+		fmt.Fprintf(stderr, "noether: %s (see %s --help)\n", oneLine(err.Error()), usage.command.CommandPath())
 		return 2
 	default:
-		fmt.Fprintln(os.Stderr, "noether: "+oneLine(err.Error()))
+		fmt.Fprintln(stderr, "noether: "+oneLine(err.Error()))
 		return 1
 	}
 }

@@ -60,10 +60,10 @@ func mergeRuns(ctx context.Context, s *study.Study, dirs []string, o study.Optio
 	showErr := showResult(result, dirs[0], p)
 	var incomplete *study.Incomplete
 	if errors.As(err, &incomplete) {
-		t := newTable(os.Stderr)
+		t := newTable(stderr)
 		fmt.Fprintln(t, "model\tcells\tmissing shards\tfor instance")
 		for _, m := range incomplete.ByModel() {
-			fmt.Fprintf(t, "%s\t%d\t%s\t%s\n", m.Model, m.Cells, cmp.Or(strings.Join(m.Shards, ", "), "all"), m.Example)
+			t.printf("%s\t%d\t%s\t%s\n", m.Model, m.Cells, cmp.Or(strings.Join(m.Shards, ", "), "all"), m.Example)
 		}
 		t.Flush()
 	}

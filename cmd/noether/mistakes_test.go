@@ -65,10 +65,11 @@ func brokenFolder(t *testing.T) string {
 	}
 	write(t, dir, "t10k-images-idx3-ubyte", append(images, make([]byte, 3*256)...))
 	write(t, dir, "t10k-labels-idx1-ubyte", labels)
+	write(t, dir, "texts/a.png", []byte("this is no image"))
 	for i := range 20 {
 		path := write(t, dir, fmt.Sprintf("photos/%02d.png", i), nil)
 		if i < 3 {
-			continue // leaves three empty files, which are no images; a study accepts 1 %
+			continue // leaves three empty files, which are no images
 		}
 		f, err := os.Create(path)
 		if err == nil {
@@ -96,7 +97,7 @@ func TestEachMistakeIsOneClearLine(t *testing.T) {
 		"text file":             {smallStudy{model: "text.onnx"}, []string{"text.onnx", "ONNX"}},
 		"input is no image":     {smallStudy{model: "table.onnx"}, []string{"table.onnx", "ids", "image"}},
 		"glob matches nothing":  {smallStudy{layers: "convv*"}, []string{"good.onnx", "convv*", "conv"}},
-		"images do not decode":  {smallStudy{data: "images: photos", measures: "distance"}, []string{"of 20 samples cannot be read", "1 %", ".png"}},
+		"images do not decode":  {smallStudy{data: "images: texts", measures: "distance"}, []string{"1 of 1 samples cannot be read", "more than half", "a.png"}},
 		"CIFAR of wrong length": {smallStudy{data: "cifar10: short.bin"}, []string{"short.bin", "3073", "6151"}},
 		"labels above 2":        {smallStudy{data: "idx: t10k-images-idx3-ubyte", model: "three.onnx"}, []string{"10 classes", "3"}},
 		"mean of wrong length":  {smallStudy{preprocess: ", preprocess: {mean: [0.5, 0.5]}"}, []string{"mean", "2", "3"}},

@@ -93,11 +93,11 @@ func printScores(result *study.Result, p printFlags) error {
 
 // printPaths prints the path of the scores, and that of the report if it was written.
 func printPaths(result *study.Result, out string, reported bool) {
-	fmt.Println()
+	fmt.Fprintln(stdout)
 	if result.Record.Finished != nil {
-		fmt.Println("scores ", filepath.Join(out, "scores.csv"))
+		fmt.Fprintln(stdout, "scores ", filepath.Join(out, "scores.csv"))
 	}
 	if reported {
-		fmt.Println("report ", filepath.Join(out, "report.html"))
+		fmt.Fprintln(stdout, "report ", filepath.Join(out, "report.html"))
 	}
 }

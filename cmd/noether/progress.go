@@ -11,6 +11,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/noether-ml/noether/internal/plural"
+	"github.com/noether-ml/noether/internal/report"
 	"github.com/noether-ml/noether/internal/study"
 )
 
@@ -60,7 +61,7 @@ func subject(p study.Progress) string {
 	if p.Note != "" {
 		text += ", " + p.Note
 	}
-	return text
+	return report.Printable(text)
 }
 
 // lineInterval is the time between lines of progress.

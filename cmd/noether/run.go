@@ -44,6 +44,7 @@ type runFlags struct {
 	vars, only                 []string
 	saveEvery                  time.Duration
 	dryRun, complete, failFast bool
+	strict                     bool
 	replace                    bool
 	print                      printFlags
 	observe                    *observeFlags
@@ -61,6 +62,7 @@ func (r *runFlags) add(c *cobra.Command) {
 	f.StringVar(&r.memory, "memory", "", "memory for the running sums of measures, such as 512MiB")
 	f.DurationVar(&r.saveEvery, "save-every", time.Minute, "smallest time between saves of unfinished work; saving takes at most a twentieth of the time")
 	f.BoolVar(&r.failFast, "fail-fast", false, "stop at the first failure of a cell, model or data set, instead of continuing with the others")
+	f.BoolVar(&r.strict, "strict", false, "fail if a sample cannot be read, instead of leaving it out")
 	f.BoolVar(&r.replace, "replace", false, "if the folder holds the run of another study, remove that run")
 	r.print.add(f)
 }
@@ -80,7 +82,7 @@ func (r *runFlags) run(c *cobra.Command, path string, engine *engineFlags) error
 		return r.observe.logged(err)
 	}
 	o.Free, o.Replace = machine.FreeMemory(), r.replace
-	o.Shard, o.Only, o.Complete, o.SaveInterval, o.FailFast = shard, r.only, r.complete, r.saveEvery, r.failFast
+	o.Shard, o.Only, o.Complete, o.SaveInterval, o.FailFast, o.Strict = shard, r.only, r.complete, r.saveEvery, r.failFast, r.strict
 	out := cmp.Or(r.out, defaultFolder(s.Name))
 	if r.dryRun {
 		return dryRun(c.Context(), s, out, o, r.print.json)

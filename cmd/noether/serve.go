@@ -60,7 +60,7 @@ func runServe(c *cobra.Command, dirs []string, listen string, hosts []string) er
 	if err != nil {
 		return errors.Join(fmt.Errorf("serving: %w", err), server.Close())
 	}
-	fmt.Println(addressOf(listener, listen, token))
+	fmt.Fprintln(stdout, addressOf(listener, listen, token))
 	return errors.Join(server.Serve(c.Context(), listener, listen), server.Close())
 }
 

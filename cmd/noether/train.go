@@ -87,7 +87,7 @@ func runTraining(c *cobra.Command, f *recipe.File, out string, o study.Options, 
 		return printJSON(summaries)
 	}
 	for i, s := range summaries {
-		if err := printTraining(os.Stdout, s, filepath.Join(out, trainings[i].Folder())); err != nil {
+		if err := printTraining(stdout, s, filepath.Join(out, trainings[i].Folder())); err != nil {
 			return err
 		}
 	}

@@ -66,7 +66,7 @@ func versionCommand() *cobra.Command {
 			if asJSON {
 				return json.NewEncoder(os.Stdout).Encode(map[string]string{"noether": version(), "commit": builtFrom(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH})
 			}
-			_, err := fmt.Println("noether", version())
+			_, err := fmt.Fprintln(stdout, "noether", version())
 			return err
 		},
 	}

@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/noether-ml/noether/internal/fetch/uri"
+	"github.com/noether-ml/noether/internal/filelock"
 	"github.com/noether-ml/noether/internal/filesys"
 )
 
@@ -115,9 +116,13 @@ func (c *Cache) unpackTo(ctx context.Context, sum, archive, name string) error {
 		return context.Cause(ctx)
 	}
 	tree := c.path("content", sum, "tree")
+	c.removeUnpacking(sum, 0) // the caller has locked the content: none is new
 	temp, err := os.MkdirTemp(filepath.Dir(tree), ".unpacking-*")
 	if err != nil {
 		return err
+	}
+	if lock := filelock.Shared(temp); lock != nil {
+		defer lock.Close()
 	}
 	defer os.RemoveAll(temp)
 	sums, err := unpack(ctx, archive, name, temp, c.maxFile(), c.maxFiles())

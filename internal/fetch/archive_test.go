@@ -13,6 +13,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/noether-ml/noether/internal/filelock"
 )
 
 // A member is an entry of an archive: a file with the content text, a symbolic link if link, its
@@ -203,4 +206,47 @@ func FuzzUnpack(f *testing.F) {
 			t.Fatalf("%d bytes were written, want at most 1<<16 + 1", size)
 		}
 	})
+}
+
+// TestKilledUnpacking checks that the folders in which killed processes unpacked an archive are
+// removed when it is unpacked again, and those of other archives after a minute, but not one that a
+// process has locked.
+func TestKilledUnpacking(t *testing.T) {
+	t.Parallel()
+	c := newCache(t)
+	dir := t.TempDir()
+	file := filepath.Join(dir, "a.tar")
+	if err := os.WriteFile(file, tarOf(t, false, member{name: "a.txt", text: "a"}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sum, err := FileHash(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leave := func(content, name string, age time.Duration) string {
+		folder := c.path("content", content, ".unpacking-"+name)
+		if err := os.MkdirAll(filepath.Join(folder, "sub"), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		old := time.Now().Add(-age)
+		if err := os.Chtimes(folder, old, old); err != nil {
+			t.Fatal(err)
+		}
+		return folder
+	}
+	killed, live := leave(sum, "1", 0), leave(sum, "2", time.Hour)
+	other, young := leave(strings.Repeat("0", 64), "3", time.Hour), leave(strings.Repeat("0", 64), "4", 0)
+	lock := filelock.Shared(live)
+	if lock == nil {
+		t.Skip("the file system of temporary files has no locks")
+	}
+	defer lock.Close()
+	if _, err := c.Local(t.Context(), file, ""); err != nil {
+		t.Fatal(err)
+	}
+	for folder, want := range map[string]bool{killed: false, live: true, other: false, young: true} {
+		if _, err := os.Stat(folder); (err == nil) != want {
+			t.Errorf("%s: %v, want it to be there: %v", folder, err, want)
+		}
+	}
 }

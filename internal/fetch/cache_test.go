@@ -143,7 +143,7 @@ func TestExternalFiles(t *testing.T) {
 }
 
 // TestCacheRemovesLeftovers checks that the cache removes what killed processes left in it, unless
-// it was modified within a day.
+// it was modified within a day, or within a minute where no process has locked it.
 func TestCacheRemovesLeftovers(t *testing.T) {
 	t.Parallel()
 	c := newCache(t)
@@ -159,7 +159,7 @@ func TestCacheRemovesLeftovers(t *testing.T) {
 		"urls/.0.json.0123456789abcdef.tmp": old, "urls/.1.json.0123456789abcdef.tmp": now,
 		content + ".old/": old, other + ".old/": young,
 		content + "/.tree.sha256.0123456789abcdef.tmp": old, content + "/.tree.sha256.0123456789abcdee.tmp": young,
-		content + "/.unpacking-0/": old, content + "/.unpacking-1/": young,
+		content + "/.unpacking-0/": old, content + "/.unpacking-1/": now,
 		content + "/tree.old-0/": old, content + "/tree.old-1/": young,
 	}
 	for name, modified := range left {

@@ -85,7 +85,7 @@ type Job struct {
 	// Repeated: despite Needs.NewSamples, an earlier trial uses some of the samples too.
 	Repeated bool
 	// Read reads samples by their positions, in order, in the frame f. Unreadable ones are left out
-	// and recorded; more than 1 % of them is an error.
+	// and recorded; too many of them are an error.
 	Read func(ctx context.Context, positions []int, f dataset.Frame) ([]dataset.Sample, error)
 
 	Checkpoint state.Checkpoint // of this job; may be nil

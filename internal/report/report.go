@@ -13,7 +13,7 @@
 //
 // Names of models, layers and transformations come from untrusted files and are shown as plain
 // text. They are escaped in the page, where a content security policy also forbids all requests and
-// all scripts except the report's own. In the terminal, control characters are shown as "?".
+// all scripts except the report's own. In the terminal, control characters are quoted.
 package report
 
 import (

@@ -32,6 +32,29 @@ func Progress(rec scores.Record) string {
 		Count(rec.Done), Count(rec.Cells))
 }
 
+// LeftOut returns a sentence on samples that could not be read, otherwise "".
+func LeftOut(rec scores.Record) string {
+	const most = 5 // names
+	var parts []string
+	for _, d := range rec.Data {
+		if n := len(d.Unreadable); n > 0 {
+			names := make([]string, min(n, most))
+			for i := range names {
+				names[i] = Printable(d.Unreadable[i])
+			}
+			text := strings.Join(names, ", ")
+			if n > most {
+				text += fmt.Sprintf(" and %d more", n-most)
+			}
+			parts = append(parts, fmt.Sprintf("%s of %s of %s (%s)", Count(n), Count(d.N), Printable(d.Name), text))
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "Left out: samples that cannot be read, " + strings.Join(parts, "; ") + ". The scores are those of the others."
+}
+
 // Duration returns the time from start to finish, rounded for display, or "" for an unfinished run.
 func Duration(rec scores.Record) string {
 	if rec.Finished == nil || rec.Started.IsZero() {

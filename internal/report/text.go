@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/charmbracelet/x/ansi"
 
@@ -60,15 +62,34 @@ func Plural(n int, noun string) string {
 // Mebibytes formats a size in bytes as "12 MiB".
 func Mebibytes(n int64) string { return fmt.Sprintf("%.0f MiB", float64(n)/(1<<20)) }
 
-// Printable replaces characters that could control a terminal or mislead a reader (control
-// characters and marks that change the text direction) by "?".
-func Printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
-			return '?'
+// Printable quotes characters that could control a terminal or mislead a reader (control characters,
+// marks that change the text direction, and bytes that are no text), as strconv.Quote writes them:
+// \x1b for the escape character.
+func Printable(s string) string { return printable(s, "") }
+
+// PrintableLines is Printable for text whose lines stay.
+func PrintableLines(s string) string { return printable(s, "\n") }
+
+func printable(s, except string) string {
+	if !strings.ContainsFunc(s, misleading) {
+		return s
+	}
+	var b strings.Builder
+	for len(s) > 0 {
+		r, n := utf8.DecodeRuneInString(s)
+		if misleading(r) && !strings.ContainsRune(except, r) {
+			quoted := strconv.QuoteToASCII(s[:n])
+			b.WriteString(quoted[1 : len(quoted)-1])
+		} else {
+			b.WriteString(s[:n])
 		}
-		return r
-	}, s)
+		s = s[n:]
+	}
+	return b.String()
+}
+
+func misleading(r rune) bool {
+	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == utf8.RuneError
 }
 
 // exportSuffix is the suffix of nearly all tensor names in PyTorch exports.
@@ -110,7 +131,9 @@ func Fold(text string, width int) []string {
 			line = word
 		}
 		if ansi.StringWidth(line) > width {
-			pieces := strings.Split(ansi.Wrap(line, width, "/"), "\n")
+			// Wrap puts lines without text before a wide character that does not fit, and leaves it.
+			pieces := strings.Split(ansi.Hardwrap(ansi.Wrap(line, width, "/"), width, false), "\n")
+			pieces = slices.DeleteFunc(pieces, func(p string) bool { return p == "" })
 			lines = append(lines, pieces[:len(pieces)-1]...)
 			line = pieces[len(pieces)-1]
 		}

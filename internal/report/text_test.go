@@ -43,7 +43,7 @@ func TestShorten(t *testing.T) {
 		width int
 		want  string
 	}{
-		{"conv1", 10, "conv1"}, {"/layer1/Relu_output_0", 14, "/layer1/Relu"}, {"/layer1/layer1.0/Relu", 12, "/laye…0/Relu"}, {"a\x1bb", 5, "a?b"},
+		{"conv1", 10, "conv1"}, {"/layer1/Relu_output_0", 14, "/layer1/Relu"}, {"/layer1/layer1.0/Relu", 12, "/laye…0/Relu"}, {"a\x1bb", 6, `a\x1bb`},
 		{"AA\u0600Aः", 4, "A…"}, // U+0600, A and U+0903 form one character
 	} {
 		if got := Shorten(c.name, c.width); got != c.want {

@@ -91,6 +91,16 @@ class Run:
         found = call(["diff", str(self.folder), str(newer), "--json", *(["--all"] if all else [])])
         return table(found["differences"] if isinstance(found, dict) else found or [])
 
+    def breaking_point(self, *tolerances: str) -> Any:
+        """Return up to which strength of each transformation scores keep to tolerances: a row for each curve.
+
+        A tolerance is "SCORE >= NUMBER" or "SCORE <= NUMBER", such as "effective-invariance.ei@tilt >= 0.8";
+        with %, as in "accuracy.moved >= 95%", it is relative to the score without the
+        transformation. strength is None before the smallest strength that was tried, and beyond the
+        largest: see state.
+        """
+        return table(call(["breaking-point", str(self.folder), "--json", *(f"--tolerance={t}" for t in tolerances)]))
+
     def to_wandb(self, project: str | None = None, folder: str | os.PathLike[str] | None = None, mode: str = "offline") -> list[str]:
         """Log each model as a run of Weights & Biases, and return the folders of these runs.
 

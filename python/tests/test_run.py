@@ -193,3 +193,15 @@ def test_import_loads_no_large_package():
     loaded = subprocess.run([sys.executable, "-c", code, path], capture_output=True, check=True, text=True).stdout.split()
     assert "noether" in loaded
     assert not {"numpy", "onnx", "pandas", "torch"} & set(loaded)
+
+
+def test_breaking_point(images):
+    run = noether.measure(networks.small_resnet(), images, layers="output", measures=["distance"], quiet=True,
+                          transforms=[{"name": "tilt", "rotate": {"values": [5, 20, 40]}}])
+    curve = run.scores[(run.scores.statistic == "l2") & (run.scores.parameter != "")].set_index("parameter").value
+    limit = (curve["5"] + curve["20"]) / 2
+    point = run.breaking_point(f"distance.l2 <= {limit}").iloc[0]
+    assert point.state == "found" and point.strength == pytest.approx(12.5)
+    assert run.breaking_point("distance.l2 <= 1e9").iloc[0].state == "beyond"
+    with pytest.raises(noether.Error, match="invalid tolerance"):
+        run.breaking_point("distance")

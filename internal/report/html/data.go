@@ -256,17 +256,22 @@ func compressJSON(v any) (string, error) {
 	return b.String(), err
 }
 
-// controls matches the escapes of JSON, of which those of control characters are replaced.
-var controls = regexp.MustCompile(`\\(?:u00[01][0-9a-f]|.)`)
+// controls matches the escapes of JSON, and characters beyond ASCII. Those of control characters and
+// the like are replaced.
+var controls = regexp.MustCompile(`\\(?:u00[01][0-9a-f]|.)|[^ -~]`)
 
 // printableJSON applies report.Printable to all texts of a JSON value.
 func printableJSON(raw []byte) string {
-	return report.Printable(string(controls.ReplaceAllFunc(raw, func(escape []byte) []byte {
-		if len(escape) == 2 && strings.ContainsRune(`"\/u`, rune(escape[1])) {
-			return escape
+	return string(controls.ReplaceAllFunc(raw, func(match []byte) []byte {
+		var text string
+		if len(match) == 2 && strings.ContainsRune(`"\/u`, rune(match[1])) || json.Unmarshal([]byte(`"`+string(match)+`"`), &text) != nil {
+			return match
 		}
-		return []byte("?")
-	})))
+		if shown := report.Printable(text); shown != text {
+			return []byte(strings.ReplaceAll(shown, `\`, `\\`))
+		}
+		return match
+	}))
 }
 
 // scoreTable returns the table of scores. For the columns see report.Field, report.Places,

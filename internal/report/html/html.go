@@ -87,6 +87,7 @@ type page struct {
 	Packed    template.HTML // a pageData as compressed JSON in base64
 	Extent    string        // numbers of models, data sets, measures and scores
 	Progress  string        // a sentence on a run that is unfinished or has failures
+	LeftOut   string        // a sentence on samples that could not be read
 	Took      string        // how long the run took, in words
 	Sentences []report.Sentence
 	Measures  []section
@@ -127,7 +128,7 @@ func (r Run) page() (*page, error) {
 	})
 	p := &page{
 		Record: rec, Policy: policy(), Style: template.CSS(Style), Script: template.JS(frontEnd), Home: r.Home, Source: r.Source,
-		Extent: report.Extent(rec, r.Rows), Progress: report.Progress(rec), Took: report.Duration(rec), Empty: len(r.Rows) == 0,
+		Extent: report.Extent(rec, r.Rows), Progress: report.Progress(rec), LeftOut: report.LeftOut(rec), Took: report.Duration(rec), Empty: len(r.Rows) == 0,
 		Sentences: report.Conclusions(r.Rows, rec, r.Replicates), Skipped: report.SkipNotes(rec.Skipped), Failures: report.FailureNotes(rec.Failed),
 	}
 	for i, s := range report.Sections(r.Rows, rec.Measures) {

@@ -75,7 +75,7 @@ func (p *Plan) openData(ctx context.Context, files *open.Files, o Options) error
 		opened, err := openData(filestate.WithNotice(ctx, func(text string) { o.Warnf("data %s: %s", d.Name, text) }), files, p.Study, d)
 		switch {
 		case err == nil:
-			opened.Unreadable.log = o.Log
+			opened.Unreadable.log, opened.Unreadable.strict = o.Log, o.Strict
 			p.Data = append(p.Data, opened)
 			for _, note := range dataset.Notes(opened.Source) {
 				o.Warnf("data %s: %s", d.Name, note)

@@ -18,6 +18,7 @@ import (
 // UnreadableSamples is a set of samples that could not be read. It is safe for concurrent use.
 type UnreadableSamples struct {
 	n      int    // number of samples of the data
+	strict bool   // any unreadable sample is an error
 	data   string // name of the data
 	log    *slog.Logger
 	mu     sync.Mutex
@@ -85,27 +86,32 @@ func (u *UnreadableSamples) Names() []string {
 	return slices.Sorted(maps.Keys(u.causes))
 }
 
-// TooMany returns an error if more than 1 % of the samples and more than one, or all, are
-// unreadable.
+// TooMany returns an error if more than half of the samples are unreadable, or any with
+// Options.Strict.
 func (u *UnreadableSamples) TooMany() error {
 	names := u.Names()
-	if n := len(names); n == 0 || n < u.n && n <= max(1, u.n/100) {
+	n := len(names)
+	if n == 0 || !u.strict && n <= u.n/2 {
 		return nil
+	}
+	why := ""
+	if !u.strict {
+		why = ", more than half"
 	}
 	var causes []string
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	for _, name := range names[:min(len(names), maxNamedUnreadable)] {
+	for _, name := range names[:min(n, maxNamedUnreadable)] {
 		if cause := u.causes[name]; cause != nil {
 			name += ": " + cause.Error()
 		}
 		causes = append(causes, name)
 	}
 	text := strings.Join(causes, "; ")
-	if len(names) >= maxNamedUnreadable {
+	if n >= maxNamedUnreadable {
 		text += "; there may be more"
 	}
-	return fmt.Errorf("%d of %d samples cannot be read, more than 1 %%: %s", len(names), u.n, text)
+	return fmt.Errorf("%d of %d samples cannot be read%s: %s", n, u.n, why, text)
 }
 
 // RedrawCounts counts rejected draws by the transformation's name. It is safe for concurrent use.

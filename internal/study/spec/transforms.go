@@ -18,6 +18,7 @@ import (
 //	{name: shift-then-blur, sequence: [{translate: [-0.1, 0.1]}, {gaussian-blur: 1}], on: input}
 type Transform struct {
 	Name  string
+	Kind  string          // such as rotate, or sequence
 	Per   string          // "sample": drawn for each sample; "trial": once per repetition of all draws
 	On    string          // "input" or "activations"
 	Cells []TransformCell // one for each value of a list; else one
@@ -44,7 +45,6 @@ var transformKeys = []string{"name", "per", "on"}
 // kinds are the kinds of transformations that a study file can name.
 type kinds []transform.Kind
 
-// names returns the names of the kinds, such as rotate.
 func (all kinds) names() []string {
 	var names []string
 	for _, k := range all {
@@ -118,7 +118,7 @@ func (t *Transform) setCells(all kinds, kind, value *config.Node) error {
 	if err != nil {
 		return err
 	}
-	t.Listed = strings.Join(variants[0].titles, ", ")
+	t.Kind, t.Listed = kind.Text, strings.Join(variants[0].titles, ", ")
 	for _, v := range variants {
 		if t.On == "activations" && !transform.OnMaps(v.transform) {
 			return t.node.Errorf("%s cannot be applied to activations: it is not geometric", kind.Text)

@@ -1,0 +1,213 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/noether-ml/noether/internal/catalog"
+	"github.com/noether-ml/noether/internal/study"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/transform"
+)
+
+func breakingPointCommand() *cobra.Command {
+	var tolerances, failIf []string
+	var neutral float64
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "breaking-point RUN",
+		Short: "Print up to which strength of a transformation a score keeps to a tolerance",
+		Long: `Prints the smallest strength of a transformation at which a score no longer keeps to a tolerance, for each model, data
+set, transformation with a list of numbers, and layer. The strength is the distance of the parameter's value from the one that
+changes nothing, such as 0 degrees or a brightness of 1; values on both sides of it give two points. Between values that were tried
+it is interpolated linearly; its 95 % interval is where the ends of the score's interval cross the tolerance.
+
+A tolerance is SCORE >= NUMBER or SCORE <= NUMBER; with % it is a share of the score without the transformation. With --fail-if
+it exits with 1 if a point lies below a strength.`,
+		Example: "  noether breaking-point runs/first --tolerance 'accuracy.moved >= 95%'\n" +
+			"  noether breaking-point runs/first --tolerance 'effective-invariance.ei@tilt >= 0.8' --tolerance 'distance.cosine/layer4 <= 0.1'\n" +
+			"  noether breaking-point runs/first --fail-if 'breaking-point(tilt, ei, 0.8) < 10'",
+		Args: usageArgs(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			run, err := study.ReadResult(args[0])
+			if err != nil {
+				return err
+			}
+			zero := neutralValues(run)
+			if c.Flags().Changed("neutral") {
+				zero = func(string) (float64, error) { return neutral, nil }
+			}
+			var points []scores.BreakingPoint
+			var failed []string
+			for _, text := range tolerances {
+				t, err := scores.ParseTolerance(text)
+				if err != nil {
+					return usagef(c, "--tolerance: %v", err)
+				}
+				found, err := scores.BreakingPoints(run.Rows, t, zero)
+				if err != nil {
+					return err
+				}
+				points = append(points, found...)
+			}
+			for _, text := range failIf {
+				t, least, err := parseBreakingCondition(text, run.Record.Measures)
+				if err != nil {
+					return usagef(c, "--fail-if: %v", err)
+				}
+				found, err := scores.BreakingPoints(run.Rows, t, zero)
+				if err != nil {
+					return err
+				}
+				points = append(points, found...)
+				for _, b := range found {
+					if b.State == scores.Before && b.Smallest <= least || b.State == scores.Found && b.Strength < least {
+						failed = append(failed, fmt.Sprintf("%s: %s (%s)", text, b, b.Row.Describe()))
+					} else if b.State != scores.Found && b.Largest < least {
+						return fmt.Errorf("%s: %s is not decided: strengths up to %v were tried (%s)", text, b, b.Largest, b.Row.Describe())
+					}
+				}
+			}
+			if len(points) == 0 {
+				return usagef(c, "give a --tolerance, such as 'effective-invariance.ei >= 0.8', or --fail-if")
+			}
+			if err := show(asJSON, breakingJSON(points), func() error { return printBreakingPoints(os.Stdout, points) }); err != nil {
+				return err
+			}
+			if len(failed) > 0 {
+				return fmt.Errorf("conditions met: %s", strings.Join(failed, "; "))
+			}
+			return nil
+		},
+	}
+	f := c.Flags()
+	f.StringArrayVar(&tolerances, "tolerance", nil, "SCORE >= NUMBER, SCORE <= NUMBER, or with % relative to the score without the transformation; may be given several times")
+	f.StringArrayVar(&failIf, "fail-if", nil, "fail if 'breaking-point(TRANSFORM, SCORE, LIMIT) < STRENGTH': a point is below the strength; may be given several times")
+	f.Float64Var(&neutral, "neutral", 0, "the parameter's value that changes nothing (default: that of the transformation)")
+	addJSON(c, &asJSON)
+	return c
+}
+
+// neutralValues returns a function that returns the neutral value of a transformation of a run, by
+// its name in the study.
+func neutralValues(run *study.Result) func(string) (float64, error) {
+	kinds := map[string]string{}
+	if s, err := catalog.Parse("study.yaml", []byte(run.Record.Resolved), nil); err == nil {
+		for _, t := range s.Transforms {
+			kinds[t.Name] = t.Kind
+		}
+	}
+	return func(name string) (float64, error) {
+		v, ok := transform.Neutral(kinds[name])
+		if !ok {
+			return 0, fmt.Errorf("at which value %s changes nothing is not known: give --neutral", name)
+		}
+		return v, nil
+	}
+}
+
+var breakingCondition = regexp.MustCompile(`^breaking-point\(\s*([^,]+?)\s*,\s*([^,]+?)\s*,\s*([^,)]+?)\s*\)\s*<\s*(\S+)$`)
+
+// parseBreakingCondition parses "breaking-point(TRANSFORM, [MEASURE.]STATISTIC[/LAYER], LIMIT) < STRENGTH". Whether
+// the limit is a lower or an upper one follows from the statistic, of which the measures of the run
+// say which end is better.
+func parseBreakingCondition(text string, measures []measure.Descriptor) (t scores.Tolerance, least float64, err error) {
+	m := breakingCondition.FindStringSubmatch(strings.TrimSpace(text))
+	if m == nil {
+		return t, 0, fmt.Errorf("invalid condition %q: write breaking-point(TRANSFORM, STATISTIC, LIMIT) < STRENGTH", text)
+	}
+	if least, err = strconv.ParseFloat(m[4], 64); err != nil || math.IsNaN(least) {
+		return t, 0, fmt.Errorf("invalid condition %q: %q is not a number", text, m[4])
+	}
+	name, layer, _ := strings.Cut(m[2], "/")
+	var found []string
+	operator := ">="
+	for _, d := range measures {
+		for _, s := range d.Statistics {
+			if full := d.Name + "." + s.Name; name == s.Name || name == full {
+				found = append(found, full)
+				if s.Direction == measure.Lower {
+					operator = "<="
+				}
+			}
+		}
+	}
+	if len(found) != 1 {
+		return t, 0, fmt.Errorf("invalid condition %q: %d statistics of the run are called %s%s", text, len(found), name, textOf(found))
+	}
+	score := found[0] + "@" + m[1]
+	if layer != "" {
+		score += "/" + layer
+	}
+	t, err = scores.ParseTolerance(score + " " + operator + " " + m[3])
+	return t, least, err
+}
+
+func textOf(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	return ": write one of " + strings.Join(names, ", ")
+}
+
+type breakingPointJSON struct {
+	Model     string   `json:"model"`
+	Layer     string   `json:"layer,omitempty"`
+	Data      string   `json:"data"`
+	Transform string   `json:"transform"`
+	Tolerance string   `json:"tolerance"`
+	Neutral   float64  `json:"neutral"`
+	Side      int      `json:"side"`
+	State     string   `json:"state"`
+	Strength  *float64 `json:"strength"`
+	Low       *float64 `json:"low"`
+	High      *float64 `json:"high"`
+	Largest   float64  `json:"largest"`
+	Area      *float64 `json:"area"`
+	AreaLow   *float64 `json:"area_low"`
+	AreaHigh  *float64 `json:"area_high"`
+}
+
+func breakingJSON(points []scores.BreakingPoint) []breakingPointJSON {
+	number := func(v float64) *float64 { // null where there is none
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil
+		}
+		return &v
+	}
+	out := []breakingPointJSON{}
+	for _, b := range points {
+		out = append(out, breakingPointJSON{
+			Model: b.Row.Model, Layer: b.Row.Layer, Data: b.Row.Data, Transform: b.Row.Transform, Tolerance: b.Tolerance.String(), Neutral: b.Neutral,
+			Side: b.Side, State: string(b.State), Strength: number(b.Strength), Low: number(b.Low), High: number(b.High), Largest: b.Largest,
+			Area: number(b.Area), AreaLow: number(b.AreaLow), AreaHigh: number(b.AreaHigh),
+		})
+	}
+	return out
+}
+
+func printBreakingPoints(w *os.File, points []scores.BreakingPoint) error {
+	t := textTable{header: []string{"tolerance", "data", "transform", "model", "layer", "breaking point", "mean over strengths"}}
+	for _, b := range points {
+		name := b.Row.Transform
+		if slices.ContainsFunc(points, func(o scores.BreakingPoint) bool { return o.Row.Transform == name && o.Side != b.Side }) {
+			name += map[int]string{1: " +", -1: " -"}[b.Side]
+		}
+		area := ""
+		if !math.IsNaN(b.Area) {
+			area = fmt.Sprintf("%.4g [%.4g, %.4g]", b.Area, b.AreaLow, b.AreaHigh)
+		}
+		t.rows = append(t.rows, []string{b.Tolerance.String(), b.Row.Data, name, b.Row.Model, b.Row.Layer, b.String(), area})
+	}
+	_, err := io.WriteString(w, t.write(terminalWidth(w), 0, 1))
+	return err
+}
