@@ -16,9 +16,7 @@
 // Nanda et al. 2022: l2, radius 1.
 //
 // The measure is a procedure, which works in steps on samples in memory. Models are run by ONNX
-// Runtime, the engine. For example, as a measure of a study:
-//
-//	m, err := robust.New(robust.Defaults())
+// Runtime, the engine.
 package robust
 
 import (
@@ -48,11 +46,6 @@ type Settings struct {
 	Random   bool    `key:"random-start" json:"randomStart" default:"true" doc:"start at a random point in the ball, not at x"`
 	Restarts int     `key:"restarts" json:"restarts" default:"1" min:"1" doc:"largest number of attacks on a sample, each from another starting point, until one succeeds"`
 	Batch    int     `key:"batch" json:"batch" min:"1" doc:"images that are attacked together, divided among concurrent runs of the engine; default: by the size of the model"`
-}
-
-// Defaults returns the settings of Table 2 of Nanda et al. 2022: l2, radius 1.
-func Defaults() Settings {
-	return Settings{Images: 1000, Norm: "l2", Radius: 1, Steps: 20, Random: true, Restarts: 1}
 }
 
 // New returns the measure robust-accuracy: robust, the accuracy under attack, and clean. Settings
