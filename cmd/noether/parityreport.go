@@ -99,6 +99,14 @@ func (r *parityReport) fill(cells []scores.Cell, unmatched []tensor.Layer) {
 	for _, l := range unmatched {
 		r.Unmatched = append(r.Unmatched, l.Name)
 	}
+	if d := r.result.Dropped; len(d) > 0 {
+		var names []string
+		for _, p := range d {
+			names = append(names, p.Original.Name)
+			r.Unmatched = append(r.Unmatched, p.Original.Name)
+		}
+		r.warn(fmt.Sprintf("%s left out, which order alone matches and whose values differ: %s", plural.Of(len(d), "layer"), strings.Join(names[:min(3, len(names))], ", ")))
+	}
 	r.addPredictions(cells)
 	for i := range r.result.Layers {
 		r.addLayer(&r.result.Layers[i])
@@ -224,7 +232,7 @@ func (r *parityReport) printMatching(w io.Writer, width int) {
 	}
 	text := fmt.Sprintf("%d of %s matched: %s", len(r.result.Layers), plural.Of(len(r.result.Layers)+len(r.Unmatched), "layer"), strings.Join(ways, ", "))
 	if doubts > 0 {
-		text += fmt.Sprintf("; %d of these matches are not certain (see --json)", doubts)
+		text += fmt.Sprintf("; %d of these are one of several layers of their shape, and match by their values", doubts)
 	}
 	if len(r.Unmatched) > 0 {
 		text += "; without a counterpart: " + strings.Join(r.Unmatched[:min(3, len(r.Unmatched))], ", ")

@@ -43,12 +43,14 @@ type Layer struct {
 // A Result holds what Compare found.
 type Result struct {
 	Layers  []Layer
+	Dropped []Pair // matches by order that the values do not confirm
 	NoLocal string // why there are no local errors; "": there are
 	N       int    // samples
 }
 
 // Compare runs both models on the samples, batch by batch, and returns the statistics of the pairs.
-// No activation is kept. Samples that cannot be read are left out.
+// No activation is kept. Samples that cannot be read are left out. Pairs that are not certain and
+// whose values differ are dropped, and the others compared again without them.
 func Compare(ctx context.Context, original, other *model.Model, pairs []Pair, s Samples, o Options) (*Result, error) {
 	if len(pairs) == 0 {
 		return nil, errors.New("the models have no layer in common")
@@ -79,7 +81,32 @@ func Compare(ctx context.Context, original, other *model.Model, pairs []Pair, s 
 	if err := c.run(ctx, s, o.Progress); err != nil {
 		return nil, err
 	}
-	return r, c.finish()
+	if err := c.finish(); err != nil {
+		return nil, err
+	}
+	var kept, dropped []Pair
+	for i := range r.Layers {
+		if r.Layers[i].unconfirmed() {
+			dropped = append(dropped, r.Layers[i].Pair)
+		} else {
+			kept = append(kept, r.Layers[i].Pair)
+		}
+	}
+	if len(dropped) == 0 || len(kept) == 0 {
+		return r, nil
+	}
+	if r, err = Compare(ctx, original, other, kept, s, o); err == nil { // wrong matches spoil local errors
+		r.Dropped = append(dropped, r.Dropped...)
+	}
+	return r, err
+}
+
+// alike is a relative l2 distance that different layers of a network do not come near.
+const alike = 0.5
+
+// unconfirmed reports whether a match that is not certain may be wrong, by its values.
+func (l *Layer) unconfirmed() bool {
+	return l.Doubt != "" && !(Value(l.Accumulated, RelativeL2) < alike)
 }
 
 // A comparer runs the models on one batch after the other.

@@ -15,7 +15,7 @@ import (
 type Pair struct {
 	Original, Other tensor.Layer
 	By              string   // what matched them: "name", "module" or "order"
-	Doubt           string   // why the match is not certain; "": it is
+	Doubt           string   // why the names and shapes do not make the match certain; "": they do
 	Fused           []string // operators of the original that the other computes in one, or nil
 	Quantised       bool     // the other layer is a dequantised tensor
 
@@ -126,7 +126,7 @@ func (m *matcher) free() (layers, stands []int) {
 }
 
 // byOrder matches what is left between two layers that are matched, by the longest common sequence
-// of operators and shapes. It is certain where both sides have as many of an operator and shape.
+// of operators and shapes. It is certain where both sides have one of an operator and shape.
 func (m *matcher) byOrder() {
 	place := map[string]int{} // of each stand
 	for j, s := range m.stands {
@@ -177,9 +177,9 @@ func (m *matcher) alignBetween(from, to, standFrom, standTo int) {
 	}
 	for _, match := range commonSequence(a, b) {
 		doubt := ""
-		if c := count[a[match[0]]]; c[0] != c[1] {
+		if c := count[a[match[0]]]; c != [2]int{1, 1} {
 			op, shape, _ := strings.Cut(a[match[0]], " ")
-			doubt = fmt.Sprintf("by order alone: %d layers %s of shape %s in the original, %d in the other", c[0], op, shape, c[1])
+			doubt = fmt.Sprintf("by order alone: one of %d layers %s of shape %s in the original, and of %d in the other", c[0], op, shape, c[1])
 		}
 		m.pair(layers[match[0]], stands[match[1]], "order", doubt)
 	}

@@ -12,21 +12,26 @@ import (
 )
 
 // module returns the dotted name of the module of a network that computes a node, such as
-// layer1.0.conv1, or "". It reads it from what exporters of PyTorch leave behind: the scopes of
-// torch.onnx's newer exporter, the name of a weight, or the path in a node's name.
+// layer1.0.conv1, or "". It reads it from what exporters of PyTorch leave behind: the name of a
+// weight, the scopes of torch.onnx's newer exporter, or the path in a node's name.
 func (g *network) module(n *pb.NodeProto) string {
+	for _, in := range n.Input {
+		w := in
+		if p := g.producer[in]; p != nil && p.GetOpType() == "DequantizeLinear" {
+			w = strings.TrimSuffix(p.Input[0], "_quantized") // as onnxruntime's quantiser names weights
+			in = p.Input[0]
+		}
+		for _, suffix := range []string{".weight", ".bias"} {
+			if name, ok := strings.CutSuffix(w, suffix); ok && g.weights[in] != nil {
+				return name
+			}
+		}
+	}
 	if scopes := nodeMetadata(n, "pkg.torch.onnx.name_scopes"); scopes != "" {
 		// A list in Python's notation, of modules from the outermost on and then the node itself.
 		parts := strings.Split(strings.Trim(scopes, "[]"), ",")
 		if len(parts) > 1 {
 			return strings.Trim(strings.TrimSpace(parts[len(parts)-2]), `'"`)
-		}
-	}
-	for _, in := range n.Input {
-		for _, suffix := range []string{".weight", ".bias"} {
-			if name, ok := strings.CutSuffix(in, suffix); ok && g.weights[in] != nil {
-				return name
-			}
 		}
 	}
 	return moduleInPath(n.GetName())

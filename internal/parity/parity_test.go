@@ -240,6 +240,27 @@ func TestLocalErrors(t *testing.T) {
 	}
 }
 
+// TestUnconfirmed compares networks without a name in common, in which a convolution differs so much
+// that its match by order is not confirmed. It is left out, and so are the layers after it, but not
+// a layer whose match is certain.
+func TestUnconfirmed(t *testing.T) {
+	t.Parallel()
+	other := chainOptions{name: func(layer string) string { return "renamed " + layer }, scale: map[string]float32{"b": -9}}
+	r, _ := compare(t, chain(t, chainOptions{}), chain(t, other), images(t))
+	dropped := map[string]bool{}
+	for _, p := range r.Dropped {
+		dropped[p.Original.Name] = true
+	}
+	if !dropped["b conv"] || dropped["a conv"] || dropped["logits"] {
+		t.Errorf("left out are %v, want b conv, and neither a conv nor logits", dropped)
+	}
+	for _, l := range r.Layers {
+		if dropped[l.Original.Name] {
+			t.Errorf("layer %s is left out and compared", l.Original.Name)
+		}
+	}
+}
+
 // TestMatch matches a network with forms of it whose tensors have other names, other axes and fewer
 // nodes. All forms compute the same, so that a wrong match has an error.
 func TestMatch(t *testing.T) {
