@@ -135,7 +135,7 @@ type layerEntry struct {
 	Role  string `json:"role,omitempty"` // of a layer that noether init writes into a new study file, such as "stage 1, block 1 of 3" of the network
 }
 
-func inspectCommand(engine *engineFlags) *cobra.Command {
+func inspectCommand(e *engineFlags) *cobra.Command {
 	var patterns []string
 	var size, length int
 	var asJSON bool
@@ -151,7 +151,9 @@ T token or time). Names and operators can be used as layers in a study file.`,
 			if size < 0 || length < 0 {
 				return usagef(c, "--size and --length must be above 0")
 			}
-			found, err := inspect(c.Context(), engine, args[0], patterns, size, length)
+			found, err := within(3*e.timeout, args[0], func() (*inspection, error) {
+				return inspect(c.Context(), e, args[0], patterns, size, length)
+			})
 			if err != nil {
 				return err
 			}
