@@ -197,6 +197,7 @@ func inspect(ctx context.Context, engine *engineFlags, address string, patterns 
 	if graph, err = rewrite.ToFloat32(graph); err != nil {
 		return nil, fmt.Errorf("reading model %s: %w", path, err)
 	}
+	graph = graph.WithModuleNames()
 	layers, err := graph.Select(patterns...)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)

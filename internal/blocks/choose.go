@@ -201,8 +201,10 @@ func (c *chooser) addStart(end, start int, next step) {
 // after i belong to the block as long as only activation functions and rearrangements of values lie
 // between.
 func (c *chooser) blockEnd(i int) int {
-	for i+1 < len(c.path.cuts) && c.path.cuts[i+1].step.extendsBlock() {
-		i++
+	for ; i+1 < len(c.path.cuts); i++ {
+		if s := c.path.cuts[i+1].step; !s.activates() && (s.parallel || !arranges[s.op]) {
+			break
+		}
 	}
 	return i
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/procedure"
+	"github.com/noether-ml/noether/internal/state"
 	"github.com/noether-ml/noether/measure"
 )
 
@@ -59,7 +60,7 @@ func (m *firing) start(j *procedure.Job) (*run, error) {
 	}
 	r.index, r.label = make([]int32, j.Data.Len()), make([]int32, j.Data.Len())
 	r.tracks = newTrackIndex(j.Data, j.Transform == nil)
-	return r, r.restore()
+	return r, state.Load(j.Checkpoint, stateKind, stateVersion, r.Code)
 }
 
 func (r *run) findSparse() error {
