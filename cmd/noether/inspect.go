@@ -193,6 +193,7 @@ func inspect(ctx context.Context, engine *engineFlags, address string, patterns 
 	if graph, err = rewrite.ToFloat32(graph); err != nil {
 		return nil, fmt.Errorf("reading model %s: %w", path, err)
 	}
+	graph = graph.WithModuleNames()
 	layers, err := graph.Select(patterns...)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -271,9 +272,9 @@ func takes(m *model.Model) string {
 	return "images " + sizes(m.ImageShape())
 }
 
-// takesIntegers reports whether an input of a graph takes integers, such as token ids.
+// takesIntegers reports whether all inputs of a graph take integers, such as token ids.
 func takesIntegers(graph *onnx.Model) bool {
-	return slices.ContainsFunc(graph.Inputs(), func(in onnx.ValueInfo) bool { return in.Type == onnx.Int64 || in.Type == onnx.Int32 })
+	return !slices.ContainsFunc(graph.Inputs(), func(in onnx.ValueInfo) bool { return in.Type != onnx.Int64 && in.Type != onnx.Int32 })
 }
 
 func ports(in []onnx.ValueInfo) []port {

@@ -93,7 +93,8 @@ func (s *session) request(ctx context.Context, b engine.Batch, start, end int) e
 	size := end - start
 	err := s.send(ctx, b, start, end)
 	refused := (*refusal)(nil)
-	if !errors.As(err, &refused) || !refused.smaller() || size < 2 || !s.divisible() {
+	divisible := slices.ContainsFunc(s.network.metadata.Inputs, batched)
+	if !errors.As(err, &refused) || !refused.smaller() || size < 2 || !divisible {
 		return err
 	}
 	half := (size + 1) / 2
@@ -108,10 +109,6 @@ func (s *session) request(ctx context.Context, b engine.Batch, start, end int) e
 	}
 	s.network.client.note(fmt.Sprintf("%s: %v: sending at most %d samples at once", s.network.metadata.Name, err, half))
 	return s.run(ctx, b, start+half, end)
-}
-
-func (s *session) divisible() bool {
-	return slices.ContainsFunc(s.network.metadata.Inputs, batched)
 }
 
 func batched(p engine.Port) bool { return len(p.Shape) > 0 && p.Shape[0].Size < 0 }

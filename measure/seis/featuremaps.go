@@ -30,9 +30,6 @@ func (p featureMaps) poolingWarning() string {
 	return fmt.Sprintf("average-pooled from %s to %s positions", formatGrid(p.grid), formatGrid(p.pooled))
 }
 
-// isWhole reports whether only tokens without a position, before base, are left out, and none is.
-func (p featureMaps) isWhole() bool { return p.base == 0 }
-
 // featureMapsOf finds a layer's feature maps, pooled to at most limit positions, or says why it has
 // none.
 func featureMapsOf(l tensor.Layer, limit int) (p featureMaps, why string) {
@@ -78,7 +75,7 @@ func (p featureMaps) observe(rows []float32, sum []float64, b *measure.Batch, i 
 	p.rows(rows, stride, clean.Data)
 	p.rows(rows[stride/2:], stride, transformed.Data)
 	linalg.SumRows(sum, rows)
-	if p.isWhole() && finite(sum) {
+	if p.base == 0 && finite(sum) { // no token without a position is left out
 		return nil
 	}
 	if clean.FirstNonFinite() >= 0 {
