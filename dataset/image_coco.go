@@ -330,7 +330,7 @@ func (c *COCO) at(ctx context.Context, i int, frame Frame) (Sample, error) {
 		s.Truth = &Truth{Mask: mask, Area: frame.area(h, w)}
 		return s, err
 	}
-	s.Truth = &Truth{Objects: make([]Object, len(m.objects)), Area: frame.area(h, w)}
+	s.Truth = &Truth{Objects: make([]Object, len(m.objects)), Area: frame.area(h, w), Cropped: frame.crops(h, w)}
 	for k, o := range m.objects {
 		o.Left, o.Top = frame.fractions(o.Left, o.Top, h, w)
 		o.Right, o.Bottom = frame.fractions(o.Right, o.Bottom, h, w)

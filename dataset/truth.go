@@ -52,6 +52,12 @@ func (f Frame) area(h, w int) float64 {
 	return float64(win.height) * float64(h) / float64(win.resizedH) * float64(win.width) * float64(w) / float64(win.resizedW)
 }
 
+// crops reports whether a part of an image of h x w pixels is outside of the frame.
+func (f Frame) crops(h, w int) bool {
+	win := f.window(h, w)
+	return win.top > 0 || win.left > 0 || win.top+win.height < win.resizedH || win.left+win.width < win.resizedW
+}
+
 // MasksOptions are the options of WithMasks.
 type MasksOptions struct {
 	Dir    string // folder of the masks: a PNG for each image, with its name

@@ -18,7 +18,7 @@ func check(m *Model) error {
 		return formatError("has no graph: it is not an ONNX model, or it is truncated")
 	case len(g.Node) == 0 && len(g.Output) == 0:
 		return errors.New("has an empty graph")
-	case v == 0 && usesStandard(g):
+	case v == 0 && slices.ContainsFunc(g.Node, IsStandard):
 		return errors.New("does not declare its operator set (opset)")
 	case v != 0 && v < MinOpset:
 		return fmt.Errorf("uses opset %d, and ONNX Runtime supports %d and later: convert it with onnx.version_converter", v, MinOpset)
@@ -30,10 +30,6 @@ func check(m *Model) error {
 		return err
 	}
 	return checkOrder(g)
-}
-
-func usesStandard(g *pb.GraphProto) bool {
-	return slices.ContainsFunc(g.Node, IsStandard)
 }
 
 // MaxCalled bounds the nodes that function calls expand to: nesting can make them exponentially

@@ -43,6 +43,7 @@ type Model struct {
 	files            []string                   // names of the external files, relative to dir
 	states           map[string]filestate.State // of the external files when the model was read, by path
 	classifierOutput string                     // output of the classifier, if WithClassifier has set it
+	aliases          map[string]string          // tensors by other names that Select takes; see WithModuleNames
 
 	// hashed returns the SHA-256 of the file, to which external files are to be added. The first
 	// call frees the content unless weights share it.

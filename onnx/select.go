@@ -45,7 +45,25 @@ func (m *Model) match(layers []tensor.Layer, pattern string) ([]string, error) {
 	case "output":
 		return m.outputLayers(layers)
 	}
-	return matchLayers(layers, pattern)
+	names, err := matchLayers(layers, pattern)
+	if err == nil {
+		return names, nil
+	}
+	aliased := map[string]bool{}
+	for alias, name := range m.aliases {
+		if alias == pattern || glob(pattern, alias) {
+			aliased[name] = true
+		}
+	}
+	for _, l := range layers {
+		if aliased[l.Name] {
+			names = append(names, l.Name)
+		}
+	}
+	if names == nil {
+		return nil, err
+	}
+	return names, nil
 }
 
 // SelectLayers is Select for one pattern without a graph: outputs names the outputs, residual and

@@ -4,9 +4,6 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/gonum/stat/distuv"
-
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/resample"
 )
@@ -171,9 +168,7 @@ func meanOverTrials(scores []measure.Score) measure.Score {
 		for i, s := range scores {
 			values[i] = s.Value
 		}
-		trials := float64(len(values))
-		t := distuv.StudentsT{Sigma: 1, Nu: trials - 1}.Quantile(0.975)
-		half := t * stat.StdDev(values, nil) / math.Sqrt(trials)
+		_, half := resample.Student(values)
 		return m.Value - half, m.Value + half
 	})
 	return m

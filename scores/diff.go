@@ -104,7 +104,7 @@ func (c Comparison) Diff(a, b []Cell) []Difference {
 				if !ok {
 					continue
 				}
-				d := c.difference(s, match.score, cell.Data)
+				d := Subtract(s, match.score, c.SameSamples != nil && c.SameSamples(cell.Data))
 				d.A, d.B = cell.row(l, s), match.cell.row(match.layer, match.score)
 				out = append(out, d)
 			}
@@ -124,10 +124,6 @@ func (c Cell) row(l Layer, s measure.Score) Row {
 	l.Scores = []measure.Score{s}
 	c.Layers = []Layer{l}
 	return c.Rows("")[0] // without a name of the study
-}
-
-func (c Comparison) difference(a, b measure.Score, data string) Difference {
-	return Subtract(a, b, c.SameSamples != nil && c.SameSamples(data))
 }
 
 // Subtract returns b - a, without rows, with Diff's interval.

@@ -61,7 +61,9 @@ func (s Selector) Select(rows []Row) ([]Row, error) {
 	}
 	var out []Row
 	for _, r := range matching {
-		i := slices.IndexFunc(out, func(o Row) bool { return sameSubject(o, r) })
+		i := slices.IndexFunc(out, func(o Row) bool {
+			return o.Model == r.Model && o.OtherModel == r.OtherModel && o.Data == r.Data
+		})
 		switch {
 		case i < 0:
 			out = append(out, r)
@@ -104,10 +106,6 @@ func prefer(rows []Row, preferred func(Row) bool) []Row {
 // NaN.
 func ApproxEqual(a, b float64) bool {
 	return a == b || math.Abs(a-b) <= 1e-12*max(math.Abs(a), math.Abs(b)) || math.IsNaN(a) && math.IsNaN(b)
-}
-
-func sameSubject(a, b Row) bool {
-	return a.Model == b.Model && a.OtherModel == b.OtherModel && a.Data == b.Data
 }
 
 func selectorOf(r Row) Selector {

@@ -101,7 +101,6 @@ func reflectIndices(n, radius int) []int {
 	return indices
 }
 
-// gatherElements copies the elements of src at the indices.
 func gatherElements(dst, src []float32, indices []int) {
 	for k, i := range indices {
 		dst[k] = src[i]

@@ -78,7 +78,6 @@ func (o contrastOp) Apply(dst, src tensor.Tensor) {
 	}
 }
 
-// grey writes the grey of an image of c channels to dst, one plane.
 func grey(dst, src []float32, c int) {
 	n := len(dst)
 	switch c {

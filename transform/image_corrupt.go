@@ -91,7 +91,6 @@ var corruptions = []corruption{
 	{"jpeg-compression", levels(80, 65, 58, 50, 40), levels(25, 18, 15, 10, 7), compressJPEG},
 }
 
-// levels returns the settings of a corruption with one parameter.
 func levels(v ...float64) (s [5]settings) {
 	for i := range s {
 		s[i] = settings{v[i]}
@@ -187,7 +186,6 @@ func settingsAt(levels [5]settings, severity float64) settings {
 	return s
 }
 
-// corruptKind describes the transform corrupt and its parameters, as study files set them.
 func corruptKind() Kind {
 	return Kind{
 		Name: "corrupt",

@@ -243,7 +243,6 @@ func magnify(plane []float32, h, w int, factor float64) []float32 {
 	return out
 }
 
-// magnifyExactly is magnify about the centre, by the factor without rounding.
 func magnifyExactly(plane []float32, h, w int, factor float64) []float32 {
 	out := make([]float32, h*w)
 	cy, cx := float64(h-1)/2, float64(w-1)/2

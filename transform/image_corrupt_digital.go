@@ -126,7 +126,6 @@ func (p canvas) remap(source func(y, x float64) (float64, float64), reflect func
 	}
 }
 
-// bilinear returns the value of an h x w plane at a point within it.
 func bilinear(plane []float32, h, w int, y, x float64) float32 {
 	iy, ix := int(y), int(x)
 	fy, fx := float32(y-float64(iy)), float32(x-float64(ix))

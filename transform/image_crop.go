@@ -29,7 +29,6 @@ func (t Crop) Draw(r *rand.Rand) Op {
 func (t Crop) Random() bool { return t.RandomPosition || anyRandom(t.Size) }
 func (t Crop) OnMaps() bool { return true }
 
-// A cropOp is a crop with its parameters drawn.
 type cropOp struct {
 	crop        Crop
 	size        float64

@@ -29,7 +29,6 @@ func (t Flip) Apply(dst, src tensor.Tensor) {
 // and by down for each row.
 type strided struct{ start, down, right int }
 
-// copyTo writes the permutation of each plane of src to dst.
 func (k strided) copyTo(dst, src tensor.Tensor) {
 	c, h, w := dims(dst, src)
 	for plane := range c {

@@ -51,7 +51,6 @@ func jpegRoundTrip(dst, src []float32, c, h, w int, quality float64) {
 	}
 }
 
-// toRGBA converts three planes of values in [0, 1] to an image of 8 bits a value.
 func toRGBA(planes []float32, h, w int) image.Image {
 	n := h * w
 	m := image.NewRGBA(image.Rect(0, 0, w, h))

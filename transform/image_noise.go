@@ -27,7 +27,6 @@ func (t GaussianNoise) Random() bool   { return true }
 func (t Replace) Random() bool         { return true }
 func (t Replace) OnMaps() bool         { return true }
 
-// A noiseSeed seeds the noise of an Op, so that it is the same whenever the Op is applied.
 type noiseSeed [2]uint64
 
 func newNoiseSeed(r *rand.Rand) noiseSeed { return noiseSeed{r.Uint64(), r.Uint64()} }

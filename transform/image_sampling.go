@@ -42,7 +42,6 @@ type stencil struct {
 	bias   float32 // the constant
 }
 
-// warp reads each pixel of dst where m maps it, in pixels from the centre.
 func (s Sampling) warp(dst, src tensor.Tensor, m measure.Affine) {
 	_, h, w := dims(dst, src)
 	cx, cy := float64(w-1)/2, float64(h-1)/2
@@ -164,7 +163,6 @@ func wrap(x float64, n int) float64 {
 	return x
 }
 
-// lerp returns the weight of the lower (0) or upper (1) neighbour at fraction f.
 func lerp(upper int, f float32) float32 {
 	if upper == 1 {
 		return f

@@ -26,7 +26,6 @@ func (t TrivialAugment) Random() bool { return true }
 // augmentLevels is the number of levels of a strength, from 0.
 const augmentLevels = 31
 
-// An augmentation is one of the changes of TrivialAugment.
 type augmentation struct {
 	name     string
 	strength func(fraction float64) float64      // at a fraction of the largest level; nil: none
@@ -73,7 +72,6 @@ func nearestAffine(t Affine) Op {
 	return t.Draw(nil)
 }
 
-// An augmentOp is a draw of TrivialAugment.
 type augmentOp struct {
 	change   int  // index in augmentations
 	level    int  // of the strength, from 0

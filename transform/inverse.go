@@ -38,7 +38,6 @@ func (o affineOp) Inverse() (Op, bool) {
 	return inverseOp{o}, o.scale != 0 && math.Abs(o.shearX) < 90 && math.Abs(o.shearY) < 90
 }
 
-// inverseOp is the inverse of an affine Op.
 type inverseOp struct{ forward affineOp }
 
 func (o inverseOp) Apply(dst, src tensor.Tensor) {

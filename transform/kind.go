@@ -233,16 +233,13 @@ func (p Param) Title() string {
 // values are the arguments of a Kind's build function: checked, with defaults filled in.
 type values map[string]Arg
 
-// dist returns the distribution of a number, fixed at 0 if the parameter is not set.
 func (v values) dist(name string) Distribution {
 	d, _ := v[name].(Distribution)
 	return d
 }
 
-// has reports whether a parameter is set or has a default.
 func (v values) has(name string) bool { return v[name] != nil }
 
-// option returns the word of a parameter, or "" if it is not set.
 func (v values) option(name string) string {
 	o, _ := v[name].(Option)
 	return string(o)

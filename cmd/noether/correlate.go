@@ -256,24 +256,20 @@ func writeCorrelations(path string, results []correlationResult) error {
 
 func resultOf(r correlation.Relation, set correlation.Set, fit *correlation.Fit, o correlation.Options) correlationResult {
 	out := correlationResult{
-		By: string(r.By), Of: set.Name, X: nameOf(r), Y: r.Y.String(), N: len(set.Points), Units: fit.Units, Warnings: fit.Warnings,
+		By: string(r.By), Of: set.Name, X: r.X.String(), Y: r.Y.String(), N: len(set.Points), Units: fit.Units, Warnings: fit.Warnings,
 		Pearson:   interval{number(fit.Pearson.Value), number(fit.Pearson.Low), number(fit.Pearson.High)},
 		Spearman:  interval{number(fit.Spearman.Value), number(fit.Spearman.Low), number(fit.Spearman.High)},
 		Intercept: fit.Line.Intercept, Slope: fit.Line.Slope, Logit: o.Logit,
 		MeanAbsoluteError: number(fit.MeanAbsoluteError()), Points: set.Points,
+	}
+	if r.AboveNull {
+		out.X += " above its null"
 	}
 	for _, p := range set.Unlabelled {
 		y := fit.Predict(p.X)
 		out.Predicted = append(out.Predicted, predicted{p.Label, p.X, interval{number(y.Value), number(y.Low), number(y.High)}})
 	}
 	return out
-}
-
-func nameOf(r correlation.Relation) string {
-	if r.AboveNull {
-		return r.X.String() + " above its null"
-	}
-	return r.X.String()
 }
 
 // printCorrelations prints tables of at most width columns; 0 is no limit.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -106,7 +107,28 @@ func inspectForStudy(ctx context.Context, engine *engineFlags, address, dataPath
 	if err != nil {
 		return templateInfo{}, err
 	}
-	m, err := model.Open(ctx, net, model.Options{Layers: []string{"all"}, Size: size, Samples: rate})
+	options := model.Options{Layers: []string{"all"}, Size: size, Samples: rate}
+	m, err := model.Open(ctx, net, options)
+	inputs := ""
+	if missing := (*model.MissingInputs)(nil); errors.As(err, &missing) {
+		for name := range missing.Values {
+			if model.IsRate(name) && rate > 0 {
+				missing.Values[name] = []float64{float64(rate)}
+			}
+		}
+		options.Inputs, inputs = missing.Values, missing.Setting()
+		m, err = model.Open(ctx, net, options)
+	}
+	guessedLength := false
+	for _, n := range []int{512, 256} { // windows that networks of audio take one at a time
+		if err == nil || rate == 0 || ctx.Err() != nil {
+			break
+		}
+		options.Samples = n
+		if other, failed := model.Open(ctx, net, options); failed == nil {
+			m, err, guessedLength = other, nil, true
+		}
+	}
 	if err != nil {
 		return templateInfo{}, err
 	}
@@ -121,8 +143,8 @@ func inspectForStudy(ctx context.Context, engine *engineFlags, address, dataPath
 	layers, chosen := layersOf(m)
 	// UnknownOutputs: which of the model's outputs belong to the labels cannot be inferred.
 	g := templateInfo{
-		Samples: data.Len(),
-		Name:    fileName(address), Model: relative(folder, address), Data: relative(folder, dataPath), LocalData: localData,
+		Samples: data.Len(), Inputs: inputs, GuessedLength: guessedLength,
+		Name: fileName(address), Model: relative(folder, address), Data: relative(folder, dataPath), LocalData: localData,
 		Classes: m.Classes(), Channels: m.Frame().Channels, Rate: rate, Length: m.Frame().Length, Layers: layers,
 		Labels: labels, UnknownOutputs: m.Classes() > 0 && len(labels) > 0 && !spec.HasOutputs(labels, m.Classes(), names),
 	}

@@ -90,8 +90,9 @@ func (d *decodedValues) String() string {
 
 // imageValues is a preprocessing of images, with the keys of a study file.
 type imageValues struct {
-	Resize        int       `json:"resize,omitempty"` // length of the short side, in pixels
-	Crop          []int     `json:"crop,omitempty"`   // height and width, in pixels
+	Resize        int       `json:"resize,omitempty"`    // length of the short side, in pixels
+	Crop          []int     `json:"crop,omitempty"`      // height and width, in pixels
+	Letterbox     []int     `json:"letterbox,omitempty"` // height and width that the image is padded to
 	Interpolation string    `json:"interpolation,omitempty"`
 	Mean          []float32 `json:"mean,omitempty"`
 	Std           []float32 `json:"std,omitempty"`
@@ -110,8 +111,11 @@ func (in *inspection) preprocessing(path string) error {
 		return nil
 	}
 	in.Preprocess = &imageValues{Resize: p.Frame.Resize, Interpolation: p.Frame.Interpolation, Mean: p.Mean, Std: p.Std, Order: p.Order}
-	if p.Frame.Height > 0 {
-		in.Preprocess.Crop = []int{p.Frame.Height, p.Frame.Width}
+	switch size := []int{p.Frame.Height, p.Frame.Width}; {
+	case p.Frame.Letterbox:
+		in.Preprocess.Letterbox = size
+	case p.Frame.Height > 0:
+		in.Preprocess.Crop = size
 	}
 	if p.Range != [2]float32{} {
 		in.Preprocess.Range = p.Range[:]
@@ -195,6 +199,7 @@ func inspect(ctx context.Context, engine *engineFlags, address string, patterns 
 	if graph, err = rewrite.ToFloat32(graph); err != nil {
 		return nil, fmt.Errorf("reading model %s: %w", path, err)
 	}
+	graph = graph.WithModuleNames()
 	layers, err := graph.Select(patterns...)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -273,9 +278,9 @@ func takes(m *model.Model) string {
 	return "images " + sizes(m.ImageShape())
 }
 
-// takesIntegers reports whether an input of a graph takes integers, such as token ids.
+// takesIntegers reports whether all inputs of a graph take integers, such as token ids.
 func takesIntegers(graph *onnx.Model) bool {
-	return slices.ContainsFunc(graph.Inputs(), func(in onnx.ValueInfo) bool { return in.Type == onnx.Int64 || in.Type == onnx.Int32 })
+	return !slices.ContainsFunc(graph.Inputs(), func(in onnx.ValueInfo) bool { return in.Type != onnx.Int64 && in.Type != onnx.Int32 })
 }
 
 func ports(in []onnx.ValueInfo) []port {

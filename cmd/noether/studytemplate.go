@@ -17,20 +17,23 @@ import (
 
 // A templateInfo is what a study file is written from.
 type templateInfo struct {
-	Name       string // of the study
-	Model      string // path as written in the study
-	Data       string // path as written in the study
-	LocalData  string // path relative to the working directory; for an archive, the folder it is unpacked into
-	Classes    int    // 0: the model gives no class scores
-	Decoded    string // decoding of boxes or maps, such as "{boxes: yolov8}"; "": no such output
-	Channels   int    // of the model's input
-	Space      bool   // some layer has positions: feature maps, or tokens
-	Rate       int    // sampling rate of the audio in Hz; 0: the data are images
-	Length     int    // number of waveform samples that the model takes
-	Layers     []templateLayer
-	Preprocess string // value of the key preprocess as YAML, or a file; see PreprocessIsFile
-	Normalises string // what the model's first nodes do, such as "subtract 1 and divide by 2"; "": nothing
-	Recorded   bool   // Preprocess is what noether train recorded in the model
+	Name      string // of the study
+	Model     string // path as written in the study
+	Data      string // path as written in the study
+	LocalData string // path relative to the working directory; for an archive, the folder it is unpacked into
+	Classes   int    // 0: the model gives no class scores
+	Inputs    string // guessed values of the inputs beside the samples', as YAML; "": there are none
+	Decoded   string // decoding of boxes or maps, such as "{boxes: yolov8}"; "": no such output
+	Channels  int    // of the model's input
+	Space     bool   // some layer has positions: feature maps, or tokens
+	Rate      int    // sampling rate of the audio in Hz; 0: the data are images
+	Length    int    // number of waveform samples that the model takes
+	// GuessedLength: the model failed on a second of audio, and Length is a usual window.
+	GuessedLength bool
+	Layers        []templateLayer
+	Preprocess    string // value of the key preprocess as YAML, or a file; see PreprocessIsFile
+	Normalises    string // what the model's first nodes do, such as "subtract 1 and divide by 2"; "": nothing
+	Recorded      bool   // Preprocess is what noether train recorded in the model
 	// PreprocessIsFile: Preprocess is a preprocessor_config.json, which a run finds beside the
 	// model.
 	PreprocessIsFile bool

@@ -23,7 +23,6 @@ type address struct {
 	model  string // path of the model with its version, such as /v2/models/resnet50/versions/3
 }
 
-// parseAddress reads the address of a model. version may be "".
 func parseAddress(text, version string) (address, error) {
 	var a address
 	raw := text
@@ -76,7 +75,6 @@ func (a address) token() (string, error) {
 	return token, nil
 }
 
-// transport returns how requests reach the server, with a number of connections.
 func (a address) transport(connections int) *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.DisableCompression = true // sizes of binary data are those of the body

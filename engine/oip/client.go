@@ -15,7 +15,6 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
-// A client sends requests to a server.
 type client struct {
 	address
 	http  *http.Client
@@ -71,7 +70,6 @@ func (r *refusal) smaller() bool {
 	return false
 }
 
-// get decodes the JSON at a path of the server.
 func (c *client) get(ctx context.Context, path string, into any) error {
 	a, err := c.send(ctx, http.MethodGet, path, nil, 0, 16<<20)
 	if err != nil {

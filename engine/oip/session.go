@@ -93,7 +93,8 @@ func (s *session) request(ctx context.Context, b engine.Batch, start, end int) e
 	size := end - start
 	err := s.send(ctx, b, start, end)
 	refused := (*refusal)(nil)
-	if !errors.As(err, &refused) || !refused.smaller() || size < 2 || !s.divisible() {
+	divisible := slices.ContainsFunc(s.network.metadata.Inputs, batched)
+	if !errors.As(err, &refused) || !refused.smaller() || size < 2 || !divisible {
 		return err
 	}
 	half := (size + 1) / 2
@@ -110,12 +111,6 @@ func (s *session) request(ctx context.Context, b engine.Batch, start, end int) e
 	return s.run(ctx, b, start+half, end)
 }
 
-// divisible reports whether a batch can be sent in parts.
-func (s *session) divisible() bool {
-	return slices.ContainsFunc(s.network.metadata.Inputs, batched)
-}
-
-// batched reports whether the first axis of an input is the batch.
 func batched(p engine.Port) bool { return len(p.Shape) > 0 && p.Shape[0].Size < 0 }
 
 func (s *session) send(ctx context.Context, b engine.Batch, start, end int) error {

@@ -15,7 +15,6 @@ import (
 // alignment of tensors in a region, in bytes.
 const alignment = 64
 
-// A placement is where the tensors of a request are in a region.
 type placement struct{ at, size int }
 
 // sendShared sends a request whose tensors are in a region (the system shared-memory extension).
@@ -98,7 +97,6 @@ func (s *session) sendShared(ctx context.Context, inputs, outputs []*engine.Arra
 	return true, ctx.Err()
 }
 
-// share sets the parameters of a tensor that is in a region.
 func (t *wireTensor) share(r *region) {
 	t.Parameters = map[string]any{"shared_memory_region": r.name, "shared_memory_byte_size": t.at.size, "shared_memory_offset": t.at.at}
 }
@@ -112,7 +110,6 @@ func floats(memory []byte) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(memory))), len(memory)/4)
 }
 
-// region returns a region of at least size bytes that no other request uses.
 func (s *session) region(ctx context.Context, size int) (*region, error) {
 	s.mutex.Lock()
 	for i, r := range s.regions {

@@ -63,7 +63,9 @@ func (r *Runtime) useDevice(o *binding.SessionOptions, device string) error {
 	if !slices.Contains(r.providers, p.name) {
 		return fmt.Errorf("device %q: the ONNX Runtime library %s was built without %s: set --onnxruntime to a library with it, or remove --device", device, r.path, p.name)
 	}
-	if device == webgpu && listsAdapters() && len(gpu.Vulkan()) == 0 {
+	// On macOS and Windows WebGPU uses other adapters than those that package gpu lists.
+	listed := runtime.GOOS != "darwin" && runtime.GOOS != "windows"
+	if device == webgpu && listed && len(gpu.Vulkan()) == 0 {
 		return errNoAdapter
 	}
 	if err := p.use(o); err != nil {
@@ -75,10 +77,6 @@ func (r *Runtime) useDevice(o *binding.SessionOptions, device string) error {
 // errNoAdapter is the error for WebGPU on a machine without a graphics driver. If the library were
 // asked for WebGPU there, it would also print to the terminal.
 var errNoAdapter = errors.New(`device "webgpu": no graphics adapter was found: install the Vulkan loader and the driver of the GPU (on Debian libvulkan1, and mesa-vulkan-drivers or nvidia-driver), or remove --device`)
-
-// listsAdapters reports whether WebGPU uses the adapters that package gpu lists. On macOS and
-// Windows it uses other interfaces of the system.
-func listsAdapters() bool { return runtime.GOOS != "darwin" && runtime.GOOS != "windows" }
 
 // DeviceNames returns the values of Options.Device.
 func DeviceNames() []string {

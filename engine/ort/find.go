@@ -115,7 +115,6 @@ func executablePath() string {
 	return path
 }
 
-// searchFolders returns the folders that may contain the library, without repetition.
 func searchFolders(executable string) []string {
 	var folders []string
 	seen := map[string]bool{}

@@ -60,7 +60,10 @@ func readGraph(path string) (*onnx.Model, error) {
 	if inner := errors.Unwrap(err); inner != nil {
 		err = inner
 	}
-	return graph, err
+	if err != nil {
+		return nil, err
+	}
+	return graph.WithModuleNames(), nil
 }
 
 // Runtime returns the library that computes the network.

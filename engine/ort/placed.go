@@ -92,7 +92,6 @@ func (s *Session) allocate(v *Value) error {
 	return nil
 }
 
-// copyTo copies the elements from Go's memory to a tensor of the engine, on any device.
 func (v *Value) copyTo(to pointer) error { return v.placed.copy(valueHandle(v.bound), to) }
 
 func (p *placed) copy(from, to pointer) error {

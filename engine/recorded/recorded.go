@@ -156,7 +156,6 @@ func natural(name string) string {
 	return digits.ReplaceAllStringFunc(name, func(d string) string { return strings.Repeat("0", max(0, 20-len(d))) + d })
 }
 
-// view returns the arrays of a view by layer, opened once.
 func (n *Network) view(ctx context.Context, view string) (map[string]array, error) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
@@ -292,7 +291,6 @@ func closeArrays(arrays map[string]array) (err error) {
 	return err
 }
 
-// A session looks up the rows of some layers.
 type session struct {
 	network *Network
 	outputs []engine.Output

@@ -64,7 +64,9 @@ func selectGroups(from *graph, nodes []*pb.NodeProto, excluded map[string]bool, 
 	}
 	g.measure(nodes)
 	chosen := map[string]bool{}
-	for _, gr := range slices.SortedFunc(maps.Values(g.groups), compareGroups) {
+	for _, gr := range slices.SortedFunc(maps.Values(g.groups), func(a, b *group) int {
+		return cmp.Or(cmp.Compare(b.winograd, a.winograd), strings.Compare(a.root, b.root))
+	}) {
 		if g.faster(gr, costs) && gr.weights <= costs.maxWeights {
 			costs.maxWeights -= gr.weights
 			chosen[gr.root] = true
@@ -75,10 +77,6 @@ func selectGroups(from *graph, nodes []*pb.NodeProto, excluded map[string]bool, 
 	}
 	maps.DeleteFunc(chosen, func(_ string, is bool) bool { return !is })
 	return chosen
-}
-
-func compareGroups(a, b *group) int {
-	return cmp.Or(cmp.Compare(b.winograd, a.winograd), strings.Compare(a.root, b.root))
 }
 
 func (g *grouping) find(t string) string {

@@ -210,15 +210,25 @@ func FuzzDecode(f *testing.F) {
 	for _, name := range []string{"tone16.flac", "stereo24.flac"} {
 		if data, err := os.ReadFile(filepath.Join("testdata", name)); err == nil {
 			f.Add(data)
+			f.Add(append([]byte("ID3\x04\x00\x00\x00\x00\x00\x03abc"), data...))
 		}
 	}
+	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, data []byte) {
+		path := filepath.Join(dir, "x")
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		info, headerErr := Probe(path)
 		clip, err := Decode(data)
 		if err != nil {
 			return
 		}
 		if clip.Rate < 1 {
 			t.Errorf("rate %d", clip.Rate)
+		}
+		if headerErr != nil || info.Rate != clip.Rate || info.Frames != len(clip.Wave) {
+			t.Errorf("%d values at %d Hz, and the header states %+v, error %v", len(clip.Wave), clip.Rate, info, headerErr)
 		}
 		for i, v := range clip.Wave {
 			if v-v != 0 { // infinite or NaN

@@ -39,7 +39,6 @@ type library struct {
 
 type trsmFunc[T any] func(side, uplo, ta, diag *byte, m, n *int32, alpha, a *T, lda *int32, b *T, ldb *int32, l1, l2, l3, l4 int)
 
-// An unusableError is the error for a library that was found but cannot be used.
 type unusableError struct{ path, reason string }
 
 func (e *unusableError) Error() string { return fmt.Sprintf("%s is not used: %s", e.path, e.reason) }
@@ -99,7 +98,6 @@ func (l *library) identify(loaded dynlib.Library) {
 	}
 }
 
-// backend returns the description of a library that was loaded from a path.
 func (l *library) backend(path string) Backend {
 	b := Backend{Name: l.name, Path: path, Version: l.version, setThreads: l.setThreads}
 	if l.getThreads != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/pb"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -32,7 +33,7 @@ func Choose(g *onnx.Model, input, output string, layers []tensor.Layer) []Layer 
 	for _, l := range layers {
 		measurable[l.Name] = l
 	}
-	c := &chooser{path: findPath(g, input, output), layers: measurable, added: map[string]bool{}}
+	c := &chooser{path: findPath(g, input, output), layers: measurable, restored: restored(g), added: map[string]bool{}}
 	c.addBlocks()
 	c.markParts()
 	if blocks := slices.DeleteFunc(slices.Clone(c.found), func(f candidate) bool { return f.part }); len(blocks) >= minLayers-1 {
@@ -103,15 +104,46 @@ const (
 func (k kind) ofBlock() bool { return k == block || k == attention || k == perceptron }
 
 type chooser struct {
-	path   *path                   // the nodes between input and output, with all branches
-	layers map[string]tensor.Layer // layers that can be measured, by name
-	found  []candidate             // in the order of computation
-	added  map[string]bool         // names of the layers in found
+	path     *path                   // the nodes between input and output, with all branches
+	layers   map[string]tensor.Layer // layers that can be measured, by name
+	restored map[string]string       // see the function
+	found    []candidate             // in the order of computation
+	added    map[string]bool         // names of the layers in found
+}
+
+// restored returns, for each tensor that is only read to be quantised, the tensor that is restored
+// from the integers. The network computes with that one: where a quantised network has no Relu, the
+// quantisation cuts off negative values.
+func restored(g *onnx.Model) map[string]string {
+	readers := map[string][]*pb.NodeProto{}
+	for _, n := range g.Nodes() {
+		for _, in := range onnx.Reads(n) {
+			readers[in] = append(readers[in], n)
+		}
+	}
+	only := func(name, op string) string { // the output of the only reader, if it has this operator
+		if r := readers[name]; len(r) == 1 && r[0].GetOpType() == op && r[0].Input[0] == name {
+			return r[0].Output[0]
+		}
+		return ""
+	}
+	out := map[string]string{}
+	for name := range readers {
+		if q := only(name, "QuantizeLinear"); q != "" {
+			if d := only(q, "DequantizeLinear"); d != "" {
+				out[name] = d
+			}
+		}
+	}
+	return out
 }
 
 // add appends a tensor, which the node with this index computes, to the candidates, unless it
 // cannot be measured or is among them.
 func (c *chooser) add(tensor string, node int, k kind) {
+	if r, ok := c.restored[tensor]; ok {
+		tensor = r
+	}
 	l, ok := c.layers[tensor]
 	if !ok || c.added[tensor] {
 		return
@@ -169,8 +201,10 @@ func (c *chooser) addStart(end, start int, next step) {
 // after i belong to the block as long as only activation functions and rearrangements of values lie
 // between.
 func (c *chooser) blockEnd(i int) int {
-	for i+1 < len(c.path.cuts) && c.path.cuts[i+1].step.extendsBlock() {
-		i++
+	for ; i+1 < len(c.path.cuts); i++ {
+		if s := c.path.cuts[i+1].step; !s.activates() && (s.parallel || !arranges[s.op]) {
+			break
+		}
 	}
 	return i
 }

@@ -160,10 +160,6 @@ func (s step) activates() bool {
 	return activations[s.op]
 }
 
-// extendsBlock reports whether the step belongs to the block before it: it only rearranges or
-// converts values, or is an activation function.
-func (s step) extendsBlock() bool { return s.activates() || !s.parallel && arranges[s.op] }
-
 // Operators with weights or products of two tensors; operators that reduce or change the number of
 // positions; normalisations; activation functions; operators that keep or rearrange the values.
 var (

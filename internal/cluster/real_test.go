@@ -272,9 +272,13 @@ func (f *fixture) controllerAndMergeKilled(t *testing.T) {
 	if err := syscall.Kill(held.PID, syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
+	killed := false
 	waitUntil(t, "the merge to run", func() bool {
-		pid := processOf("merge", run)
-		return pid > 0 && syscall.Kill(pid, syscall.SIGKILL) == nil
+		// The process that works, then the one that waits for it: see package supervise.
+		for _, pid := range slices.Backward(processesOf("merge", run)) {
+			killed = syscall.Kill(pid, syscall.SIGKILL) == nil || killed
+		}
+		return killed
 	})
 	if out, code := f.run(t, "cluster", "wait", run, "--every", "1s"); code != 1 || !strings.Contains(out, "the merge has ended without all scores") {
 		t.Errorf("waiting for a killed merge exits with %d: %s", code, out)
@@ -295,18 +299,21 @@ func (f *fixture) controllerAndMergeKilled(t *testing.T) {
 	f.sameScores(t, run)
 }
 
-// processOf returns the process that runs a command of the program on a run folder, or 0.
-func processOf(command, run string) int {
+// processesOf returns the processes of noether that run a command on a run folder, in the order of
+// their start.
+func processesOf(command, run string) []int {
+	var pids []int
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, file := range files {
 		raw, _ := os.ReadFile(file)
 		args := strings.Split(string(raw), "\x00")
 		if len(args) > 2 && filepath.Base(args[0]) == "noether" && args[1] == command && args[2] == run {
 			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
-			return pid
+			pids = append(pids, pid)
 		}
 	}
-	return 0
+	slices.Sort(pids)
+	return pids
 }
 
 // pendingTERM reports whether SIGTERM is pending for a stopped process.

@@ -247,8 +247,11 @@ func (c *Cache) transfer(ctx context.Context, text, part string, resume bool,
 	open func(ctx context.Context, offset int64) (*body, error), begin func(*body) error) (*body, int64, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	watch := newWatch(c.stall(), func() { cancel(fmt.Errorf("no byte was received for %v", c.stall())) })
-	defer watch.stop()
+	watch := &watch{every: c.stall()}
+	watch.timer = time.AfterFunc(c.stall(), func() {
+		cancel(fmt.Errorf("no byte was received for %v", c.stall()))
+	})
+	defer watch.timer.Stop()
 	offset := int64(0)
 	if info, err := os.Stat(part); err == nil && resume {
 		offset = info.Size()
@@ -352,12 +355,6 @@ type watch struct {
 	timer *time.Timer
 	every time.Duration
 }
-
-func newWatch(every time.Duration, stalled func()) *watch {
-	return &watch{time.AfterFunc(every, stalled), every}
-}
-
-func (w *watch) stop() { w.timer.Stop() }
 
 func (w *watch) reader(r io.Reader) io.Reader { return &watched{r, w} }
 

@@ -202,11 +202,8 @@ func (c *Cache) describe(ctx context.Context, h *Hub, address *url.URL) (blobInf
 		return blobInfo{}, causeOf(ctx, plainHTTPError(err))
 	}
 	resp.Body.Close()
-	switch code := resp.StatusCode; {
-	case code == http.StatusRequestTimeout || code == http.StatusTooManyRequests || code >= 500:
-		return blobInfo{}, waitAsAsked(ctx, resp.Header.Get("Retry-After"), fmt.Errorf("the server answers %s", resp.Status))
-	case code >= 400:
-		return blobInfo{}, &permanent{&statusError{code, resp.Status, resp.Header}}
+	if resp.StatusCode >= 400 {
+		return blobInfo{}, refusal(ctx, resp)
 	}
 	tag, length := resp.Header.Get("X-Linked-Etag"), resp.Header.Get("X-Linked-Size")
 	if tag == "" {

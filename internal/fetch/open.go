@@ -109,13 +109,20 @@ func (c *Cache) openHTTP(ctx context.Context, address *url.URL, header http.Head
 	case code == http.StatusRequestedRangeNotSatisfiable && r.offset > 0:
 		resp.Body.Close()
 		return nil, errRange
-	case code == http.StatusRequestTimeout || code == http.StatusTooManyRequests || code >= 500:
-		resp.Body.Close()
-		return nil, waitAsAsked(ctx, resp.Header.Get("Retry-After"), fmt.Errorf("the server answers %s", resp.Status))
-	default:
-		resp.Body.Close()
-		return nil, &permanent{&statusError{resp.StatusCode, resp.Status, resp.Header}}
 	}
+	resp.Body.Close()
+	return nil, refusal(ctx, resp)
+}
+
+// refusal returns the error of an answer. If a retry may succeed, it first waits as the server
+// asks.
+func refusal(ctx context.Context, resp *http.Response) error {
+	err := &statusError{resp.StatusCode, resp.Status, resp.Header}
+	if err.code == http.StatusRequestTimeout || err.code == http.StatusTooManyRequests ||
+		err.code >= 500 {
+		return waitAsAsked(ctx, resp.Header.Get("Retry-After"), err)
+	}
+	return &permanent{err}
 }
 
 type statusError struct {

@@ -111,7 +111,6 @@ func SumsOfParts(ctx context.Context, dir string, parts []Part) ([]Sum, error) {
 	return sums, err
 }
 
-// each calls f for 0 to n-1 on all cores. It tries again what fails with an error that may pass.
 func each(ctx context.Context, n int, f func(i int) error) error {
 	group, until := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
@@ -151,7 +150,6 @@ func hash(ctx context.Context, dir string, p Part, state State) (Sum, error) {
 // A writerOnly hides other methods, so that io.CopyBuffer uses its buffer.
 type writerOnly struct{ io.Writer }
 
-// A reader returns an error once its context is done.
 type reader struct {
 	ctx context.Context
 	f   io.Reader

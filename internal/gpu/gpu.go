@@ -35,7 +35,6 @@ type Adapter struct {
 	Free   int64 // bytes that this process may allocate now; 0: the driver does not tell
 }
 
-// sorted sorts the adapters in place, in the order of kinds, and returns them.
 func sorted(list []Adapter) []Adapter {
 	slices.SortStableFunc(list, func(a, b Adapter) int {
 		return cmp.Compare(slices.Index(kinds, a.Kind), slices.Index(kinds, b.Kind))

@@ -89,7 +89,6 @@ func subtractMean[T float32 | float64](rows []T, sum []float64) (mean []float64)
 	return sum
 }
 
-// subtract subtracts b from each row of a matrix of len(b) columns.
 func subtract[T float32 | float64](rows, b []T) {
 	n, p := len(rows)/len(b), len(b)
 	ones := slices.Repeat([]T{1}, n)

@@ -140,7 +140,6 @@ func (r *Run) Artifact(ctx context.Context, path string, content io.Reader) erro
 	return r.client.do(req, nil)
 }
 
-// A statusError is an error response of the server.
 type statusError struct {
 	Status  int    `json:"-"`
 	Code    string `json:"error_code"`

@@ -20,7 +20,6 @@ type Metric struct {
 	Step  int64   `json:"step"`
 }
 
-// A pair is a parameter or a tag.
 type pair struct {
 	Key   string `json:"key"`
 	Value string `json:"value"`
@@ -50,7 +49,6 @@ func (r *Run) Log(ctx context.Context, params, tags map[string]string, metrics [
 	return nil
 }
 
-// A batch is the body of one request to log.
 type batch struct {
 	Run     string   `json:"run_id"`
 	Metrics []Metric `json:"metrics,omitempty"`
@@ -122,7 +120,6 @@ func paramName(key string) string {
 	return name
 }
 
-// truncate truncates text to at most n bytes at a character boundary.
 func truncate(text string, n int) string {
 	if len(text) <= n {
 		return text

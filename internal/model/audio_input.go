@@ -12,11 +12,21 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Layouts of an input that takes a batch of b waveforms of n values: b x n and b x 1 x n.
+// Layouts of an input that takes a batch of b waveforms of n values: b x n, b x 1 x n and b x n x
+// 1.
 const (
 	layoutWave    tensor.Axes = "NT"
 	layoutChannel tensor.Axes = "NCT"
+	layoutLast    tensor.Axes = "NTC"
 )
+
+// waveLength returns the size of the axis of an input that takes waveforms, in values; -1: free.
+func waveLength(in engine.Port) int {
+	if audioLayout(in) == layoutLast {
+		return in.Shape[1].Size
+	}
+	return in.Shape[len(in.Shape)-1].Size
+}
 
 func (o Options) wantsAudio() bool {
 	p := o.Preprocess
@@ -30,8 +40,10 @@ func audioLayout(in engine.Port) tensor.Axes {
 	case len(in.Shape) == 2:
 		return layoutWave
 	case len(in.Shape) == 3 && in.Shape[0].Size > 1 && in.Shape[1].Size < 0: // a state, with the batch second
-	case len(in.Shape) == 3 && (in.Shape[1].Size == 1 || in.Shape[1].Size < 0):
+	case len(in.Shape) == 3 && in.Shape[2].Size != 1 && (in.Shape[1].Size == 1 || in.Shape[1].Size < 0):
 		return layoutChannel
+	case len(in.Shape) == 3 && in.Shape[2].Size == 1: // as TensorFlow has it
+		return layoutLast
 	}
 	return ""
 }
@@ -40,7 +52,7 @@ func audioLayout(in engine.Port) tensor.Axes {
 const shortestWave = 256
 
 func tooShort(in engine.Port) bool {
-	n := in.Shape[len(in.Shape)-1].Size
+	n := waveLength(in)
 	return 0 < n && n < shortestWave
 }
 
@@ -48,7 +60,7 @@ func tooShort(in engine.Port) bool {
 // Options.Samples is the length of the data, in values.
 func newAudioInput(info engine.Port, layout tensor.Axes, o Options) (input, error) {
 	p := input{info: info, layout: layout, audio: true, channels: 1, height: 1, preprocess: o.Preprocess, frame: o.Preprocess.Frame}
-	n := info.Shape[len(info.Shape)-1].Size
+	n := waveLength(info)
 	var err error
 	if p.width, err = reconcile("length", n, p.frame.Length, info); err != nil {
 		return p, err

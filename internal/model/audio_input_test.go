@@ -77,6 +77,7 @@ func TestAudioModels(t *testing.T) {
 		o     model.Options
 		want  []float32 // of the waveform x
 	}{
+		"b x n x 1":                {[]int{-1, 3, 1}, model.Options{Samples: 3}, []float32{1, -1, 0.5}},
 		"b x n":                    {[]int{-1, 3}, model.Options{Samples: 3}, []float32{1, -1, 0.5}},
 		"b x 1 x n":                {[]int{-1, 1, 3}, model.Options{Samples: 3}, []float32{1, -1, 0.5}},
 		"any length":               {[]int{-1, -1}, model.Options{Samples: 3}, []float32{1, -1, 0.5}},

@@ -56,33 +56,71 @@ func constantInputs(inputs []engine.Port, samples []string, values map[string][]
 	return fixed, nil
 }
 
-// missingValues returns the error for inputs without values: it lists them, with the setting.
+// MissingInputs is the error for inputs without values.
+type MissingInputs struct {
+	Values map[string][]float64 // those that were set, and a guess for the others
+	inputs []engine.Port        // that need values
+	order  []string             // of all inputs but the samples'
+}
+
+// missingValues returns the error for inputs without values.
 func missingValues(inputs []engine.Port, samples []string, values map[string][]float64) error {
-	var missing, settings []string
+	m := &MissingInputs{Values: maps.Clone(values)}
+	if m.Values == nil {
+		m.Values = map[string][]float64{}
+	}
 	for _, in := range inputs {
-		value := "0"
-		if given, ok := values[in.Name]; ok {
-			if value = strings.Trim(strings.Join(strings.Fields(fmt.Sprint(given)), ", "), "[]"); len(given) > 1 {
-				value = "[" + value + "]"
-			}
-		} else if !slices.Contains(samples, in.Name) {
-			missing = append(missing, describeInput(in))
-			switch name := strings.ToLower(in.Name); {
-			case name == "sr", containsAny(name, "sample_rate", "sampling_rate"):
-				value = "16000"
-			case strings.Contains(name, "mask"):
-				value = "1"
-			}
+		if slices.Contains(samples, in.Name) {
+			continue
 		}
-		if !slices.Contains(samples, in.Name) {
-			settings = append(settings, in.Name+": "+value)
+		m.order = append(m.order, in.Name)
+		if _, ok := values[in.Name]; ok {
+			continue
 		}
+		m.inputs = append(m.inputs, in)
+		value := 0.
+		switch name := strings.ToLower(in.Name); {
+		case IsRate(name):
+			value = 16000
+		case strings.Contains(name, "mask"):
+			value = 1
+		case strings.Contains(name, "fmax"):
+			value = 8000
+		}
+		m.Values[in.Name] = []float64{value}
+	}
+	return m
+}
+
+// IsRate reports whether the name of an input is that of a sampling rate.
+func IsRate(name string) bool {
+	return strings.EqualFold(name, "sr") || containsAny(name, "sample_rate", "sampling_rate")
+}
+
+// Setting returns the values as the value of the key inputs.
+func (m *MissingInputs) Setting() string {
+	var settings []string
+	for _, name := range m.order {
+		value := strings.Trim(strings.Join(strings.Fields(fmt.Sprint(m.Values[name])), ", "), "[]")
+		if len(m.Values[name]) > 1 {
+			value = "[" + value + "]"
+		}
+		settings = append(settings, name+": "+value)
+	}
+	return "{" + strings.Join(settings, ", ") + "}"
+}
+
+// Error lists the inputs, with the setting.
+func (m *MissingInputs) Error() string {
+	var missing []string
+	for _, in := range m.inputs {
+		missing = append(missing, describeInput(in))
 	}
 	needs := "input %s needs"
 	if len(missing) > 1 {
 		needs = "inputs %s need"
 	}
-	return fmt.Errorf(needs+" values: set inputs: {%s}, or other values, the same for every sample", strings.Join(missing, ", "), strings.Join(settings, ", "))
+	return fmt.Sprintf(needs+" values: set inputs: %s, or other values, the same for every sample", strings.Join(missing, ", "), m.Setting())
 }
 
 // batchAxis returns the axis of the input that is the batch, or -1: the first free axis that has the

@@ -180,7 +180,11 @@ func TestBoxLayouts(t *testing.T) {
 	// an object comes before the scores.
 	yolov8Rows := anchors(7, true, []float32{10, 8, 8, 8, .6, .1, 0}, []float32{10, 8, 8, 8.5, .9, .1, 0}, []float32{10, 8, 8, 8, 0, 0, .5}, []float32{20, 20, 2, 2, 0, .005, 0})
 	yolov5Rows := anchors(8, false, []float32{10, 8, 8, 8, .5, .6, .1, 0}, []float32{10, 8, 8, 8.5, 1, .9, .1, 0}, []float32{10, 8, 8, 8, .5, 0, 0, 1}, []float32{20, 20, 2, 2, .004, 0, 1, 0})
-	const yoloBoxes = "6 3.75 14 12.25 cat 0.90; 6 4 14 12 owl 0.50"
+	// Each box is found once for each class, the two cats at a score of 0.1 as a driver's cab too.
+	const yoloBoxes = "6 3.75 14 12.25 cat 0.90; 6 4 14 12 owl 0.50; 6 4 14 12 driver's cab 0.10"
+	yoloxRows := make([]float32, 21*8)
+	copy(yoloxRows[5*8:], []float32{.25, -.25, float32(math.Log(2)), 0, .5, .8, .1, 0}) // cell of 8 pixels in column 1, row 1
+	copy(yoloxRows[20*8:], []float32{.5, .5, 0, float32(math.Log(.5)), 1, 0, 0, .75})   // the cell of 32 pixels
 	// Centre and size, the score of one class, then x, y and visibility of two keypoints.
 	pose := anchors(11, true, []float32{10, 8, 8, 8, .75, 9, 9, 1, 11, 10, 0})
 	for name, c := range map[string]struct {
@@ -192,14 +196,15 @@ func TestBoxLayouts(t *testing.T) {
 		want      string
 	}{
 		"yolov8":            {metadata: names, batch: -1, constants: []constant{{name: "output0", shape: []int{7, 21}, values: yolov8Rows}}, layout: "yolov8", want: yoloBoxes},
-		"yolov8, one image": {batch: 1, constants: []constant{{name: "output0", shape: []int{7, 21}, values: yolov8Rows}}, layout: "yolov8", want: strings.NewReplacer("cat", "0", "owl", "2").Replace(yoloBoxes)},
-		"yolov5":            {metadata: names, batch: -1, constants: []constant{{name: "output", shape: []int{21, 8}, values: yolov5Rows}}, layout: "yolov5", want: yoloBoxes},
+		"yolov8, one image": {batch: 1, constants: []constant{{name: "output0", shape: []int{7, 21}, values: yolov8Rows}}, layout: "yolov8", want: strings.NewReplacer("cat", "0", "owl", "2", "driver's cab", "1").Replace(yoloBoxes)},
+		"yolov5":            {metadata: names, batch: -1, constants: []constant{{name: "output", shape: []int{21, 8}, values: yolov5Rows}}, layout: "yolov5", want: "6 3.75 14 12.25 cat 0.90; 6 4 14 12 owl 0.50; 6 3.75 14 12.25 driver's cab 0.10"},
+		"yolox":             {metadata: names, batch: -1, constants: []constant{{name: "output", shape: []int{21, 8}, values: yoloxRows}}, layout: "yolox", want: "0 8 32 24 owl 0.75; 2 2 18 10 cat 0.40; 2 2 18 10 driver's cab 0.05"},
 		"yolov8, transposed": {setting: output.Setting{Boxes: "yolov8"}, metadata: names, batch: -1, layout: "yolov8",
-			constants: []constant{{name: "output", shape: []int{21, 7}, values: anchors(7, false, []float32{10, 8, 8, 8, .6, .1, 0})}}, want: "6 4 14 12 cat 0.60"},
+			constants: []constant{{name: "output", shape: []int{21, 7}, values: anchors(7, false, []float32{10, 8, 8, 8, .6, .1, 0})}}, want: "6 4 14 12 cat 0.60; 6 4 14 12 driver's cab 0.10"},
 		"pose": {metadata: map[string]string{"names": "{0: 'person'}", "kpt_shape": "[2, 3]"}, batch: -1, constants: []constant{{name: "output0", shape: []int{11, 21}, values: pose}},
 			layout: "yolov8", want: "6 4 14 12 person 0.75 (9 9 true) (11 10 false)"},
 		// Two mask coefficients, both 7, follow the scores of the classes.
-		"masks": {metadata: names, batch: -1, layout: "yolov8", want: "6 4 14 12 cat 0.60",
+		"masks": {metadata: names, batch: -1, layout: "yolov8", want: "6 4 14 12 cat 0.60; 6 4 14 12 driver's cab 0.10",
 			constants: []constant{{name: "output0", shape: []int{9, 21}, values: anchors(9, true, []float32{10, 8, 8, 8, .6, .1, 0, 7, 7})}, {name: "output1", shape: []int{2, 8, 8}, values: make([]float32, 128)}}},
 		"no suppression": {setting: output.Setting{Boxes: "yolov8", Suppress: 1, Confidence: .55}, metadata: names, batch: -1, constants: []constant{{name: "output0", shape: []int{7, 21}, values: yolov8Rows}},
 			layout: "yolov8", want: "6 3.75 14 12.25 cat 0.90; 6 4 14 12 cat 0.60"},
@@ -207,7 +212,7 @@ func TestBoxLayouts(t *testing.T) {
 		"yolov10": {setting: output.Setting{Boxes: "yolov10"}, metadata: names, batch: -1, layout: "yolov10", want: "6 4 14 12 owl 0.90; 6 4 14 12 owl 0.80",
 			constants: []constant{{name: "output0", shape: []int{3, 6}, values: []float32{6, 4, 14, 12, .8, 2, 6, 4, 14, 12, .9, 2, 1, 1, 2, 2, 0, 0}}}},
 		// The anchors as in yolov8, of a network that needs no suppression.
-		"yolov10, raw": {setting: output.Setting{Boxes: "yolov10"}, metadata: names, batch: -1, layout: "yolov10", want: "6 3.75 14 12.25 cat 0.90; 6 4 14 12 cat 0.60; 6 4 14 12 owl 0.50",
+		"yolov10, raw": {setting: output.Setting{Boxes: "yolov10"}, metadata: names, batch: -1, layout: "yolov10", want: "6 3.75 14 12.25 cat 0.90; 6 4 14 12 cat 0.60; 6 4 14 12 owl 0.50; 6 4 14 12 driver's cab 0.10; 6 3.75 14 12.25 driver's cab 0.10",
 			constants: []constant{{name: "output0", shape: []int{7, 21}, values: yolov8Rows}}},
 		// The layout "suppressed" holds boxes after non-maximum suppression: corners, score and
 		// class. Fractions, here false, states that coordinates are fractions of the image.
@@ -224,7 +229,7 @@ func TestBoxLayouts(t *testing.T) {
 		// The last class of detr is "no object", which is left out.
 		"detr": {batch: -1, layout: "detr", want: "6 4 14 12 1 0.67", constants: []constant{
 			{name: "pred_logits", shape: []int{2, 3}, values: []float32{0, float32(math.Log(4)), 0, 0, 0, 9}}, {name: "pred_boxes", shape: []int{2, 4}, values: []float32{10. / imageSide, 8. / imageSide, 8. / imageSide, 8. / imageSide, .5, .5, 1, 1}}}},
-		"deformable-detr": {setting: output.Setting{Boxes: "deformable-detr", Confidence: .1}, batch: -1, layout: "deformable-detr", want: "6 4 14 12 1 0.80", constants: []constant{
+		"deformable-detr": {setting: output.Setting{Boxes: "deformable-detr", Confidence: .1}, batch: -1, layout: "deformable-detr", want: "6 4 14 12 1 0.80; 6 4 14 12 0 0.30", constants: []constant{
 			{name: "logits", shape: []int{2, 2}, values: []float32{logOdds(.3), logOdds(.8), -9, -9}}, {name: "pred_boxes", shape: []int{2, 4}, values: []float32{10. / imageSide, 8. / imageSide, 8. / imageSide, 8. / imageSide, .5, .5, 1, 1}}}},
 		// An exporter names outputs without names by numbers.
 		"torchvision": {batch: 1, layout: "torchvision", want: "6 4 14 12 18 0.90; 1 1 2 2 3 0.40", constants: []constant{

@@ -80,8 +80,7 @@ var notClasses = []string{"detect", "segment", "pose", "obb"}
 // that has a value for each frame.
 func (m *Model) growsWithInput(ctx context.Context) (bool, error) {
 	i := slices.IndexFunc(m.outputs, func(p engine.Port) bool { return p.Name == m.scores.output })
-	free := func(p engine.Port) bool { return len(p.Shape) > 1 && p.Shape[len(p.Shape)-1].Size < 0 }
-	if !m.TakesAudio() || m.scores.single || !free(m.outputs[i]) || !free(m.input.info) {
+	if !m.TakesAudio() || m.scores.single || len(m.outputs[i].Shape) < 2 || m.outputs[i].Shape[1].Size >= 0 || waveLength(m.input.info) >= 0 {
 		return false, nil
 	}
 	longer := *m

@@ -73,6 +73,7 @@ func (w headWalk) from(output string) head {
 		if n == nil || len(n.Input) == 0 {
 			return head{kind: logits}
 		}
+		computed := name
 		name = n.Input[0]
 		switch op := n.GetOpType(); op {
 		case "Identity", "Cast", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Clip", "Dropout",
@@ -104,7 +105,9 @@ func (w headWalk) from(output string) head {
 		case "Gemm", "Conv":
 			return head{kind: logits, features: activated, shifted: shifted || len(n.Input) > 2}
 		case "GlobalAveragePool", "GlobalMaxPool", "ReduceMean", "ReduceMax", "Gather", "Slice":
-			changed, pooled = true, true
+			pooled = true
+		case "If":
+			return w.ofBranches(n, slices.Index(n.Output, computed))
 		case "Relu", "LeakyRelu", "Elu", "HardSwish":
 			if !pooled {
 				return head{kind: logits}
@@ -114,6 +117,29 @@ func (w headWalk) from(output string) head {
 			return head{kind: logits, features: activated, shifted: shifted}
 		}
 	}
+}
+
+// ofBranches returns the head of output i of a node If, if it is that of both branches.
+func (w headWalk) ofBranches(n *pb.NodeProto, i int) head {
+	var found []head
+	for _, name := range []string{"then_branch", "else_branch"} {
+		g := onnx.AttrGraph(n, name)
+		if g == nil || i >= len(g.Output) {
+			return head{kind: logits}
+		}
+		inner := headWalk{map[string]*pb.NodeProto{}, map[string]bool{}}
+		for _, n := range g.Node {
+			constant := n.GetOpType() == "Constant"
+			for _, out := range n.Output {
+				inner.producers[out], inner.computed[out] = n, !constant
+			}
+		}
+		found = append(found, inner.from(g.Output[i].GetName()))
+	}
+	if found[0] != found[1] {
+		return head{kind: logits}
+	}
+	return found[0]
 }
 
 const unitLength = "it is scaled to unit length, as embeddings are"

@@ -204,8 +204,11 @@ func (p input) normaliseAudio(b *onnx.Builder, x onnx.Value) onnx.Value {
 	if shift != 0 {
 		x = b.Add(x, b.Scalar(shift))
 	}
-	if p.layout == layoutWave { // b x n
+	switch p.layout {
+	case layoutWave: // b x n
 		x = b.Squeeze(x, 1)
+	case layoutLast: // b x n x 1
+		x = b.Transpose(x, 0, 2, 1)
 	}
 	if p.info.Type != engine.Float {
 		x = b.Cast(x, typeOf(p.info.Type))

@@ -20,7 +20,7 @@ import (
 type input struct {
 	info                    engine.Port  // of arrays, the first
 	arrays                  []arrayInput // nil for images and waveforms
-	layout                  tensor.Axes  // "NCHW", "NHWC"; audio: "NT", "NCT" (T: time)
+	layout                  tensor.Axes  // "NCHW", "NHWC"; audio: "NT", "NCT", "NTC" (T: time)
 	audio                   bool
 	channels, height, width int
 	frame                   dataset.Frame
@@ -46,6 +46,8 @@ func (p input) batchShape(n int) []int {
 		return []int{n, p.width}
 	case layoutChannel:
 		return []int{n, 1, p.width}
+	case layoutLast:
+		return []int{n, p.width, 1}
 	}
 	return []int{n, p.channels, p.height, p.width}
 }

@@ -7,14 +7,19 @@
 package parquetbounds
 
 import (
+	"bufio"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
+	"github.com/pierrec/lz4/v4"
 )
 
 // Open opens a file of the given size in bytes, without its page index if the options say so. Bloom
@@ -102,13 +107,76 @@ func checkChunk(r io.ReaderAt, c *format.ColumnMetaData, maxBytes int64) error {
 		case header.CompressedPageSize < 0 || header.UncompressedPageSize < 0 || count < 0:
 			return fmt.Errorf("the header of a page at byte %d is damaged", at)
 		case int64(header.UncompressedPageSize) > maxBytes:
-			return fmt.Errorf("a page decompresses to %d bytes: the limit is %d; write the file with smaller pages", header.UncompressedPageSize, maxBytes)
+			return fmt.Errorf("a page at byte %d: %w", at, tooLarge(maxBytes))
 		case count > MaxValues:
 			return fmt.Errorf("a page has %d values: the limit is %d; write the file with smaller pages", count, MaxValues)
 		}
-		at += length + int64(header.CompressedPageSize)
+		at += length
+		if err := checkSize(r, at, header, c.Codec, maxBytes); err != nil {
+			return fmt.Errorf("a page at byte %d: %w", at, err)
+		}
+		at += int64(header.CompressedPageSize)
 	}
 	return nil
+}
+
+// checkSize returns an error if a page at an offset decompresses to more than maxBytes, whatever its
+// header states: the library takes what comes.
+func checkSize(r io.ReaderAt, at int64, header *format.PageHeader, codec format.CompressionCodec, maxBytes int64) error {
+	start, size := at, int64(header.CompressedPageSize)
+	if header.Type == format.DataPageV2 {
+		v2 := &header.DataPageHeaderV2.V
+		levels := int64(v2.RepetitionLevelsByteLength) + int64(v2.DefinitionLevelsByteLength) // not compressed
+		switch {
+		case levels < 0 || levels > size:
+			return errors.New("it is damaged")
+		case v2.IsCompressed.Valid && !v2.IsCompressed.V:
+			return nil
+		}
+		start, size = at+levels, size-levels
+	}
+	page := io.NewSectionReader(r, start, size)
+	var from io.Reader
+	var err error
+	switch codec {
+	case format.Snappy: // the size comes first
+		if n, err := binary.ReadUvarint(bufio.NewReaderSize(page, 16)); err == nil && n > uint64(maxBytes) {
+			return tooLarge(maxBytes)
+		}
+		return nil
+	case format.Gzip:
+		from, err = gzip.NewReader(page)
+	case format.Brotli:
+		from = brotli.NewReader(page)
+	case format.Zstd:
+		var d *zstd.Decoder
+		if d, err = zstd.NewReader(page, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(128<<20)); err == nil {
+			defer d.Close()
+			from = d
+		}
+	case format.Lz4Raw: // the library doubles its memory until the size suffices, also for damaged data
+		src := make([]byte, size)
+		if _, err = io.ReadFull(page, src); err == nil {
+			_, err = lz4.UncompressBlock(src, make([]byte, header.UncompressedPageSize))
+		}
+		if err != nil {
+			return fmt.Errorf("it is damaged: %w", err)
+		}
+		return nil
+	default:
+		return nil
+	}
+	if err != nil {
+		return nil // the library reports damaged data
+	}
+	if n, _ := io.Copy(io.Discard, io.LimitReader(from, maxBytes+1)); n > maxBytes {
+		return tooLarge(maxBytes)
+	}
+	return nil
+}
+
+func tooLarge(maxBytes int64) error {
+	return fmt.Errorf("it decompresses to more than %d bytes; write the file with smaller pages", maxBytes)
 }
 
 // readHeader reads the header of a page, which ends before end, and returns its length in bytes.

@@ -207,7 +207,6 @@ func floatOf(v parquet.Value) float64 {
 // and dictionaries of the texts of a row group.
 const maxPage = 64 << 20
 
-// openParquet opens a file whose pages are within bounds.
 func openParquet(r io.ReaderAt, size int64) (*parquet.File, error) {
 	file, err := parquetbounds.Open(r, size, parquet.SkipPageIndex(true))
 	if err == nil {
@@ -248,7 +247,6 @@ func sameColumns(file, want *parquet.Schema, columns []string) error {
 // rowGroupSize is the number of rows that are buffered in memory before they are written.
 const rowGroupSize = 1 << 18
 
-// rowBatch is the number of rows that are passed to the library at once.
 const rowBatch = 64
 
 // compression is the codec of all Parquet files.

@@ -9,7 +9,6 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// parquetSample is a SampleRow in a Parquet file.
 type parquetSample struct {
 	Study     string   `parquet:"study,dict"`
 	Model     string   `parquet:"model,dict"`

@@ -36,7 +36,8 @@ func Relations(rows []scores.Row, record *scores.Record) []Relation {
 	fits := 0
 	models, data := record.Units()
 	for _, m := range Describe(rows, record.Measures) {
-		if m.Name == "accuracy" || m.Name == "robust-accuracy" || ofLayers(rows, m.Name) {
+		if m.Name == "accuracy" || m.Name == "robust-accuracy" ||
+			slices.ContainsFunc(rows, func(r scores.Row) bool { return r.Measure == m.Name && r.Layer != "" }) {
 			continue
 		}
 		s := Headline(m)[0]
@@ -88,11 +89,6 @@ func finitePoints(points []correlation.Point) []correlation.Point {
 		}
 	}
 	return out
-}
-
-// ofLayers reports whether a measure has scores of layers.
-func ofLayers(rows []scores.Row, name string) bool {
-	return slices.ContainsFunc(rows, func(r scores.Row) bool { return r.Measure == name && r.Layer != "" })
 }
 
 // transformsOf returns the transformations that a measure has scores for.

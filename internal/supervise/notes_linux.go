@@ -6,7 +6,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// newNotes returns a file in memory.
 func newNotes() (*os.File, error) {
 	fd, err := unix.MemfdCreate("noether-notes", unix.MFD_CLOEXEC)
 	if err != nil {

@@ -4,7 +4,6 @@ package supervise
 
 import "os"
 
-// newNotes returns a temporary file without a name.
 func newNotes() (*os.File, error) {
 	f, err := os.CreateTemp("", "noether-notes-")
 	if err != nil {

@@ -104,7 +104,6 @@ type child struct {
 	outOfMemory bool // the system killed a process for lack of memory meanwhile
 }
 
-// start runs a child to its end.
 func start(crashed map[string]string, signals <-chan os.Signal) (*child, error) {
 	notes, err := newNotes()
 	if err != nil {

@@ -107,8 +107,6 @@ const (
 // hasCleanPass reports whether the loss is computed from a forward pass on x besides that on x'.
 func (a *Adversarial) hasCleanPass() bool { return a != nil && a.Defence != AdversarialTraining }
 
-func (p *program) sampleShape() []int { return p.inputs[0].Sizes()[1:] }
-
 // search returns the graph of one step of the search for x'. The graph's inputs are x' (by the name
 // of the model's input), x, the weights, and the targets or, with TRADES, log p(x). lossGraph
 // starts a graph with the loss of each sample; InputLike declares an input of the type and shape of
@@ -127,7 +125,7 @@ func (p *program) search() (*onnx.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	shape := p.sampleShape()
+	shape := p.inputs[0].Sizes()[1:] // of a sample
 	var direction onnx.Value
 	if ball.Norm(a.Norm) == ball.Linf {
 		direction = b.Sign(gradients[0])

@@ -109,6 +109,8 @@ type Truth struct {
 	// Area is that of the framed image in pixels of the image file, like Object.Area. It may be 0
 	// with a Mask.
 	Area float64
+	// Cropped reports whether the frame lacks a part of the image, so that objects may be cut off.
+	Cropped bool
 	// Mask holds the class of each pixel of the framed image, height x width; -1: no class. Without
 	// masks it is the zero Tensor.
 	Mask tensor.Tensor

@@ -26,7 +26,7 @@ type accuracy struct{}
 
 func (accuracy) Name() string                   { return AccuracyDescriptor().Name }
 func (accuracy) Descriptor() measure.Descriptor { return AccuracyDescriptor() }
-func (accuracy) Version() int                   { return 1 }
+func (accuracy) Version() int                   { return 2 }
 func (accuracy) Settings() any                  { return struct{}{} }
 
 func (accuracy) Needs() measure.Needs {
@@ -157,6 +157,13 @@ func (a *accuracyAccumulator) labelled(truth *decoded.Truth, move measure.Motion
 	for _, o := range truth.Objects {
 		b := decoded.Box{Left: o.Left, Top: o.Top, Right: o.Right, Bottom: o.Bottom, Class: a.class(o.Class)}
 		const ellipse = false // labelled boxes are drawn around their moved corners
+		if !truth.Cropped && m.outline() == unitSquare && m.apply(point{0.5, 0.25}) == (point{0.5, 0.25}) {
+			// A label that extends beyond the whole image stays as it is, as in COCO's evaluation.
+			if b.Class >= 0 {
+				out = append(out, labelledBox{Box: b, Area: o.Area, Crowd: o.Crowd})
+			}
+			continue
+		}
 		moved, visible := m.box(b, ellipse)
 		if b.Class < 0 || visible == 0 && b.Area() > 0 {
 			continue

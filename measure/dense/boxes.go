@@ -3,6 +3,7 @@ package dense
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/decoded"
@@ -114,6 +115,7 @@ func (a *boxAction) Act(dst []float32, _ []float64, z []float32, move measure.Mo
 	if err != nil {
 		return err
 	}
+	boxes = distinct(boxes)
 	rows, counts, outline := a.split(dst)
 	clear(counts)
 	for i := range boxes {
@@ -145,6 +147,19 @@ func (a *boxAction) read(row []float32, view string) ([]decoded.Box, error) {
 	return boxes, nil
 }
 
+// distinct returns the boxes, by descending score, without those that a detector has given another
+// class before. The average precision counts these; that an object is found at its moved position
+// is a matter of the likeliest class.
+func distinct(boxes []decoded.Box) []decoded.Box {
+	seen := map[[4]float64]bool{}
+	return slices.DeleteFunc(boxes, func(b decoded.Box) bool {
+		at := [4]float64{b.Left, b.Top, b.Right, b.Bottom}
+		known := seen[at]
+		seen[at] = true
+		return known
+	})
+}
+
 func classError(class int, f *decoded.Format) error {
 	return fmt.Errorf("output %s has class %d, outside of 0 to %d: set output: {..., classes: %d} to their number", f.Outputs[0], class, f.ClassLimit()-1, class+1)
 }
@@ -154,6 +169,7 @@ func (a *boxAction) Pair(out []float64, acted, transformed []float32) error {
 	if err != nil {
 		return err
 	}
+	found = distinct(found)
 	rows, counts, corners := a.split(acted)
 	moved, _ := a.format.Boxes(nil, rows) // Act wrote them, so they are finite
 	var outline [4]point

@@ -44,7 +44,9 @@ func addClassMap(spec *paired.Spec, f *decoded.Format, s Settings) {
 	}
 	spec.Columns = columns
 	spec.Action = func(measure.Site) (paired.Action, error) {
-		return &mapAction{format: f, settings: s, classes: classes, regions: newRegions(f.ClassLimit())}, nil
+		n := f.ClassLimit()
+		counts := &regions{make([]int, n), make([]int, n), make([]int, n)}
+		return &mapAction{format: f, settings: s, classes: classes, regions: counts}, nil
 	}
 }
 
@@ -66,10 +68,6 @@ func meanIoU(m []float64) float64 {
 
 type regions struct {
 	Intersection, A, B []int // positions with the class in both, in the first, and in the second
-}
-
-func newRegions(classes int) *regions {
-	return &regions{make([]int, classes), make([]int, classes), make([]int, classes)}
 }
 
 func (r *regions) clear() {

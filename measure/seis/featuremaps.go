@@ -19,26 +19,15 @@ type featureMaps struct {
 	base, channelStep, positionStep int
 }
 
-func (p featureMaps) positions() int { return product(p.pooled) }
+func (p featureMaps) positions() int { return tensor.Size(p.pooled) }
 
-func (p featureMaps) isPooled() bool { return product(p.pooled) < product(p.grid) }
+func (p featureMaps) isPooled() bool { return tensor.Size(p.pooled) < tensor.Size(p.grid) }
 
 func (p featureMaps) poolingWarning() string {
 	if !p.isPooled() {
 		return ""
 	}
 	return fmt.Sprintf("average-pooled from %s to %s positions", formatGrid(p.grid), formatGrid(p.pooled))
-}
-
-// isWhole reports whether only tokens without a position, before base, are left out, and none is.
-func (p featureMaps) isWhole() bool { return p.base == 0 }
-
-func product(n []int) int {
-	out := 1
-	for _, v := range n {
-		out *= v
-	}
-	return out
 }
 
 // featureMapsOf finds a layer's feature maps, pooled to at most limit positions, or says why it has
@@ -58,7 +47,7 @@ func featureMapsOf(l tensor.Layer, limit int) (p featureMaps, why string) {
 // are halved until it fits, so that ranges do not overlap, if the result has three quarters of the
 // limit. Otherwise rows = sqrt(limit h / w), rounded down, and as many columns as fit.
 func pooledGrid(grid []int, limit int) []int {
-	if product(grid) <= limit {
+	if tensor.Size(grid) <= limit {
 		return grid
 	}
 	if len(grid) == 1 {
@@ -86,7 +75,7 @@ func (p featureMaps) observe(rows []float32, sum []float64, b *measure.Batch, i 
 	p.rows(rows, stride, clean.Data)
 	p.rows(rows[stride/2:], stride, transformed.Data)
 	linalg.SumRows(sum, rows)
-	if p.isWhole() && finite(sum) {
+	if p.base == 0 && finite(sum) { // no token without a position is left out
 		return nil
 	}
 	if clean.FirstNonFinite() >= 0 {

@@ -21,11 +21,6 @@ func fewRows(s measure.Site, p featureMaps) bool {
 	return 4*int64(s.Layout.N)*int64(p.channels) <= int64(p.positions())
 }
 
-// rowBytes returns the bytes of all observations of a site in both views.
-func rowBytes(s measure.Site, p featureMaps) int64 {
-	return single * int64(s.Layout.N) * int64(p.channels) * 2 * int64(p.positions())
-}
-
 // A rowAccumulator holds observations, not moments. The basis does not affect scores, and the 2 n
 // observations span at most 2 n dimensions, so an accumulator of coordinates has at most 2 n
 // variables for each view instead of d.

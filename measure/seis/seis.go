@@ -85,7 +85,8 @@ func (m *seis) Cost(s measure.Site) int64 {
 		return 0
 	}
 	if fewRows(s, p) {
-		return rowBytes(s, p)
+		const views = 2
+		return single * int64(s.Layout.N) * int64(p.channels) * views * int64(p.positions())
 	}
 	need := m.memory(s, p)
 	if m.groups(s, p) > 0 && s.Store == nil {

@@ -137,13 +137,9 @@ func unscale(rows blas32.General, squares []float32) []float64 {
 // zeros only.
 const smallestSingle = 1e-3
 
-func newSingle(rows, cols int) blas32.General {
-	return blas32.General{Rows: rows, Cols: cols, Stride: cols, Data: make([]float32, rows*cols)}
-}
-
 func toSingle(m *mat.Dense) blas32.General {
 	rows, cols := m.Dims()
-	out := newSingle(rows, cols)
+	out := blas32.General{Rows: rows, Cols: cols, Stride: cols, Data: make([]float32, rows*cols)}
 	narrow(out.Data, m.RawMatrix().Data)
 	return out
 }

@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
 
 	"github.com/noether-ml/noether/internal/linalg"
 	"github.com/noether-ml/noether/measure/resample"
@@ -100,20 +101,20 @@ func (m *pairMoments) correlation(x, y whitening, weigh weighting) (estimate, er
 		return estimate{}, err
 	}
 	weights := weigh.weights(c)
-	e := estimate{value: weightedMean(c.rho, weights)}
+	e := estimate{value: stat.Mean(c.rho, weights)}
 	var nulls []float64
 	for _, shuffled := range m.shuffles() {
 		n, err := correlate(x, y, shuffled)
 		if err != nil {
 			return estimate{}, err
 		}
-		nulls = append(nulls, weightedMean(n.rho, weigh.weights(n)))
+		nulls = append(nulls, stat.Mean(n.rho, weigh.weights(n)))
 	}
 	e.null = floats.Sum(nulls) / float64(len(nulls)) // NaN if there are no shuffles
 	e.warnings = canonicalWarnings(m, x, y)
 	m.eachGroup(func(g, left int) {
 		rho, lost := m.correlationsWithout(g, c)
-		e.replicates = append(e.replicates, replicate(weightedMean(rho, weigh.without(g, c, weights, lost)), left))
+		e.replicates = append(e.replicates, replicate(stat.Mean(rho, weigh.without(g, c, weights, lost)), left))
 	})
 	return e, nil
 }
@@ -130,15 +131,6 @@ func canonicalWarnings(m *pairMoments, x, y whitening) []string {
 		out = append(out, unreliableWarning)
 	}
 	return out
-}
-
-func weightedMean(values, weights []float64) float64 {
-	var sum, total float64
-	for i, v := range values {
-		sum += v * weights[i]
-		total += weights[i]
-	}
-	return sum / total
 }
 
 // correlationsWithout returns the canonical correlations without a group of observations, to first

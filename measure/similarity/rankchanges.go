@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/noether-ml/noether/measure/resample"
+	"gonum.org/v1/gonum/stat"
 )
 
 // fewComponents: with fewer, svcca that differs at nearby numbers gets a warning. 95 % intervals
@@ -25,7 +26,7 @@ func (m *pairMoments) addRankChanges(e *estimate, x, y whitening) error {
 		if err != nil {
 			return err
 		}
-		nearby[i] = weightedMean(c.rho, weighting{}.weights(c)) // the zero weighting: equal weights
+		nearby[i] = stat.Mean(c.rho, weighting{}.weights(c)) // the zero weighting: equal weights
 		jumps = jumps || nearby[i] != e.value
 	}
 	slope := resample.NewRankSlope(x.rank, y.rank, most, e.value, nearby)

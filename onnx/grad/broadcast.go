@@ -135,7 +135,3 @@ func (op *operation) expandLike(x, v onnx.Value) onnx.Value {
 	}
 	return op.Op("Tile", nil, x, op.ratio(op.shapeOf(v), op.Shape(x))) // Expand came with opset 8
 }
-
-func equalShapes(a, b []int) bool {
-	return a != nil && b != nil && slices.Equal(a, b) && !slices.Contains(a, -1)
-}

@@ -108,7 +108,8 @@ func (op *operation) dy(i int) onnx.Value { return op.gradientOf(op.y(i)) }
 // dyForProduct is the first output's gradient, to be multiplied by v: it may still be unexpanded
 // (tape.unexpanded) if v has the output's shape.
 func (op *operation) dyForProduct(v onnx.Value) onnx.Value {
-	if equalShapes(op.shape(v), op.broadcastInputs()) {
+	shape, all := op.shape(v), op.broadcastInputs()
+	if shape != nil && all != nil && slices.Equal(shape, all) && !slices.Contains(shape, -1) {
 		return op.compactGradientOf(op.y(0))
 	}
 	return op.dy(0)

@@ -40,7 +40,9 @@ func Analyze(m *onnx.Model) *Info {
 	free := map[[2]int]int{}
 	for name, f := range first.facts {
 		s.shapes[name] = commonShape(f.layout.sizes(), second.facts[name].layout.sizes(), free)
-		if a, b := f.value, second.facts[name].value; !f.dependsOnInput && a != nil && b != nil && equalArrays(a, b) {
+		a, b := f.value, second.facts[name].value
+		if !f.dependsOnInput && a != nil && b != nil && // unknown elements, NaN, are not equal
+			slices.Equal(a.shape, b.shape) && slices.Equal(a.data, b.data) {
 			s.values[name] = a
 		}
 	}
@@ -69,11 +71,6 @@ func commonShape(a, b []int, free map[[2]int]int) []int {
 		}
 	}
 	return shape
-}
-
-// equalArrays reports whether two arrays hold the same values, all of them known.
-func equalArrays(a, b *array) bool {
-	return slices.Equal(a.shape, b.shape) && slices.Equal(a.data, b.data)
 }
 
 // Type returns the element type of a tensor, onnx.Undefined if it is unknown.

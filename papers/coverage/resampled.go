@@ -10,7 +10,8 @@ import (
 	"os"
 	"runtime"
 	"strings"
-	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/engine/ort"
@@ -56,18 +57,15 @@ func (p layerPopulation) run(ctx context.Context, files []string, out io.Writer)
 		return err
 	}
 	rows := make([][]scores.Row, p.sets)
-	errs := make([]error, p.sets)
-	var group sync.WaitGroup
-	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
 	for set := range p.sets {
-		slots <- struct{}{}
-		group.Go(func() {
-			defer func() { <-slots }()
-			rows[set], errs[set] = p.set(ctx, measured, tables[0].Len(), uint64(p.first+set))
+		group.Go(func() (err error) {
+			rows[set], err = p.set(ctx, measured, tables[0].Len(), uint64(p.first+set))
+			return err
 		})
 	}
-	group.Wait()
-	if err := errors.Join(errs...); err != nil {
+	if err := group.Wait(); err != nil {
 		return err
 	}
 	var all []scores.Row

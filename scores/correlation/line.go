@@ -46,7 +46,7 @@ func huber(x, y []float64) (Line, error) {
 	for range iterations {
 		line.Scale = residualScale(line, x, y)
 		// At least half of the points lie on the line, up to rounding.
-		if line.Scale < 1e-12*valueRange(y) || line.Scale == 0 {
+		if line.Scale < 1e-12*(slices.Max(y)-slices.Min(y)) || line.Scale == 0 {
 			line.Scale = 0
 			break
 		}
@@ -66,8 +66,6 @@ func huber(x, y []float64) (Line, error) {
 }
 
 func isFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
-
-func valueRange(y []float64) float64 { return slices.Max(y) - slices.Min(y) }
 
 func leastSquares(x, y, weights []float64) Line {
 	a, b := stat.LinearRegression(x, y, weights, false)

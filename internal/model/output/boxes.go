@@ -32,9 +32,11 @@ const maxRows = 2000
 
 // A boxSource holds tensors that are computed from the outputs of the file: boxes (batch x n x 4),
 // scores and classes (batch x n x 1 each) and keypoints (batch x n x 3 k). Coordinates are still
-// those of the outputs.
+// those of the outputs. In place of scores and classes it may have the scores of all classes (batch
+// x n x c): a box is then found once for each class, as COCO's evaluation of such detectors counts.
 type boxSource struct {
-	boxes, scores, classes, keypoints onnx.Value
+	boxes, scores, classes, keypoints, all onnx.Value
+	keypointColumns                        int
 }
 
 // The values of newBoxes's argument fractions.
@@ -51,13 +53,18 @@ const (
 // compute the boxes to a graph. Of the builder of the graph, Scope sets a prefix for the names of
 // nodes, and Fail records an error, which the builder returns in the end.
 func (q *query) newBoxes(f decoded.Format, candidates int, coordinates [4][4]float32, fractions bool, source func(b *onnx.Builder) boxSource) *Decoder {
+	return q.newBoxesOf(f, candidates, 1, coordinates, fractions, source)
+}
+
+// newBoxesOf is newBoxes for a source that has the scores of perBox classes for each box.
+func (q *query) newBoxesOf(f decoded.Format, candidates, perBox int, coordinates [4][4]float32, fractions bool, source func(b *onnx.Builder) boxSource) *Decoder {
 	if q.setting.Fractions != nil {
 		fractions = *q.setting.Fractions
 	}
 	f.Kind, f.Height, f.Width = decoded.BoxList, q.about.Height, q.about.Width
 	f.Candidates = maxRows
 	if candidates >= 0 {
-		f.Candidates = min(maxRows, candidates)
+		f.Candidates = min(maxRows, candidates*max(perBox, 1))
 	}
 	f.Suppress = cmp.Or(f.Suppress, 1) // the threshold of non-maximum suppression; 1: none
 	scale := [2]float32{1, 1}          // of x and y
@@ -76,6 +83,9 @@ func (q *query) newBoxes(f decoded.Format, candidates int, coordinates [4][4]flo
 			return ""
 		}
 		s := source(b)
+		if s.all != "" {
+			s = s.likeliest(b, f.Candidates, perBox)
+		}
 		parts := []onnx.Value{b.MatMul(s.boxes, b.Const("", matrix(coordinates))), withNaN(b, s.scores), s.classes}
 		if f.Keypoints > 0 {
 			parts = append(parts, b.Mul(s.keypoints, b.Const("", keypointScale(f.Keypoints, scale))))
@@ -87,6 +97,23 @@ func (q *query) newBoxes(f decoded.Format, candidates int, coordinates [4][4]flo
 		}
 		return strongest(b, rows, f)
 	}}
+}
+
+// likeliest returns the pairs of a box and a class with the highest scores, in descending order, of
+// boxes with scores of several classes.
+func (s boxSource) likeliest(b *onnx.Builder, pairs, classes int) boxSource {
+	whole := b.Mul(b.ReduceSum(s.all, true, 1, 2), b.Scalar(0)) // NaN if a score is not finite: see withNaN
+	top := b.Ops("TopK", 2, onnx.Attrs{"axis": 1}, b.Reshape(s.all, 0, -1), b.Ints(pairs))
+	box := b.Div(top[1], b.Ints(classes))
+	class := b.Sub(top[1], b.Mul(box, b.Ints(classes)))
+	at := func(x onnx.Value, columns int) onnx.Value {
+		return b.Op("GatherElements", onnx.Attrs{"axis": 1}, x, b.Expand(b.Unsqueeze(box, 2), b.Ints(1, 1, columns)))
+	}
+	out := boxSource{boxes: at(s.boxes, 4), scores: b.Add(b.Unsqueeze(top[0], 2), whole), classes: b.Unsqueeze(b.Cast(class, onnx.Float), 2)}
+	if s.keypoints != "" {
+		out.keypoints = at(s.keypoints, s.keypointColumns)
+	}
+	return out
 }
 
 func matrix(m [4][4]float32) tensor.Tensor {
@@ -254,10 +281,8 @@ func findDeformableDETR(q *query, _ bool) *Decoder {
 		return nil
 	}
 	f := decoded.Format{Outputs: []string{logits.Name, boxes.Name}, Classes: logits.Sample[1]}
-	return q.newBoxes(f, boxes.Sample[0], centred, inFractions, func(b *onnx.Builder) boxSource {
-		s := boxSource{boxes: float(b, boxes.Name)}
-		s.scores, s.classes = best(b, b.Sigmoid(float(b, logits.Name)))
-		return s
+	return q.newBoxesOf(f, boxes.Sample[0], f.Classes, centred, inFractions, func(b *onnx.Builder) boxSource {
+		return boxSource{boxes: float(b, boxes.Name), all: b.Sigmoid(float(b, logits.Name))}
 	})
 }
 
@@ -380,6 +405,45 @@ func findYOLOv5(q *query, guess bool) *Decoder {
 	return q.newYOLO(p, n, columns, first, yolov5Start)
 }
 
+// findYOLOX finds the columns of findYOLOv5 whose first four are not in pixels but relative to the
+// cell of the anchor: the offset of the centre, in cells, and the logarithms of the sizes. Values of
+// noise tell them from pixels.
+func findYOLOX(q *query, guess bool) *Decoder {
+	p, n, columns, first := q.anchors(guess)
+	if p == nil || first || columns <= yolov5Start || q.perCell(n) != 1 {
+		return nil
+	}
+	pixels := float64(min(q.about.Height, q.about.Width)) / 2 // half of the anchors lie beyond
+	if guess && !(p.Largest > 0 && p.Largest < pixels) {
+		return nil
+	}
+	f := decoded.Format{Outputs: []string{p.Name}, Suppress: defaultSuppress, Classes: columns - yolov5Start}
+	return q.newBoxesOf(f, n, f.Classes, centred, inPixels, func(b *onnx.Builder) boxSource {
+		x := float(b, p.Name)
+		corners, strides := q.cells(n)
+		stride := b.Const("", strides)
+		centre := b.Mul(b.Add(column(b, x, 0, 2), b.Const("", corners)), stride)
+		size := b.Mul(b.Exp(column(b, x, 2, 4)), stride)
+		return boxSource{boxes: b.Concat(2, centre, size), all: b.Mul(column(b, x, yolov5Start, columns), column(b, x, 4, 5))}
+	})
+}
+
+// cells returns the columns and rows of the n cells of perCell in an image, 1 x n x 2, and their
+// strides, 1 x n x 1.
+func (q *query) cells(n int) (corners, strides tensor.Tensor) {
+	corners, strides = tensor.New(1, n, 2), tensor.New(1, n, 1)
+	at := 0
+	for stride := 8; at < n; stride *= 2 {
+		for y := range q.about.Height / stride {
+			for x := range q.about.Width / stride {
+				corners.Data[2*at], corners.Data[2*at+1], strides.Data[at] = float32(x), float32(y), float32(stride)
+				at++
+			}
+		}
+	}
+	return corners, strides
+}
+
 // newYOLO returns the decoder of n anchors. first reports whether the axis of columns comes before
 // the axis of anchors. start is the column of the first class score.
 func (q *query) newYOLO(p *Port, n, columns int, first bool, start int) *Decoder {
@@ -393,16 +457,15 @@ func (q *query) newYOLO(p *Port, n, columns int, first bool, start int) *Decoder
 	if k, ok := keypointsOf(q.metadata("kpt_shape")); ok && f.Classes+3*k == columns-start {
 		f.Keypoints = k
 	}
-	return q.newBoxes(f, n, centred, inPixels, func(b *onnx.Builder) boxSource {
+	return q.newBoxesOf(f, n, f.Classes, centred, inPixels, func(b *onnx.Builder) boxSource {
 		x := float(b, p.Name)
 		if first {
 			x = b.Transpose(x, 0, 2, 1)
 		}
 		end := start + f.Classes
-		s := boxSource{boxes: column(b, x, 0, 4)}
-		s.scores, s.classes = best(b, column(b, x, start, end))
+		s := boxSource{boxes: column(b, x, 0, 4), all: column(b, x, start, end), keypointColumns: 3 * f.Keypoints}
 		if start == yolov5Start {
-			s.scores = b.Mul(s.scores, column(b, x, 4, 5))
+			s.all = b.Mul(s.all, column(b, x, 4, 5))
 		}
 		if f.Keypoints > 0 {
 			s.keypoints = column(b, x, end, end+3*f.Keypoints)

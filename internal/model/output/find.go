@@ -40,6 +40,7 @@ var boxLayouts = []layout{
 	{"suppressed", "rows [batch, n, 6] or [n, 6] of corners, score and class, or [n, 7] with the index of the image in front and the class before the score", false, findSuppressed},
 	{"yolov10", "rows [batch, n, 6] of corners, score and class, or [batch, 4 + classes, anchors]", false, findYOLOv10},
 	{"yolov8", "[batch, 4 + classes, anchors], or its transpose", false, findYOLOv8},
+	{"yolox", "[batch, anchors, 5 + classes] with one anchor for each cell of 8, 16 and 32 pixels", false, findYOLOX},
 	{"yolov5", "[batch, anchors, 5 + classes], or its transpose", false, findYOLOv5},
 }
 

@@ -46,7 +46,9 @@ type Port struct {
 	Sizes  []int       // as declared, with the batch; -1: free. Nil: unknown
 	Sample []int       // shape of one sample; nil if the first axis is not the batch
 	Axes   tensor.Axes // meaning of the axes, such as "NHWC"; "": unknown
-	After  string      // "Softmax" or "Sigmoid" if its values are those of one; else ""
+	// Largest is the largest value in runs on noise; 0 or NaN: unknown.
+	Largest float64
+	After   string // "Softmax" or "Sigmoid" if its values are those of one; else ""
 }
 
 // About describes a model for Find.

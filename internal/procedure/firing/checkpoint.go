@@ -48,10 +48,6 @@ func (r *run) save() error {
 	return err
 }
 
-func (r *run) restore() error {
-	return state.Load(r.job.Checkpoint, stateKind, stateVersion, r.Code)
-}
-
 // Code writes or reads the progress, the sample index and label by place, the results by layer, and
 // the accumulators of the current group by chunk. A side is an index of a sign: 0 if units fire at
 // high values, 1 if at low ones.

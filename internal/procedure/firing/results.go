@@ -62,12 +62,10 @@ func (f *layerResult) sides() int {
 
 func (f *layerResult) statistic(name string) []float64 {
 	if f.additional[name] == nil {
-		f.additional[name] = nans(f.units.count())
+		f.additional[name] = slices.Repeat([]float64{math.NaN()}, f.units.count())
 	}
 	return f.additional[name]
 }
-
-func nans(n int) []float64 { return slices.Repeat([]float64{math.NaN()}, n) }
 
 // A unitScore is for the better sign.
 type unitScore struct {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/procedure"
+	"github.com/noether-ml/noether/internal/state"
 	"github.com/noether-ml/noether/measure"
 )
 
@@ -59,7 +60,7 @@ func (m *firing) start(j *procedure.Job) (*run, error) {
 	}
 	r.index, r.label = make([]int32, j.Data.Len()), make([]int32, j.Data.Len())
 	r.tracks = newTrackIndex(j.Data, j.Transform == nil)
-	return r, r.restore()
+	return r, state.Load(j.Checkpoint, stateKind, stateVersion, r.Code)
 }
 
 func (r *run) findSparse() error {
@@ -193,8 +194,8 @@ func (r *run) thresholdStage(g group) stage {
 }
 
 func (r *run) newEstimator(c chunk) *ThresholdEstimator {
-	return NewThresholdEstimator(ThresholdOptions{Units: c.count(), Rank: r.rank, References: r.references,
-		sparse: r.sparse[c.layer], Error: r.settings.tolerance(), first: c.lo})
+	return NewThresholdEstimator(ThresholdOptions{Units: c.count(), Rank: r.rank,
+		References: r.references, sparse: r.sparse[c.layer], Error: r.settings.tolerance(), first: c.lo})
 }
 
 // rateStage counts the inputs at which units fire if thresholds are from a sketch.

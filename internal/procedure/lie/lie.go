@@ -27,9 +27,7 @@
 // positions only: see Settings.Slopes.
 //
 // The measure is a procedure: it reads samples in several steps, and so cannot be computed from
-// running sums. For example:
-//
-//	m, err := lie.New(lie.Defaults())
+// running sums.
 package lie
 
 import (
@@ -59,11 +57,6 @@ const (
 	Circular = "circular"
 	Forward  = "forward"
 )
-
-// Defaults returns the default settings.
-func Defaults() Settings {
-	return Settings{Generators: []string{"translate-x", "translate-y", "rotate", "scale", "shear-x"}, Images: 100, Contributions: true, Slopes: Central, Batch: 8}
-}
 
 // New returns the measure lie-derivative. The field Factor of a score is the name of the generator.
 func New(s Settings) (procedure.Procedure, error) {

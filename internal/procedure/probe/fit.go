@@ -39,7 +39,7 @@ func (r *run) trainProbes(ctx context.Context, sets []*probeSet, test func(ctx c
 	defer pool.close()
 	var probes []*probeSpec
 	for _, set := range sets {
-		probes = append(probes, set.specs()...)
+		probes = append(append(probes, set.probes...), set.nulls...)
 	}
 	for _, p := range probes {
 		if r.checkpoint.outcome(p.name) != nil {

@@ -35,8 +35,6 @@ func (r *run) newProbeSets(layer tensor.Layer, in *probeInput, t *target, s spli
 	return out
 }
 
-func (d *probeSet) specs() []*probeSpec { return slices.Concat(d.probes, d.nulls) }
-
 // probeName names probe s, or for s < 0 the null -1 - s, as in estimate.compute.
 func (d *probeSet) probeName(s int) string {
 	if s < 0 {

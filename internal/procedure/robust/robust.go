@@ -16,16 +16,13 @@
 // Nanda et al. 2022: l2, radius 1.
 //
 // The measure is a procedure, which works in steps on samples in memory. Models are run by ONNX
-// Runtime, the engine. For example, as a measure of a study:
-//
-//	m, err := robust.New(robust.Defaults())
+// Runtime, the engine.
 package robust
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 
 	"github.com/noether-ml/noether/dataset"
@@ -49,11 +46,6 @@ type Settings struct {
 	Random   bool    `key:"random-start" json:"randomStart" default:"true" doc:"start at a random point in the ball, not at x"`
 	Restarts int     `key:"restarts" json:"restarts" default:"1" min:"1" doc:"largest number of attacks on a sample, each from another starting point, until one succeeds"`
 	Batch    int     `key:"batch" json:"batch" min:"1" doc:"images that are attacked together, divided among concurrent runs of the engine; default: by the size of the model"`
-}
-
-// Defaults returns the settings of Table 2 of Nanda et al. 2022: l2, radius 1.
-func Defaults() Settings {
-	return Settings{Images: 1000, Norm: "l2", Radius: 1, Steps: 20, Random: true, Restarts: 1}
 }
 
 // New returns the measure robust-accuracy: robust, the accuracy under attack, and clean. Settings
@@ -215,7 +207,8 @@ func (r *run) problem(rows []int) invert.Problem {
 		copy(x.At(i).Data, sample.Input.Data)
 		from := sample.Input
 		if r.settings.Random {
-			from = ball.Draw(sample.Input, r.draw(k, sample.Index))
+			draw := seed.Rand(k.Seed, "robust: start", k.Data, k.Trial, r.round, sample.Index)
+			from = ball.Draw(sample.Input, draw)
 		}
 		copy(start.At(i).Data, from.Data)
 		p.Labels, p.Names = append(p.Labels, sample.Label), append(p.Names, sample.Name)
@@ -225,10 +218,6 @@ func (r *run) problem(rows []int) invert.Problem {
 		r.job.Progress(before+gradientWork*p.Done, fmt.Sprintf("margin %.3g", p.Loss))
 	}
 	return p
-}
-
-func (r *run) draw(k measure.Key, index int) *rand.Rand {
-	return seed.Rand(k.Seed, "robust: start", k.Data, k.Trial, r.round, index)
 }
 
 // scores returns the accuracies. A sample that is misclassified without an attack is not robust.

@@ -39,12 +39,6 @@ type Settings struct {
 // defaultBeta is the weight in the code of Nanda et al. 2022 (see the package).
 const defaultBeta = 0.1
 
-// Defaults returns the settings of Nanda et al. 2022.
-func Defaults() Settings {
-	return Settings{Images: 1000, Inversions: []string{Arbitrary}, Similarity: []string{similarity.LinearCKA},
-		Start: string(invert.Noise), Optimiser: string(invert.Paper), Beta: defaultBeta, Delta: 0.1}
-}
-
 func (s Settings) check() error {
 	if len(s.Inversions) == 0 {
 		return errors.New("no inversions: name some of arbitrary, adversarial, controversial")

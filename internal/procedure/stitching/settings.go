@@ -21,11 +21,6 @@ type Settings struct {
 	Batch  int     `key:"batch" json:"batch" default:"32" min:"1" doc:"images in one step of training"`
 }
 
-// Defaults returns the default settings.
-func Defaults() Settings {
-	return Settings{Images: 2000, Train: 0.5, Start: leastSquares, Epochs: 10, Rate: 0.001, Batch: 32}
-}
-
 func (s Settings) check() error {
 	switch {
 	case s.Images < 4:

@@ -13,11 +13,8 @@
 // others.
 //
 // A job is one run of the measure on two models, A and B (procedure.Job). A model that is stitched
-// to itself by the identity has exactly its own accuracy:
-//
-//	s := stitching.Defaults()
-//	s.Start, s.Epochs = "identity", 0
-//	m, err := stitching.New(s)
+// to itself by the identity, without training (Start identity, Epochs 0), has exactly its own
+// accuracy.
 package stitching
 
 import (

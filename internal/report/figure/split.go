@@ -143,30 +143,27 @@ func highlighted(names []string, asked string) (int, error) {
 // fill assigns rows to panels, one for each combination of the values of the fields panels, in the
 // order of these values. of returns the name of the colour of a row.
 func (s *split) fill(measures report.Measures, panels []Field, of func(*scores.Row) string) error {
-	places := make([]map[string]int, len(panels)) // of the values of each field
+	order := make([]map[string]int, len(panels)) // places of the values of each field
 	for i, f := range panels {
-		places[i] = map[string]int{}
-		for k, v := range f.Distinct(measures, s.rows) {
-			places[i][v] = k
-		}
+		order[i] = places(f.Distinct(measures, s.rows))
 	}
-	at := map[string]int{} // index of a group by its order
+	index := map[string]int{} // of a group by its order
 	for i := range s.rows {
 		r := &s.rows[i]
 		var names []string
-		var order []int
+		var at []int
 		for i, f := range panels {
 			name := f.Of(measures, r)
-			order = append(order, places[i][name])
+			at = append(at, order[i][name])
 			if f != "statistic" && name != "" {
 				names = append(names, name)
 			}
 		}
-		k, seen := at[fmt.Sprint(order)]
+		k, seen := index[fmt.Sprint(at)]
 		if !seen {
 			k = len(s.groups)
-			at[fmt.Sprint(order)] = k
-			s.groups = append(s.groups, group{order: order, title: strings.Join(names, ", "), statistic: measures.Statistic(r)})
+			index[fmt.Sprint(at)] = k
+			s.groups = append(s.groups, group{order: at, title: strings.Join(names, ", "), statistic: measures.Statistic(r)})
 		}
 		s.groups[k].add(*r, slices.Index(s.names, of(r)), s.highlight)
 	}
@@ -185,8 +182,8 @@ func (s *split) fill(measures report.Measures, panels []Field, of func(*scores.R
 		slices.SortFunc(g.series, func(a, b member) int { return cmp.Or(above(a)-above(b), a.place-b.place) })
 	}
 	s.together = 1
-	if len(panels) > 1 && len(s.groups)%len(places[0]) == 0 {
-		s.together = len(s.groups) / len(places[0])
+	if len(panels) > 1 && len(s.groups)%len(order[0]) == 0 {
+		s.together = len(s.groups) / len(order[0])
 	}
 	return nil
 }

@@ -59,11 +59,3 @@ func (p *printer) columns(m report.Matrix, rows []scores.Row, low, high int) {
 	}
 	p.out.WriteString(text)
 }
-
-// countCells returns the number of scores that matrices show.
-func countCells(matrices []report.Matrix) (n int) {
-	for _, m := range matrices {
-		n += len(m.Cells)
-	}
-	return n
-}

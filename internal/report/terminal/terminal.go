@@ -46,14 +46,16 @@ func Write(w io.Writer, rows []scores.Row, rec scores.Record, o Options) error {
 	p := printer{width: o.Width, style: newStyles(w, o.Colour), shown: report.Overview(rows)}
 	p.heading(rec, rows)
 	matrices := report.Matrices(rows, rec.Measures)
+	cells := 0
 	for _, m := range matrices {
 		p.matrix(m, rows)
+		cells += len(m.Cells)
 	}
 	if o.All || len(matrices) == 0 {
 		for _, m := range report.Describe(p.shown, rec.Measures) {
 			p.measure(m)
 		}
-	} else if len(rows) > len(p.shown) || len(p.shown) > countCells(matrices) {
+	} else if len(rows) > len(p.shown) || len(p.shown) > cells {
 		p.line("")
 		p.wrapped(p.style.faint, "Layers and further statistics: in the report, and with --all.", 0)
 	}

@@ -28,14 +28,9 @@ func (s *sampleValues) change(m *modelValues, v *viewValues, i int) float64 {
 	return 1 + math.Sqrt(v.confidence[i]*m.confidence[i])
 }
 
-// isCorrect reports whether the prediction for the clean sample i is its label.
-func (s *sampleValues) isCorrect(m *modelValues, i int) bool {
-	return s.predicted && s.labels[i] >= 0 && m.clean[i] == s.labels[i]
-}
-
-// isCorrectTransformed reports whether the prediction for the transformed sample i is its label.
-func (s *sampleValues) isCorrectTransformed(v *viewValues, i int) bool {
-	return s.predicted && s.labels[i] >= 0 && v.transformed[i] == s.labels[i]
+// isCorrect reports whether one of the predictions, that for sample i, is its label.
+func (s *sampleValues) isCorrect(predicted []int, i int) bool {
+	return s.predicted && s.labels[i] >= 0 && predicted[i] == s.labels[i]
 }
 
 // A ranking holds three orders of the samples for a model, as positions in sampleValues.indices:
@@ -51,7 +46,7 @@ func (s *sampleValues) rank(m *modelValues) ranking {
 		for k := range m.views {
 			v := &m.views[k]
 			mean[i] += s.change(m, v, i) / float64(len(m.views))
-			if s.isCorrect(m, i) && !s.isCorrectTransformed(v, i) {
+			if s.isCorrect(m.clean, i) && !s.isCorrect(v.transformed, i) {
 				failed[i]++
 			}
 		}
@@ -77,7 +72,7 @@ func (s *sampleValues) separating(a, b *modelValues) (counts, samples []int) {
 	counts = make([]int, len(a.views))
 	for k := len(a.views) - 1; k >= 0; k-- {
 		for i := range s.indices {
-			if s.labels[i] < 0 || !s.isCorrectTransformed(&a.views[k], i) || s.isCorrectTransformed(&b.views[k], i) {
+			if s.labels[i] < 0 || !s.isCorrect(a.views[k].transformed, i) || s.isCorrect(b.views[k].transformed, i) {
 				continue
 			}
 			counts[k]++

@@ -18,7 +18,7 @@ func (s *sampleValues) model(m *modelValues, chosen []int, classes map[int]bool)
 		if s.labels[i] >= 0 {
 			out.Labelled++
 		}
-		if s.isCorrect(m, i) {
+		if s.isCorrect(m.clean, i) {
 			out.Right++
 		}
 	}
@@ -34,7 +34,7 @@ func (s *sampleValues) model(m *modelValues, chosen []int, classes map[int]bool)
 			if s.predicted && v.transformed[i] != m.clean[i] {
 				view.Changed++
 			}
-			if s.isCorrect(m, i) && !s.isCorrectTransformed(v, i) {
+			if s.isCorrect(m.clean, i) && !s.isCorrect(v.transformed, i) {
 				view.Failed++
 			}
 		}

@@ -72,124 +72,111 @@ func (r *Writer) readSampleValues(ctx context.Context, cells []*plan.Cell) (*sam
 		return nil, err
 	}
 	for _, source := range valueSources {
-		v := sourceValuesOf(cells, all, source)
-		if len(v.models) == 0 {
+		models := sheetModels(cells, all, source)
+		if len(models) == 0 {
 			continue
 		}
-		samples, err := r.describeSamples(ctx, v.firstCell().Data)
+		samples, err := r.describeSamples(ctx, models[0][0].Data)
 		if err != nil {
 			return nil, err
 		}
-		if s := newSampleValues(v, samples); len(s.indices) > 0 {
+		if s := newSampleValues(models, samples, source); len(s.indices) > 0 {
 			return s, nil
 		}
 	}
 	return nil, nil
 }
 
-// sourceValues holds the per-sample values of those cells of one transformation that have the
-// values of a valueSource. Each model has a cell for each parameter value.
-type sourceValues struct {
-	source     valueSource
-	models     []string
-	parameters []string
-	cells      map[cellID]*plan.Cell
-	values     map[cellID]cellValues
-}
-
 // cellValues are the per-sample values of a cell by statistic and index of the sample.
 type cellValues map[string]map[int]float64
 
-// A cellID identifies a cell among those of one transformation.
-type cellID struct{ model, parameter string }
-
-func (v *sourceValues) firstCell() *plan.Cell {
-	return v.cells[cellID{v.models[0], v.parameters[0]}]
+// A sheetCell is a cell with its per-sample values.
+type sheetCell struct {
+	*plan.Cell
+	values cellValues
 }
 
-// sourceValuesOf selects the cells that have the values of a source; all[i] holds the values of
-// cells[i]. It keeps at most maxValues values of the parameter and maxSheetModels models, and
-// leaves out models that lack a cell for one of these values.
-func sourceValuesOf(cells []*plan.Cell, all []cellValues, source valueSource) *sourceValues {
-	v := &sourceValues{source: source, cells: map[cellID]*plan.Cell{}, values: map[cellID]cellValues{}}
+// sheetModels returns, for each model, a cell with the values of a source for each value of the
+// parameter, at most maxValues of these and maxSheetModels models; all[i] holds the values of
+// cells[i]. Models that lack a cell for one of the values are left out.
+func sheetModels(cells []*plan.Cell, all []cellValues, source valueSource) (out [][]sheetCell) {
+	found := map[[2]string]sheetCell{} // by model and value of the parameter
+	var models, parameters []string
 	for i, c := range cells {
-		id := cellID{c.Model.Entry.Name, c.View.Parameter}
-		if v.cells[id] != nil || all[i][source.sample] == nil {
+		id := [2]string{c.Model.Entry.Name, c.View.Parameter}
+		if _, known := found[id]; known || all[i][source.sample] == nil {
 			continue
 		}
-		v.values[id], v.cells[id] = all[i], c
-		if !slices.Contains(v.models, id.model) {
-			v.models = append(v.models, id.model)
+		found[id] = sheetCell{c, all[i]}
+		if !slices.Contains(models, id[0]) {
+			models = append(models, id[0])
 		}
-		if !slices.Contains(v.parameters, id.parameter) {
-			v.parameters = append(v.parameters, id.parameter)
+		if !slices.Contains(parameters, id[1]) {
+			parameters = append(parameters, id[1])
 		}
 	}
-	if len(v.parameters) > maxValues {
-		v.parameters = spread(v.parameters, maxValues)
+	if len(parameters) > maxValues {
+		parameters = spread(parameters, maxValues)
 	}
-	v.models = slices.DeleteFunc(v.models, func(m string) bool {
-		return slices.ContainsFunc(v.parameters, func(p string) bool { return v.cells[cellID{m, p}] == nil })
-	})
-	v.models = v.models[:min(len(v.models), maxSheetModels)]
-	return v
-}
-
-// complete reports whether every model has a value for the sample with the given index, at every
-// value of the parameter. An image without boxes has none of their statistics.
-func (v *sourceValues) complete(index int) bool {
-	for _, m := range v.models {
-		for _, p := range v.parameters {
-			if x, ok := v.values[cellID{m, p}][v.source.sample][index]; !ok || math.IsNaN(x) {
-				return false
+	for _, m := range models {
+		var views []sheetCell
+		for _, p := range parameters {
+			if c, ok := found[[2]string{m, p}]; ok {
+				views = append(views, c)
 			}
 		}
+		if len(views) == len(parameters) && len(out) < maxSheetModels {
+			out = append(out, views)
+		}
 	}
-	return true
+	return out
 }
 
 // newSampleValues arranges the values of a source by model and view, for those of the samples (by
-// index) that are complete.
-func newSampleValues(v *sourceValues, samples map[int]plan.Described) *sampleValues {
-	s := &sampleValues{samples: samples, statistic: v.source.statistic, predicted: v.source.statistic == "ei", classPosition: map[string]int{}}
-	descriptor := v.firstCell().Method.Descriptor()
+// index) that have a value in each. An image without boxes has none of their statistics.
+func newSampleValues(models [][]sheetCell, samples map[int]plan.Described, source valueSource) *sampleValues {
+	s := &sampleValues{samples: samples, statistic: source.statistic, predicted: source.statistic == "ei", classPosition: map[string]int{}}
+	first := models[0][0]
+	descriptor := first.Method.Descriptor()
 	if s.predicted {
 		descriptor = prediction.EffectiveInvarianceDescriptor()
 	}
 	statistic, _ := descriptor.Statistic(s.statistic)
 	s.measure, s.title, s.lowerIsLarger = descriptor.Name, statistic.Title, statistic.Direction == measure.Higher
-	for _, p := range v.parameters {
-		s.cells = append(s.cells, v.cells[cellID{v.models[0], p}])
+	for _, c := range models[0] {
+		s.cells = append(s.cells, c.Cell)
 	}
 	for index := range samples {
-		if v.complete(index) {
+		lacks := func(c sheetCell) bool {
+			x, ok := c.values[source.sample][index]
+			return !ok || math.IsNaN(x)
+		}
+		if !slices.ContainsFunc(models, func(views []sheetCell) bool { return slices.ContainsFunc(views, lacks) }) {
 			s.indices = append(s.indices, index)
 		}
 	}
 	slices.Sort(s.indices)
-	for _, m := range v.models {
-		s.models = append(s.models, s.readModel(v, m))
+	for _, views := range models {
+		s.models = append(s.models, s.readModel(views, source))
 	}
-	s.findLabels(v.firstCell())
+	s.findLabels(first.Cell)
 	return s
 }
 
 // readModel returns the values of a model. Effective invariance is computed from the clean and the
 // transformed prediction: sqrt(p q) of their probabilities if the classes agree, else 0.
-func (s *sampleValues) readModel(v *sourceValues, name string) modelValues {
-	model := modelValues{name: name}
-	for i, p := range v.parameters {
-		id := cellID{name, p}
-		values := v.values[id]
+func (s *sampleValues) readModel(views []sheetCell, source valueSource) modelValues {
+	model := modelValues{name: views[0].Model.Entry.Name}
+	for i, c := range views {
 		if !s.predicted {
-			model.views = append(model.views, viewValues{value: s.valuesOf(values[v.source.sample])})
+			model.views = append(model.views, viewValues{value: s.valuesOf(c.values[source.sample])})
 			continue
 		}
-		names := v.cells[id].Classes()
-		view := viewValues{transformed: s.classesOf(values["predicted-moved"], names), confidence: s.valuesOf(values["confidence-moved"])}
+		names := c.Classes()
+		view := viewValues{transformed: s.classesOf(c.values["predicted-moved"], names), confidence: s.valuesOf(c.values["confidence-moved"])}
 		if i == 0 {
-			model.clean = s.classesOf(values["predicted-clean"], names)
-			model.confidence = s.valuesOf(values["confidence-clean"])
+			model.clean = s.classesOf(c.values["predicted-clean"], names)
+			model.confidence = s.valuesOf(c.values["confidence-clean"])
 		}
 		for j := range s.indices {
 			ei := 0.0

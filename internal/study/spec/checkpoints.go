@@ -37,7 +37,6 @@ type checkpointKeys struct {
 	Every  int    `key:"every" min:"1"`        // take the networks of epoch 1 and of multiples of Every; 0: the final network
 }
 
-// A checkpoint is the network of one epoch of a training.
 type checkpoint struct {
 	path  string // relative to the folder of the training
 	epoch int

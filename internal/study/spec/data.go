@@ -158,7 +158,6 @@ type Split struct {
 	Seed     uint64  `key:"seed" default:"1" doc:"seed of the shuffle; parts of the same seed do not overlap"`
 }
 
-// check returns an error for keys that cannot be combined.
 func (d Data) check() error {
 	if d.Stratified && d.Limit == 0 {
 		return d.node.Get("stratified").Errorf("stratified needs a limit")

@@ -117,7 +117,6 @@ func (s *Study) BoundsMemory() bool { return s.memorySet || s.Memory != DefaultM
 // AsksForImages reports whether the study itself, not the default, sets a number of images above 0.
 func (s *Study) AsksForImages() bool { return s.imagesSet && s.Images > 0 }
 
-// check validates the keys against each other: unique names, and options that can be combined.
 func (s *Study) check(n *config.Node) error {
 	if len(s.Data) == 0 || len(s.Models) == 0 || len(s.Measures) == 0 {
 		return n.Errorf("a study needs at least one entry each of data, models and measures")

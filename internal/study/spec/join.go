@@ -20,7 +20,6 @@ func (k *Join) DecodeNode(n *config.Node) error {
 	return nil
 }
 
-// decode reads the parts: each key is the name of a part, and its value the entry.
 func (k *Join) decode(kinds []DataKind) error {
 	n := k.node
 	if n.Kind != config.Map || len(n.Pairs) < 2 {

@@ -60,7 +60,6 @@ func NewFamily[S any, M measure.Method](d measure.Descriptor, create func(S) (M,
 // Default returns the method with the default settings. It is an error if a setting is required.
 func (f Family) Default() (measure.Method, error) { return f.decode(&config.Node{}) }
 
-// pairUse tells whether an entry of the family may, or must, name pairs of models.
 func (f Family) pairUse() PairUse {
 	method, err := f.Default()
 	if err != nil {
@@ -187,7 +186,6 @@ func (m *MeasureSpec) takePairs(settings *config.Node) (*config.Node, error) {
 // JSONSchema implements config.Schemer. Schema replaces it, which knows the measures.
 func (MeasureSpec) JSONSchema() map[string]any { return map[string]any{} }
 
-// measuresSchema returns the schema of an entry of measures.
 func measuresSchema(families []Family) map[string]any {
 	var names []string // names that may be written without settings
 	settings := map[string]any{}

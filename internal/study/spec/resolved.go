@@ -67,7 +67,6 @@ func (s *Study) absolute(path string) string {
 	return path
 }
 
-// paths returns every path in the study.
 func (s *Study) paths() []*Path {
 	var out []*Path
 	for i := range s.Models {
@@ -88,7 +87,6 @@ func (s *Study) paths() []*Path {
 
 func (d *Data) paths() []*Path { return pathsIn(reflect.ValueOf(d)) }
 
-// pathsIn returns the paths within a value of any type.
 func pathsIn(v reflect.Value) []*Path {
 	var out []*Path
 	switch v.Kind() {

@@ -133,12 +133,10 @@ func (s STIROptions) settings(between []*config.Node) *config.Node {
 	return n
 }
 
-// text returns a string node, and list a list node.
 func text(s string) *config.Node { return &config.Node{Kind: config.String, Text: s} }
 
 func list(items ...*config.Node) *config.Node { return &config.Node{Kind: config.List, Items: items} }
 
-// mapping returns a mapping node of alternating keys and values.
 func mapping(pairs ...any) *config.Node {
 	n := &config.Node{Kind: config.Map}
 	for i := 0; i < len(pairs); i += 2 {

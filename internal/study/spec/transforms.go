@@ -45,7 +45,6 @@ var transformKeys = []string{"name", "per", "on"}
 // kinds are the kinds of transformations that a study file can name.
 type kinds []transform.Kind
 
-// names returns the names of the kinds, such as rotate.
 func (all kinds) names() []string {
 	var names []string
 	for _, k := range all {

@@ -188,7 +188,6 @@ func (s *Store) move(sources map[string]bool, dispose func(path string) error) e
 	return nil
 }
 
-// copy appends frames as they are.
 func (a *appender) copy(r io.Reader) error {
 	if a.err != nil {
 		return a.err
@@ -243,7 +242,6 @@ func (s *Store) Compact(dispose func(path string) error) error {
 	return s.move(sources, dispose)
 }
 
-// isClean reports whether all bytes of a log belong to records that count.
 func (l *log) isClean() bool {
 	return l.live > 0 && l.live+int64(len(magic)) == l.size
 }

@@ -21,7 +21,6 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// appendHeader appends the header of a frame.
 func appendHeader(b []byte, mark string, payload []byte) []byte {
 	start := len(b)
 	b = append(b, mark...)
@@ -30,19 +29,16 @@ func appendHeader(b []byte, mark string, payload []byte) []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b[start:], castagnoli))
 }
 
-// A header is the header of a frame.
 type header struct {
 	record bool
 	size   int64 // of the payload
 	sum    uint32
 }
 
-// matches reports whether a payload is that of the frame.
 func (h header) matches(payload []byte) bool {
 	return int64(len(payload)) == h.size && crc32.Checksum(payload, castagnoli) == h.sum
 }
 
-// parseHeader returns the header in the first bytes of b, and false if they are none.
 func parseHeader(b []byte) (h header, ok bool) {
 	if len(b) < headerSize || crc32.Checksum(b[:12], castagnoli) != binary.LittleEndian.Uint32(b[12:]) {
 		return h, false
@@ -76,7 +72,6 @@ func (h *head) append(b []byte) []byte {
 	return append(b, h.body...)
 }
 
-// dataSize returns the bytes of all parts.
 func (h *head) dataSize() (sum int64) {
 	for _, p := range h.parts {
 		sum += p.size

@@ -174,7 +174,6 @@ func (r *partReader) next() error {
 	}
 }
 
-// read reads from the record's log.
 func (it *Item) read(p []byte, at int64) error {
 	if it.small != nil {
 		copy(p, it.small[min(at-it.data, int64(len(it.small))):])

@@ -90,7 +90,6 @@ func IsLog(name string) bool {
 	return strings.HasSuffix(name, suffix) && !strings.HasPrefix(name, ".")
 }
 
-// beginningOf returns the beginning of the name of a log; see Options.
 func beginningOf(name string) string {
 	return name[:max(0, strings.LastIndexByte(strings.TrimSuffix(name, suffix), '.'))]
 }
@@ -150,14 +149,12 @@ func (s *Store) refresh() error {
 	return nil
 }
 
-// forget forgets all that was read.
 func (s *Store) forget() {
 	clear(s.logs) // their files are closed by the garbage collector: a goroutine may be reading them
 	clear(s.index)
 	clear(s.damaged)
 }
 
-// read reads what was added to a log.
 func (s *Store) read(name string) error {
 	f, err := s.open(filepath.Join(s.dir, name))
 	if errors.Is(err, syscall.ELOOP) { // a link to itself is no log
@@ -321,7 +318,6 @@ func (s *Store) inUse(name string) bool {
 // maxOpen is the number of logs up to which they are kept open for reading.
 const maxOpen = 256
 
-// fileOf returns the file of a log.
 func (s *Store) fileOf(l *log) (io.ReaderAt, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -143,7 +143,6 @@ func (s *Store) appendOnce(fill func(a *appender) error) (a *appender, err error
 	return a, nil
 }
 
-// newName returns a name for a log, with the given beginning.
 func newName(beginning string) string {
 	if beginning != "" {
 		beginning += "."
@@ -151,7 +150,6 @@ func newName(beginning string) string {
 	return fmt.Sprintf("%s%016x%s", beginning, rand.Uint64(), suffix)
 }
 
-// create makes a log.
 func (s *Store) create() error {
 	name := newName(s.o.Name)
 	file, err := filesys.Create(filepath.Join(s.dir, name), 0o666)
@@ -246,7 +244,6 @@ func (a *appender) frame(mark string, payload []byte) {
 	a.write(payload)
 }
 
-// record appends a record.
 func (a *appender) record(s *Store, r *Record) error {
 	h := head{key: r.Key, version: r.Version, body: r.Body}
 	if h.version == 0 {

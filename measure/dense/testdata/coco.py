@@ -2,8 +2,9 @@
 
 Run in this folder: python3 coco.py > coco.json
 
-The set has groups (iscrowd), objects of all sizes, equal scores, an image without labels and boxes,
-images with one of the two, a class without objects, and more than 100 boxes of a class in an image.
+The set has groups (iscrowd), objects of all sizes, objects that extend beyond the image, boxes that are
+found for several classes, equal scores, an image without labels and boxes, images with one of the two,
+a class without objects, and more than 100 boxes of a class in an image.
 A second implementation, below, follows the definition in pycocotools' cocoeval.py (evaluateImg,
 accumulate, summarize with the default parameters for boxes) in NumPy, and must agree.
 """
@@ -129,6 +130,9 @@ labelled, found = [], []
 for image in range(EMPTY):
     for _ in range(rng.integers(0, 6)):
         b = box(rng.choice([30, 70, 160]))
+        if rng.uniform() < 0.25:  # a label that extends beyond the image
+            axis = int(rng.integers(0, 2))
+            b[axis] = float(np.round([-0.6, [W, H][axis] / b[2 + axis] - 0.3][int(rng.integers(0, 2))] * b[2 + axis], 2))
         k = int(rng.integers(1, CLASSES))  # the last class has no objects
         crowd = int(rng.uniform() < 0.1)
         labelled.append({"id": len(labelled) + 1, "image_id": image, "category_id": k, "bbox": b,
@@ -138,6 +142,8 @@ for image in range(EMPTY):
             jitter[2:] = np.maximum(jitter[2:], 1)
             found.append({"image_id": image, "category_id": k if rng.uniform() < 0.8 else int(rng.integers(1, CLASSES + 1)),
                           "bbox": [float(v) for v in np.round(jitter, 2)], "score": float(np.round(rng.uniform(0.05, 1), 2))})
+            if rng.uniform() < 0.4:  # the same box for another class
+                found.append({**found[-1], "category_id": found[-1]["category_id"] % CLASSES + 1, "score": float(np.round(rng.uniform(0.05, 0.5), 2))})
     for _ in range(rng.integers(0, 3)):
         found.append({"image_id": image, "category_id": int(rng.integers(1, CLASSES + 1)), "bbox": box(90),
                       "score": float(np.round(rng.uniform(0.05, 0.8), 2))})

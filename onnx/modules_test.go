@@ -1,0 +1,86 @@
+package onnx
+
+import (
+	"encoding/json"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/noether-ml/noether/onnx/pb"
+)
+
+// TestModuleNames reads a file of PyTorch's exporter. testdata/dynamo.py has found the module of
+// each tensor by its values.
+func TestModuleNames(t *testing.T) {
+	t.Parallel()
+	before, err := Read("testdata/dynamo.onnx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile("testdata/dynamo.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want map[string]string
+	if err := json.Unmarshal(data, &want); err != nil {
+		t.Fatal(err)
+	}
+	m := before.WithModuleNames()
+	names, renamed := Names(before.Layers()), Names(m.Layers())
+	for i, name := range names {
+		switch module := want[name]; {
+		case name == "scores": // an output, whose name stays
+			if renamed[i] != name || m.aliases["fc"] != name {
+				t.Errorf("the output is %s and fc is %q, want scores for both", renamed[i], m.aliases["fc"])
+			}
+		case module != "" && renamed[i] != module:
+			t.Errorf("%s is called %s, want %s", name, renamed[i], module)
+		case module == "" && renamed[i] != name:
+			t.Errorf("%s is called %s, want no other name", name, renamed[i])
+		}
+	}
+	// Layers are chosen by either name.
+	for pattern, want := range map[string][]string{
+		"stages.0.0": {"stages.0.0"}, "relu_1": {"stages.0.0"}, "relu_[0]": nil, "stages.*.conv1": {"stages.0.0.conv1", "stages.0.1.conv1", "stages.1.conv1"},
+		"fc": {"scores"}, "stages.0.1": {"stages.0"}, "stages.1.act_1": {"stages"}, "conv2d_?": {"stages.0.0.conv1", "stages.0.0.conv2", "stages.0.1.conv1", "stages.0.1.conv2", "stages.1.conv1", "stages.1.conv2"},
+	} {
+		layers, err := m.Select(pattern)
+		if got := Names(layers); (err != nil) != (want == nil) || !slices.Equal(got, want) {
+			t.Errorf("%s: %v, error %v; want %v", pattern, got, err, want)
+		}
+	}
+	if err := check(m); err != nil {
+		t.Errorf("the model with names of modules is invalid: %v", err)
+	}
+	if sum, err := m.SHA256(); err != nil || sum == "" {
+		t.Errorf("SHA256: %q, %v", sum, err)
+	}
+}
+
+// TestNoModuleNames leaves a model without records of modules as it is.
+func TestNoModuleNames(t *testing.T) {
+	t.Parallel()
+	b := NewBuilder(17)
+	b.Output("y", b.Relu(b.Input("x", Float, 1)))
+	m, err := b.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.WithModuleNames() != m {
+		t.Error("the model was changed")
+	}
+}
+
+func TestScopeList(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string][]string{
+		"['', 'layer1', 'layer1.0', 'add']": {"layer1", "layer1.0"}, `["a'b", 'c', "add"]`: {"a'b", "c"}, "['', 'view']": {}, "[]": {}, "": {}, "['": {},
+	} {
+		if got := scopeList(text); !slices.Equal(got, want) {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+	if scopes := moduleScopes(&pb.NodeProto{}); scopes != nil {
+		t.Errorf("a node without metadata is in %q, want nil", scopes)
+	}
+}
