@@ -5,8 +5,8 @@
 //	noether init MODEL DATA > study.yaml
 //	noether run study.yaml -o runs/one  scores.csv, scores.parquet, report.html
 //
-// It exits with 0 on success, 1 on failure, 2 on wrong usage, and 75 if a task of a cluster was
-// stopped before its end.
+// It exits with 0 on success, 1 on failure, 2 on wrong usage, 3 if a condition of parity is met, and
+// 75 if a task of a cluster was stopped before its end.
 //
 // Most files have one subcommand each: its flags and its output. The others have what several of
 // them share.
@@ -54,7 +54,7 @@ func runsModels(args []string) bool {
 	for c.HasParent() && c.Parent().HasParent() {
 		c = c.Parent()
 	}
-	return slices.Contains([]string{"train", "demo", "init", "run", "merge", "inspect", "invert", "check", "diff", "cluster"}, c.Name())
+	return slices.Contains([]string{"train", "demo", "init", "run", "merge", "inspect", "invert", "forward", "check", "diff", "parity", "cluster"}, c.Name())
 }
 
 func execute(ctx context.Context, args []string) error {
@@ -86,7 +86,7 @@ It takes ONNX models and data, and writes scores with intervals, tables and a re
 	root.AddCommand(
 		trainCommand(engine),
 		demoCommand(engine), initCommand(engine), runCommand(engine), mergeCommand(engine), inspectCommand(engine), invertCommand(engine),
-		compareCommand(), gradCommand(), forwardCommand(engine), correlateCommand(), breakingPointCommand(), diffCommand(engine), reportCommand(), plotCommand(), exportCommand(), serveCommand(), varyCommand(), checkCommand(engine), clusterCommand(engine), schemaCommand(), doctorCommand(engine), versionCommand(), manualsCommand(), preprocessingCommand(),
+		compareCommand(), gradCommand(engine), forwardCommand(engine), correlateCommand(), breakingPointCommand(), diffCommand(engine), parityCommand(engine), reportCommand(), plotCommand(), exportCommand(), serveCommand(), varyCommand(), checkCommand(engine), clusterCommand(engine), schemaCommand(), doctorCommand(engine), versionCommand(), manualsCommand(), preprocessingCommand(),
 	)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	return root
@@ -139,9 +139,13 @@ func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 func exitCode(err error) int {
 	var usage *usageError
 	var logged *loggedError
+	var gate *gateError
 	switch {
 	case err == nil:
 		return 0
+	case errors.As(err, &gate):
+		fmt.Fprintln(stderr, "noether: "+oneLine(err.Error()))
+		return gateExit
 	case errors.Is(err, cluster.ErrStopped):
 		fmt.Fprintln(stderr, "noether: "+oneLine(err.Error()))
 		return cluster.ExitStopped

@@ -154,7 +154,10 @@ func (n *Network) newShapeReader(feed engine.Feed, names []string) (*shapeReader
 	if graph, err = rewrite.WithOutputs(graph, []string{output}); err != nil {
 		return nil, err
 	}
-	if !slices.ContainsFunc(graph.Nodes(), shapeByValues) {
+	byValues := []string{"NonZero", "NonMaxSuppression", "Unique", "Compress", "If", "Loop", "Scan"}
+	if !slices.ContainsFunc(graph.Nodes(), func(n *pb.NodeProto) bool {
+		return slices.Contains(byValues, n.GetOpType())
+	}) {
 		if p.session, err = n.newSession(rewrite.ShapesOnly(graph), n.shapeOptions()); err == nil {
 			p.full = graph
 			return p, nil
@@ -186,14 +189,6 @@ func joinShapes(b *onnx.Builder, names []string) onnx.Value {
 		joined[i] = b.Concat(0, parts...)
 	}
 	return b.Concat(0, joined...)
-}
-
-func shapeByValues(n *pb.NodeProto) bool {
-	switch n.GetOpType() {
-	case "NonZero", "NonMaxSuppression", "Unique", "Compress", "If", "Loop", "Scan":
-		return true
-	}
-	return false
 }
 
 // Shapes do not depend on the device, so these sessions run on the CPU.

@@ -193,8 +193,8 @@ func WriteWAV(w io.Writer, c Clip) error {
 	for _, v := range []any{
 		[]byte("RIFF"), uint32(head - 8 + size),
 		// format; channels; rate; bytes per second, of a block; bits of a value
-		[]byte("WAVEfmt "), uint32(16), uint16(wavFloat), uint16(1), uint32(c.Rate), uint32(4 * c.Rate),
-		uint16(4), uint16(32),
+		[]byte("WAVEfmt "), uint32(16), uint16(wavFloat), uint16(1), uint32(c.Rate),
+		uint32(4 * c.Rate), uint16(4), uint16(32),
 		[]byte("data"), uint32(size), c.Wave,
 	} {
 		binary.Write(&out, binary.LittleEndian, v) // a Buffer gives no error

@@ -114,10 +114,12 @@ func (c *Cache) openHTTP(ctx context.Context, address *url.URL, header http.Head
 	return nil, refusal(ctx, resp)
 }
 
-// refusal returns the error of an answer. If a retry may succeed, it first waits as the server asks.
+// refusal returns the error of an answer. If a retry may succeed, it first waits as the server
+// asks.
 func refusal(ctx context.Context, resp *http.Response) error {
 	err := &statusError{resp.StatusCode, resp.Status, resp.Header}
-	if err.code == http.StatusRequestTimeout || err.code == http.StatusTooManyRequests || err.code >= 500 {
+	if err.code == http.StatusRequestTimeout || err.code == http.StatusTooManyRequests ||
+		err.code >= 500 {
 		return waitAsAsked(ctx, resp.Header.Get("Retry-After"), err)
 	}
 	return &permanent{err}

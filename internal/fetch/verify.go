@@ -79,7 +79,9 @@ func (c *Cache) treeSumsFile(sum string) string { return c.path("content", sum, 
 
 // Unlike JSON, gob keeps names that are not UTF-8.
 func (c *Cache) writeTreeSums(sum string, sums treeSums) error {
-	return atomicfile.WriteFunc(c.treeSumsFile(sum), func(w io.Writer) error { return gob.NewEncoder(w).Encode(sums) })
+	return atomicfile.WriteFunc(c.treeSumsFile(sum), func(w io.Writer) error {
+		return gob.NewEncoder(w).Encode(sums)
+	})
 }
 
 func (c *Cache) readTreeSums(sum string) (sums treeSums, err error) {

@@ -1,6 +1,7 @@
 package linalg
 
 import (
+	"github.com/noether-ml/noether/tensor"
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/lapack/lapack64"
@@ -53,7 +54,7 @@ func (Gonum) EigenSingle(a []float32, n int) ([]float32, bool) {
 	if n == 0 {
 		return nil, true
 	}
-	a64 := toFloat64(a)
+	a64 := tensor.Float64s(a)
 	values, err := eigen(a64, n)
 	if err != nil {
 		return nil, false
@@ -68,14 +69,6 @@ func (Gonum) EigenSingle(a []float32, n int) ([]float32, bool) {
 // LeadingEigen implements Library.
 func (Gonum) LeadingEigen(a []float64, n int, count func(values []float64) int) ([]float64, *mat.Dense, error) {
 	return leadingOf(syev, a, n, count)
-}
-
-func toFloat64(a []float32) []float64 {
-	out := make([]float64, len(a))
-	for i, v := range a {
-		out[i] = float64(v)
-	}
-	return out
 }
 
 func toFloat32(dst []float32, src []float64) {

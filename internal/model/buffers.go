@@ -26,6 +26,7 @@ type Buffers struct {
 	partners []int           // in RunTransformed
 	logs     []float32       // result of LogProbs
 	identity engine.Samples  // of the next batches
+	given    []tensor.Tensor // of a forced session: the values of each layer
 }
 
 // Identify names the samples of the next batches, for networks that look activations up.

@@ -53,6 +53,8 @@ func (s *Session) inputArrays(n int) (arrays []*engine.Array, err error) {
 		case s.cleanLayer(name) >= 0:
 			arrays = append(arrays, nil)
 			continue
+		case s.isGiven(name):
+			a = engine.NewArray(engine.Float, append([]int{n}, s.outputs[s.given[name]].Shape...)...)
 		case name == engine.PartnersInput && s.pair.transforms():
 			a = engine.NewArray(engine.Int32, n)
 		default:

@@ -20,11 +20,12 @@ type Session struct {
 	model   *Model
 	session engine.Session
 	outputs []engine.Output
-	layers  int          // number of layers, which come first in outputs
-	scores  int          // index of the scores among the outputs, or -1
-	workers int          // parts of a batch that run in parallel
-	largest atomic.Int32 // number of images that fit in the device's memory in one run; 0: not limited
-	pair    *pair        // what connects the two sessions of a pair; else nil
+	layers  int            // number of layers, which come first in outputs
+	scores  int            // index of the scores among the outputs, or -1
+	workers int            // parts of a batch that run in parallel
+	largest atomic.Int32   // number of images that fit in the device's memory in one run; 0: not limited
+	pair    *pair          // what connects the two sessions of a pair; else nil
+	given   map[string]int // of a forced session: index of the layer whose values an input takes; else nil
 
 	mutex   sync.Mutex
 	buffers []*Buffers
@@ -176,11 +177,15 @@ func (s *Session) runParts(ctx context.Context, images []tensor.Tensor, buf *Buf
 		if samples.Index != nil {
 			samples.Index = samples.Index[at:][:len(batch)]
 		}
+		from := at
 		at += len(batch)
 		buf.latest = part
 		group.Go(func() error {
 			if s.model.TakesInput() {
 				buf.fill(batch, part.inputs)
+			}
+			if err := buf.giveRows(from, part.inputs); err != nil {
+				return err
 			}
 			return s.session.Run(running, engine.Batch{Inputs: buf.withClean(part.inputs), Outputs: part.outputs, Samples: samples})
 		})

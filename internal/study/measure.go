@@ -9,6 +9,7 @@ import (
 	"github.com/noether-ml/noether/internal/study/plan"
 	"github.com/noether-ml/noether/internal/study/run"
 	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/scores"
 	"github.com/noether-ml/noether/tensor"
 	"github.com/noether-ml/noether/transform"
 )
@@ -67,6 +68,21 @@ func Compare(ctx context.Context, a, b *model.Model, src dataset.Source, compari
 		for _, l := range c.ScoredLayers() {
 			out = append(out, PairScores{c.Method.Name(), named(a, l.Name), named(b, l.Other), l.Scores})
 		}
+	}
+	return out, nil
+}
+
+// Cells runs every cell of a plan in memory and returns them with their scores, which keep the
+// replicates of the jackknife.
+func Cells(ctx context.Context, p *Plan) ([]scores.Cell, error) {
+	if err := run.InMemory(ctx, p); err != nil {
+		return nil, err
+	}
+	var out []scores.Cell
+	for _, c := range p.Cells {
+		cell := c.Identity()
+		cell.Layers = c.ScoredLayers()
+		out = append(out, cell)
 	}
 	return out, nil
 }

@@ -194,8 +194,8 @@ func (r *run) thresholdStage(g group) stage {
 }
 
 func (r *run) newEstimator(c chunk) *ThresholdEstimator {
-	return NewThresholdEstimator(ThresholdOptions{Units: c.count(), Rank: r.rank, References: r.references,
-		sparse: r.sparse[c.layer], Error: r.settings.tolerance(), first: c.lo})
+	return NewThresholdEstimator(ThresholdOptions{Units: c.count(), Rank: r.rank,
+		References: r.references, sparse: r.sparse[c.layer], Error: r.settings.tolerance(), first: c.lo})
 }
 
 // rateStage counts the inputs at which units fire if thresholds are from a sketch.

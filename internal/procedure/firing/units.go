@@ -62,10 +62,13 @@ func (u *unitSet) read(dst []float32, z tensor.Tensor) []float32 {
 	b, n := z.Shape[0], u.count()
 	dst = slices.Grow(dst[:0], b*n)[:b*n]
 	for i := range b {
+		to, from := dst[i*n:(i+1)*n], z.At(i).Data
 		if u.maxima {
-			u.readMaxima(dst[i*n:(i+1)*n], z.At(i).Data)
-		} else {
-			u.readPicked(dst[i*n:(i+1)*n], z.At(i).Data)
+			u.readMaxima(to, from)
+			continue
+		}
+		for k := range to {
+			to[k] = from[u.flat(k)]
 		}
 	}
 	return dst
@@ -83,12 +86,6 @@ func (u *unitSet) readMaxima(dst, z []float32) {
 		for c, v := range z[p*u.channels : (p+1)*u.channels] {
 			dst[c] = max(dst[c], v)
 		}
-	}
-}
-
-func (u *unitSet) readPicked(dst, z []float32) {
-	for i := range dst {
-		dst[i] = z[u.flat(i)]
 	}
 }
 

@@ -74,7 +74,11 @@ func (r *run) curveScores(ctx context.Context, layer tensor.Layer, transforms []
 			out = append(out, sums.scores(c.statistics, part.parameter, part.contains)...)
 		}
 	}
-	sums.average(len(transforms))
+	for _, column := range sums.columns {
+		for i := range column {
+			column[i] /= float64(len(transforms))
+		}
+	}
 	return append(out, sums.scores(c.statistics, "", nil)...), nil // over all samples and values
 }
 
@@ -106,14 +110,6 @@ func (p *sampleColumns) add(q sampleColumns) {
 	for c := range p.columns {
 		for i, v := range q.columns[c] {
 			p.columns[c][i] += v
-		}
-	}
-}
-
-func (p *sampleColumns) average(transforms int) {
-	for _, column := range p.columns {
-		for i := range column {
-			column[i] /= float64(transforms)
 		}
 	}
 }

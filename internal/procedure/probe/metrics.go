@@ -113,7 +113,11 @@ func (e estimate) score() measure.Score {
 	if math.IsNaN(low) {
 		return out
 	}
-	half := math.Hypot((high-low)/2, seedHalfWidth(values))
+	half := (high - low) / 2
+	if len(values) > 1 {
+		_, ofSeeds := resample.Student(values)
+		half = math.Hypot(half, ofSeeds)
+	}
 	out.Low, out.High = out.Value-half, out.Value+half
 	if e.min < e.max {
 		out.Low, out.High = max(out.Low, e.min), min(out.High, e.max)
@@ -142,15 +146,6 @@ func (e estimate) replicates() []measure.Replicate {
 		out = append(out, measure.Replicate{Value: sum / float64(e.seeds), Left: e.n - len(others)})
 	}
 	return out
-}
-
-// seedHalfWidth returns half the 95 % t interval of the mean over networks, 0 for one network.
-func seedHalfWidth(values []float64) float64 {
-	if len(values) < 2 {
-		return 0
-	}
-	_, half := resample.Student(values)
-	return half
 }
 
 func take(values []float64, samples []int) []float64 {

@@ -158,17 +158,11 @@ func scoreLayers(ctx context.Context, j *procedure.Job, rep *Representation, t *
 		if err != nil {
 			return nil, fmt.Errorf("layer %s: %w", j.A.Layers[i].Name, err)
 		}
-		out = append(out, pairScores(i, scores)...)
+		for _, s := range scores {
+			out = append(out, measure.PairScore{A: i, B: i, Score: s})
+		}
 	}
 	return out, nil
-}
-
-func pairScores(layer int, scores []measure.Score) []measure.PairScore {
-	out := make([]measure.PairScore, len(scores))
-	for i, s := range scores {
-		out[i] = measure.PairScore{A: layer, B: layer, Score: s}
-	}
-	return out
 }
 
 // seedsAndNulls returns a probe and a null for each of the Training.Seeds, or one of each for

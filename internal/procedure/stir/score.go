@@ -66,7 +66,10 @@ func (r *run) score(ctx context.Context, v inversion, found *invert.Result) ([]m
 	if omitted := len(rows) - len(finite); omitted > 0 {
 		warnings = append(warnings, fmt.Sprintf("%d of %d images are left out: a model gives NaN or infinity for the inverted image", omitted, len(r.samples)))
 		a, b = a.selectRows(finite), b.selectRows(finite)
-		rows = selectInts(rows, finite)
+		for i, k := range finite {
+			finite[i] = rows[k]
+		}
+		rows = finite
 	}
 	common := r.inversionScores(v, rows, selectRows(found.Images, rows), a, b)
 	for i := range common {
@@ -119,14 +122,6 @@ func (r *run) rows(found *invert.Result) (rows []int, warnings []string) {
 		warnings = append(warnings, droppedWarning("their loss became NaN or infinite", len(r.samples), n, r.samples[found.Dropped[0]].Name))
 	}
 	return rows, warnings
-}
-
-func selectInts(values, indices []int) []int {
-	out := make([]int, len(indices))
-	for i, k := range indices {
-		out[i] = values[k]
-	}
-	return out
 }
 
 func selectRows(t tensor.Tensor, rows []int) tensor.Tensor {

@@ -44,7 +44,7 @@ func (p *Plan) addCells() error {
 	if len(p.Cells) == 0 && len(p.Failures.Causes) > 0 {
 		return p.Failures.Causes[0]
 	}
-	if len(p.Cells) == 0 {
+	if len(p.Cells) == 0 && !p.mayEmpty {
 		why := "no measure applies"
 		if len(p.Skips) > 0 {
 			why = p.Skips[0].Measure + ": " + p.Skips[0].Why

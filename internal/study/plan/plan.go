@@ -31,12 +31,14 @@ type Plan struct {
 	Stats    *telemetry.Stats // times of the stages of the run
 	Failures FailureLog       // models, data and cells that could not be prepared
 	failFast bool             // return the first failure instead of recording it
+	mayEmpty bool             // see Options.AllowEmpty
 }
 
 // New opens the models and data of a study and lists its cells. Failed lists what cannot be opened;
-// with o.FailFast, New returns the error. It is an error if nothing is left to measure.
+// with o.FailFast, New returns the error. It is an error if nothing is left to measure, unless
+// o.AllowEmpty is set.
 func New(ctx context.Context, s *spec.Study, o Options) (*Plan, error) {
-	p := &Plan{Study: s, hasStore: true, Only: o.Only, failFast: o.FailFast, modelData: map[passOwner]*Data{}, Stats: o.Stats}
+	p := &Plan{Study: s, hasStore: true, Only: o.Only, failFast: o.FailFast, mayEmpty: o.AllowEmpty, modelData: map[passOwner]*Data{}, Stats: o.Stats}
 	if p.Stats == nil {
 		p.Stats = &telemetry.Stats{}
 	}
