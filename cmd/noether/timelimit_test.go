@@ -11,9 +11,9 @@ import (
 )
 
 // TestTimeLimitOfOwnCode checks that --timeout bounds the time for reading and differentiating a
-// model too: a chain of 50,000 nodes, which takes seconds, fails in one line.
+// model too: a chain of 50,000 nodes, which takes seconds, fails in one line. It is not parallel to
+// other tests, since the limit is that of the process.
 func TestTimeLimitOfOwnCode(t *testing.T) {
-	t.Parallel()
 	dir := t.TempDir()
 	b := onnx.NewBuilder(17)
 	x := b.Input("x", onnx.Float, -1, 3, 8, 8)
