@@ -104,7 +104,15 @@ func TestArrayKeys(t *testing.T) {
 
 // FuzzOpenArray checks that any bytes give an error or an array whose rows can be read.
 func FuzzOpenArray(f *testing.F) {
-	for _, name := range []string{"nhwc-f4.npy", "nhwc-f4-big.npy", "labels-i8.npy", "stored.npz"} {
+	header := `{"x":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}`
+	f.Add(slices.Concat(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), []byte(header), make([]byte, 4)))
+	type row struct {
+		X float64 `parquet:"x"`
+	}
+	if data, err := os.ReadFile(parquetOf(f, []row{{1}, {2}}, 2)); err == nil {
+		f.Add(data)
+	}
+	for _, name := range []string{"nhwc-f4.npy", "nhwc-f4-big.npy", "labels-i8.npy", "stored.npz", "one.npz"} {
 		data, err := os.ReadFile(arrayFile(name))
 		if err != nil {
 			f.Fatal(err)

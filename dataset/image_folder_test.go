@@ -380,7 +380,8 @@ func FuzzLabelTable(f *testing.F) {
 // FuzzDecode checks that any bytes are an error or an image that a Frame (size and channels of a
 // model's input) brings to its size.
 func FuzzDecode(f *testing.F) {
-	for _, name := range []string{"420.jpg", "progressive.jpg", "alpha.png", "palette.gif", "colour.bmp", "colour.tif", "lossy.webp", "lossless.webp"} {
+	for _, name := range []string{"420.jpg", "progressive.jpg", "alpha.png", "palette.gif", "colour.bmp", "colour.tif", "lossy.webp", "lossless.webp", "cmyk.jpg",
+		"frame-smaller.gif", "group4-black.tif", "orientation-6.tif", "animated.webp", "deep.png"} {
 		data, err := os.ReadFile(filepath.Join("testdata", "images", name))
 		if err != nil {
 			f.Fatal(err)

@@ -31,6 +31,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/tensor"
@@ -89,8 +90,9 @@ type Metadata struct {
 
 // Limits bound the sessions of a network.
 type Limits struct {
-	Workers int   // number of runs in parallel that are of use, at least 1
-	Memory  int64 // free memory for arrays, in bytes; 0: not known
+	Workers int           // number of runs in parallel that are of use, at least 1
+	Memory  int64         // free memory for arrays, in bytes; 0: not known
+	Time    time.Duration // of one run, and of preparing one; 0: no limit
 	// Reductions reports whether sessions compute Request.Reductions.
 	Reductions bool
 }

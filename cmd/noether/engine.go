@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/noether-ml/noether/engine"
 	"github.com/noether-ml/noether/engine/ort"
 	"github.com/noether-ml/noether/internal/blas"
 	"github.com/noether-ml/noether/internal/machine"
@@ -113,6 +115,15 @@ func (e *engineFlags) load() (*ort.Runtime, error) {
 	rt.Notify(note)
 	rt.Watch(worker)
 	return rt, nil
+}
+
+// within calls f, or returns an error that names the model if f takes longer than limit.
+func within[T any](limit time.Duration, model string, f func() (T, error)) (T, error) {
+	value, err := engine.Within(limit, f)
+	if expired := (*engine.TimeLimitError)(nil); errors.As(err, &expired) && expired.Limit == limit {
+		err = fmt.Errorf("model %s: %w: raise --timeout", model, err)
+	}
+	return value, err
 }
 
 // note prints a remark that is not an error.

@@ -43,7 +43,7 @@ a loss by each element of the tensor. With --sum it is 1 for all elements and no
 With --jvp the further output is the derivative of the tensor along a direction, its Jacobian-vector
 product. The direction is a new input, the tangent, for each tensor to differentiate by.`
 
-func gradCommand() *cobra.Command {
+func gradCommand(e *engineFlags) *cobra.Command {
 	var out string
 	var o grad.Options
 	var sum, jvp, asJSON bool
@@ -68,7 +68,7 @@ func gradCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			written, err := differentiate(path, out, o, sum, jvp)
+			written, err := within(e.timeout, path, func() (*gradientModel, error) { return differentiate(path, out, o, sum, jvp) })
 			if err != nil {
 				return err
 			}

@@ -90,8 +90,9 @@ func (d *decodedValues) String() string {
 
 // imageValues is a preprocessing of images, with the keys of a study file.
 type imageValues struct {
-	Resize        int       `json:"resize,omitempty"` // length of the short side, in pixels
-	Crop          []int     `json:"crop,omitempty"`   // height and width, in pixels
+	Resize        int       `json:"resize,omitempty"`    // length of the short side, in pixels
+	Crop          []int     `json:"crop,omitempty"`      // height and width, in pixels
+	Letterbox     []int     `json:"letterbox,omitempty"` // height and width that the image is padded to
 	Interpolation string    `json:"interpolation,omitempty"`
 	Mean          []float32 `json:"mean,omitempty"`
 	Std           []float32 `json:"std,omitempty"`
@@ -110,8 +111,11 @@ func (in *inspection) preprocessing(path string) error {
 		return nil
 	}
 	in.Preprocess = &imageValues{Resize: p.Frame.Resize, Interpolation: p.Frame.Interpolation, Mean: p.Mean, Std: p.Std, Order: p.Order}
-	if p.Frame.Height > 0 {
-		in.Preprocess.Crop = []int{p.Frame.Height, p.Frame.Width}
+	switch size := []int{p.Frame.Height, p.Frame.Width}; {
+	case p.Frame.Letterbox:
+		in.Preprocess.Letterbox = size
+	case p.Frame.Height > 0:
+		in.Preprocess.Crop = size
 	}
 	if p.Range != [2]float32{} {
 		in.Preprocess.Range = p.Range[:]
@@ -135,7 +139,7 @@ type layerEntry struct {
 	Role  string `json:"role,omitempty"` // of a layer that noether init writes into a new study file, such as "stage 1, block 1 of 3" of the network
 }
 
-func inspectCommand(engine *engineFlags) *cobra.Command {
+func inspectCommand(e *engineFlags) *cobra.Command {
 	var patterns []string
 	var size, length int
 	var asJSON bool
@@ -151,7 +155,9 @@ T token or time). Names and operators can be used as layers in a study file.`,
 			if size < 0 || length < 0 {
 				return usagef(c, "--size and --length must be above 0")
 			}
-			found, err := inspect(c.Context(), engine, args[0], patterns, size, length)
+			found, err := within(3*e.timeout, args[0], func() (*inspection, error) {
+				return inspect(c.Context(), e, args[0], patterns, size, length)
+			})
 			if err != nil {
 				return err
 			}

@@ -145,6 +145,9 @@ func entries(ctx context.Context, path string, depth int) ([]entry, error) {
 		return nil, err
 	}
 	if !info.IsDir() {
+		if !info.Mode().IsRegular() {
+			return nil, fmt.Errorf("%s is neither a file nor a folder", path)
+		}
 		return []entry{{path: path}}, nil
 	}
 	if depth > 8 {

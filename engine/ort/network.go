@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/noether-ml/noether/engine"
 	"github.com/noether-ml/noether/internal/reduction"
@@ -39,7 +40,7 @@ type Network struct {
 
 // OpenNetwork returns the network of a file.
 func (r *Runtime) OpenNetwork(path string, o NetworkOptions) (*Network, error) {
-	graph, err := readGraph(path)
+	graph, err := engine.Within(time.Duration(r.limit.Load()), func() (*onnx.Model, error) { return readGraph(path) })
 	if err != nil {
 		return nil, fmt.Errorf("model %s: %w", path, err)
 	}
@@ -105,7 +106,7 @@ func (n *Network) Limits() engine.Limits {
 	if !OnCPU(n.options.Device) {
 		workers = 1
 	}
-	return engine.Limits{Workers: workers, Memory: n.runtime.FreeMemory(), Reductions: true}
+	return engine.Limits{Workers: workers, Memory: n.runtime.FreeMemory(), Time: time.Duration(n.runtime.limit.Load()), Reductions: true}
 }
 
 // Note implements engine.Noter.

@@ -12,6 +12,7 @@ import (
 
 	binding "github.com/yalue/onnxruntime_go"
 
+	"github.com/noether-ml/noether/engine"
 	"github.com/noether-ml/noether/internal/accel"
 	"github.com/noether-ml/noether/onnx"
 )
@@ -192,26 +193,11 @@ func (r *Runtime) newSession(inputs, outputs []string, o Options, weights []onnx
 // limit. The engine, which evaluates constant nodes, cannot be stopped then and continues in the
 // background.
 func openTimed(limit time.Duration, options *binding.SessionOptions, open opener) (*binding.DynamicAdvancedSession, error) {
-	if limit <= 0 {
-		return open(options)
+	session, err := engine.Within(limit, func() (*binding.DynamicAdvancedSession, error) { return open(options) })
+	if expired := (*engine.TimeLimitError)(nil); errors.As(err, &expired) {
+		err = &TimeoutError{Limit: limit, Preparing: true}
 	}
-	type result struct {
-		session *binding.DynamicAdvancedSession
-		err     error
-	}
-	done := make(chan result, 1)
-	go func() {
-		session, err := open(options)
-		done <- result{session, err}
-	}()
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
-	select {
-	case r := <-done:
-		return r.session, r.err
-	case <-timer.C:
-		return nil, &TimeoutError{Limit: limit, Preparing: true}
-	}
+	return session, err
 }
 
 // openFirst calls open, one call at a time until a call has succeeded. The first session registers

@@ -1,10 +1,9 @@
 package config
 
 import (
-	"bytes"
 	"strconv"
 
-	yaml "go.yaml.in/yaml/v3"
+	yaml "github.com/goccy/go-yaml"
 )
 
 // Set sets the value of a key of a mapping to a text. A Node is a value of a YAML file.
@@ -29,34 +28,38 @@ func (n *Node) set(key string, v *Node) {
 
 // Encode writes a node as YAML, with variables (${NAME}) and aliases resolved.
 func Encode(n *Node) ([]byte, error) {
-	var out bytes.Buffer
-	e := yaml.NewEncoder(&out)
-	e.SetIndent(2)
-	err := e.Encode(n.tree())
-	return out.Bytes(), err
+	return yaml.MarshalWithOptions(n.plain(), yaml.Indent(2), yaml.IndentSequence(true))
 }
 
-// tree returns the node for the YAML encoder. Numbers keep the form in which they were written:
-// results are named by it, so 0.50 must not become 0.5.
-func (n *Node) tree() *yaml.Node {
-	out := &yaml.Node{Kind: yaml.ScalarNode, Value: n.Text}
+// verbatim is a number in the form in which it was written.
+type verbatim string
+
+func (v verbatim) MarshalYAML() ([]byte, error) { return []byte(v), nil }
+
+// plain returns the node as values for a YAML encoder, with keys in order.
+func (n *Node) plain() any {
 	switch n.Kind {
-	case Null:
-		out.Tag, out.Value = "!!null", "null"
+	case Bool:
+		return n.Bool
+	case Int, Float:
+		// Results are named by this text, so 0.50 must not become 0.5.
+		return verbatim(n.Text)
 	case String:
-		out.Tag = "!!str"
+		return n.Text
 	case List:
-		out.Kind = yaml.SequenceNode
-		for _, item := range n.Items {
-			out.Content = append(out.Content, item.tree())
+		out := make([]any, len(n.Items))
+		for i, item := range n.Items {
+			out[i] = item.plain()
 		}
+		return out
 	case Map:
-		out.Kind = yaml.MappingNode
-		for _, p := range n.Pairs {
-			out.Content = append(out.Content, p.Key.tree(), p.Value.tree())
+		out := make(yaml.MapSlice, len(n.Pairs))
+		for i, p := range n.Pairs {
+			out[i] = yaml.MapItem{Key: p.Key.Text, Value: p.Value.plain()}
 		}
+		return out
 	}
-	return out
+	return nil
 }
 
 // Clone returns a deep copy of n.

@@ -14,7 +14,6 @@
 package config
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -25,7 +24,10 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	yaml "go.yaml.in/yaml/v3"
+	yaml "github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
 
 	"github.com/noether-ml/noether/internal/filesys"
 )
@@ -120,7 +122,7 @@ func (n *Node) Find(path ...string) *Node {
 // does not exhaust the memory.
 const (
 	maxNodes = 1_000_000 // values, those of aliases counted each time
-	maxDepth = 100       // of nested values
+	maxDepth = 100       // of nested values; beyond maxNesting (500) a text is not even parsed
 	maxBytes = 16 << 20
 )
 
@@ -145,147 +147,142 @@ func Parse(file string, data []byte, vars map[string]string) (*Node, error) {
 	if !utf8.Valid(data) {
 		return nil, fmt.Errorf("%s: not a text file: settings are YAML in UTF-8", file)
 	}
+	// deepLine and wideLine return the first line at which a bound of nesting or keys is exceeded.
+	if line := deepLine(data); line > 0 {
+		return nil, &Error{File: file, Line: line, Col: 1, Msg: fmt.Sprintf("more than %d levels of nesting", maxNesting)}
+	}
+	if line := wideLine(data); line > 0 {
+		return nil, &Error{File: file, Line: line, Col: 1, Msg: fmt.Sprintf("a mapping of more than %d keys", maxKeys)}
+	}
 	tree, err := parse(data)
 	if err != nil {
-		return nil, parseError(file, string(data), err)
+		var y yaml.Error
+		if errors.As(err, &y) && y.GetToken() != nil {
+			p := y.GetToken().Position
+			message := oneLine(y.GetMessage())
+			if lines := strings.Split(string(data), "\n"); p.Line <= len(lines) && strings.HasPrefix(strings.TrimLeft(lines[p.Line-1], " "), "\t") {
+				message = "the line is indented by a tab, and YAML is indented by spaces"
+			}
+			return nil, &Error{File: file, Line: p.Line, Col: p.Column, Msg: message}
+		}
+		return nil, fmt.Errorf("%s: %s", file, oneLine(err.Error()))
 	}
-	if tree == nil {
+	b := builder{file: file, vars: vars, anchors: map[string]*Node{}}
+	if len(tree.Docs) == 0 || tree.Docs[0].Body == nil {
 		return nil, &Error{File: file, Line: 1, Col: 1, Msg: "the file is empty"}
 	}
-	b := builder{file: file, vars: vars, built: map[*yaml.Node]*Node{}}
-	return b.build(tree, 0)
+	for _, more := range tree.Docs[1:] {
+		if more.Body != nil {
+			return nil, &Error{File: file, Line: more.Body.GetToken().Position.Line, Col: 1, Msg: "a second document: one file holds one"}
+		}
+	}
+	return b.build(tree.Docs[0].Body, 0)
 }
 
-// errSecond is the error of a second document.
-type errSecond struct{ line int }
-
-func (e errSecond) Error() string {
-	return fmt.Sprintf("yaml: line %d: a second document: one file holds one", e.line)
-}
-
-// parse returns the only document, nil if there is none.
-func parse(data []byte) (root *yaml.Node, err error) {
+// parse converts a panic of the YAML parser on malformed input to an error.
+func parse(data []byte) (f *ast.File, err error) {
 	defer func() {
-		if r := recover(); r != nil { // a fault of the YAML parser
+		if r := recover(); r != nil {
 			err = fmt.Errorf("invalid YAML: %v", r)
 		}
 	}()
-	d := yaml.NewDecoder(bytes.NewReader(data))
-	for {
-		var document yaml.Node
-		switch err := d.Decode(&document); {
-		case errors.Is(err, io.EOF):
-			return root, nil
-		case err != nil:
-			return nil, err
-		case len(document.Content) == 0 || isEmpty(document.Content[0]):
-		case root != nil:
-			return nil, errSecond{document.Content[0].Line}
-		default:
-			root = document.Content[0]
-		}
-	}
-}
-
-// isEmpty reports whether a node stands for a value that is left out.
-func isEmpty(a *yaml.Node) bool { return a.Kind == yaml.ScalarNode && a.Value == "" && a.Style == 0 }
-
-// syntaxError matches the text of an error of the YAML parser.
-var syntaxError = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
-
-// parseError returns an error of the YAML parser with its position.
-func parseError(file, text string, err error) error {
-	out := &Error{File: file, Line: 1, Col: 1, Msg: oneLine(err.Error())}
-	if m := syntaxError.FindStringSubmatch(out.Msg); m != nil {
-		out.Line, out.Msg = 1, m[2]
-		if n, err := strconv.Atoi(m[1]); err == nil {
-			out.Line = n
-		}
-	}
-	lines := strings.Split(text, "\n")
-	switch {
-	case strings.Contains(out.Msg, "max depth"):
-		out.Msg = fmt.Sprintf("more than %d levels of nesting", maxDepth)
-	case strings.HasPrefix(out.Msg, "unknown anchor '"): // the parser does not tell the line
-		name, _, _ := strings.Cut(strings.TrimPrefix(out.Msg, "unknown anchor '"), "'")
-		before, _, _ := strings.Cut(text, "*"+name)
-		out.Line, out.Msg = 1+strings.Count(before, "\n"), fmt.Sprintf("the alias *%s has no anchor before it", name)
-	case strings.HasPrefix(strings.TrimLeft(lines[min(out.Line, len(lines))-1], " "), "\t"):
-		out.Msg = "the line is indented by a tab, and YAML is indented by spaces"
-	}
-	return out
+	return parser.ParseBytes(data, 0)
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // A builder converts the tree of the YAML parser to Nodes.
 type builder struct {
-	file  string
-	vars  map[string]string
-	built map[*yaml.Node]*Node // of anchors
-	count int                  // number of nodes, including those of aliases
+	file    string
+	vars    map[string]string
+	anchors map[string]*Node
+	count   int // number of nodes, including those of aliases
 }
 
-func (b *builder) build(a *yaml.Node, depth int) (*Node, error) {
-	n := &Node{file: b.file, line: max(a.Line, 1), col: max(a.Column, 1)}
+func (b *builder) nodeAt(t *token.Token) *Node {
+	n := &Node{file: b.file, line: 1, col: 1}
+	if t != nil && t.Position != nil {
+		n.line, n.col = t.Position.Line, t.Position.Column
+	}
+	return n
+}
+
+func (b *builder) build(a ast.Node, depth int) (*Node, error) {
+	if a == nil {
+		return b.nodeAt(nil), nil
+	}
+	n := b.nodeAt(a.GetToken())
 	b.count++
 	if b.count > maxNodes || depth > maxDepth {
 		return nil, n.Errorf("the file has more than %d values or %d levels of nesting", maxNodes, maxDepth)
 	}
-	var err error
-	switch a.Kind {
-	case yaml.SequenceNode:
-		n, err = b.sequence(n, a.Content, depth)
-	case yaml.MappingNode:
-		n, err = b.mapping(n, a.Content, depth)
-	case yaml.AliasNode:
-		v, ok := b.built[a.Alias]
-		if !ok {
-			return nil, n.Errorf("the alias *%s has no anchor before it", a.Value)
+	switch a := a.(type) {
+	case *ast.NullNode:
+		return n, nil
+	case *ast.BoolNode:
+		n.Kind, n.Bool, n.Text = Bool, a.Value, a.Token.Value
+		return n, nil
+	case *ast.IntegerNode:
+		return b.integer(n, a)
+	case *ast.FloatNode:
+		return n.float(a.Value, a.Token), nil
+	case *ast.InfinityNode:
+		return n.float(a.Value, a.Token), nil
+	case *ast.NanNode:
+		return n.float(math.NaN(), a.Token), nil
+	case *ast.StringNode:
+		return b.plain(n, a)
+	case *ast.LiteralNode:
+		return b.text(n, a.Value.Value)
+	case *ast.TagNode:
+		return b.build(a.Value, depth+1)
+	case *ast.AnchorNode:
+		v, err := b.build(a.Value, depth+1)
+		if err == nil {
+			b.anchors[a.Name.GetToken().Value] = v
 		}
-		if b.count += v.size(); b.count > maxNodes {
-			return nil, n.Errorf("the file is too large: aliases of aliases")
-		}
-		return v, nil
-	default:
-		n, err = b.scalar(n, a)
+		return v, err
+	case *ast.AliasNode:
+		return b.alias(n, a.Value.GetToken().Value)
+	case *ast.SequenceNode:
+		return b.sequence(n, a.Values, depth)
+	case *ast.MappingNode:
+		return b.mapping(n, a.Values, depth)
+	case *ast.MappingValueNode:
+		return b.mapping(n, []*ast.MappingValueNode{a}, depth)
 	}
-	if a.Anchor != "" && err == nil {
-		b.built[a] = n
-	}
-	return n, err
+	return nil, n.Errorf("unsupported YAML")
 }
 
-func (b *builder) scalar(n *Node, a *yaml.Node) (*Node, error) {
-	n.Text = a.Value
-	switch a.ShortTag() {
-	case "!!null":
-		n.Text = ""
-		return n, nil
-	case "!!bool":
-		n.Kind = Bool
-		return n, a.Decode(&n.Bool)
-	case "!!int":
-		n.Kind = Int
-		if err := a.Decode(&n.Int); err != nil {
-			return nil, n.Errorf("the number %s is too large", n.Text)
-		}
-		n.Float = float64(n.Int)
-		return n, nil
-	case "!!float":
-		n.Kind = Float
-		if err := a.Decode(&n.Float); err != nil {
-			return nil, n.Errorf("%s is not a number", n.Text)
-		}
-		return n, nil
-	}
-	if a.Style == 0 && oneVariablePattern.MatchString(a.Value) {
+func (n *Node) float(v float64, t *token.Token) *Node {
+	n.Kind, n.Float, n.Text = Float, v, t.Value
+	return n
+}
+
+// plain returns the node for text that the YAML parser did not convert. Unquoted, it may still be a
+// number with an exponent, or a variable.
+func (b *builder) plain(n *Node, a *ast.StringNode) (*Node, error) {
+	switch {
+	case a.Token.Type == token.StringType && scientificPattern.MatchString(a.Value):
+		return b.scientific(n, a.Value)
+	case a.Token.Type == token.StringType && oneVariablePattern.MatchString(a.Value):
 		return b.variable(n, a.Value)
 	}
 	return b.text(n, a.Value)
 }
 
-func (b *builder) sequence(n *Node, values []*yaml.Node, depth int) (*Node, error) {
+func (b *builder) alias(n *Node, name string) (*Node, error) {
+	v, ok := b.anchors[name]
+	if !ok {
+		return nil, n.Errorf("the alias *%s has no anchor before it", name)
+	}
+	if b.count += v.size(); b.count > maxNodes {
+		return nil, n.Errorf("the file is too large: aliases of aliases")
+	}
+	return v, nil
+}
+
+func (b *builder) sequence(n *Node, values []ast.Node, depth int) (*Node, error) {
 	n.Kind = List
 	for _, v := range values {
 		item, err := b.build(v, depth+1)
@@ -294,6 +291,35 @@ func (b *builder) sequence(n *Node, values []*yaml.Node, depth int) (*Node, erro
 		}
 		n.Items = append(n.Items, item)
 	}
+	return n, nil
+}
+
+func (b *builder) integer(n *Node, a *ast.IntegerNode) (*Node, error) {
+	n.Kind, n.Text = Int, a.Token.Value
+	switch v := a.Value.(type) {
+	case int64:
+		n.Int = v
+	case uint64:
+		if v > math.MaxInt64 {
+			return nil, n.Errorf("the number %s is too large", n.Text)
+		}
+		n.Int = int64(v)
+	default:
+		return nil, n.Errorf("%s is not a number", n.Text)
+	}
+	n.Float = float64(n.Int)
+	return n, nil
+}
+
+// scientificPattern matches a number with an exponent that the YAML parser reads as text: 1e-05.
+var scientificPattern = regexp.MustCompile(`^[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$`)
+
+func (b *builder) scientific(n *Node, s string) (*Node, error) {
+	v, err := strconv.ParseFloat(s, 64)
+	if err != nil {
+		return nil, n.Errorf("the number %s is too large", s)
+	}
+	n.Kind, n.Float, n.Text = Float, v, s
 	return n, nil
 }
 
@@ -359,22 +385,22 @@ func (b *builder) text(n *Node, s string) (*Node, error) {
 	return n, nil
 }
 
-// mapping takes keys and values in turn.
-func (b *builder) mapping(n *Node, content []*yaml.Node, depth int) (*Node, error) {
+func (b *builder) mapping(n *Node, entries []*ast.MappingValueNode, depth int) (*Node, error) {
 	n.Kind = Map
-	if len(content) > 0 { // the position of the first key
-		n.line, n.col = content[0].Line, content[0].Column
+	if len(entries) > 0 { // report the position of the first key, not of the mapping's token, a colon
+		first := b.nodeAt(entries[0].Key.GetToken())
+		n.line, n.col = first.line, first.col
 	}
 	seen := map[string]bool{}
 	var merged []Pair
-	for i := 0; i+1 < len(content); i += 2 {
-		k := content[i]
-		key := &Node{Kind: String, Text: k.Value, file: b.file, line: k.Line, col: k.Column}
-		value, err := b.build(content[i+1], depth+1)
+	for _, e := range entries {
+		key := b.nodeAt(e.Key.GetToken())
+		key.Kind, key.Text = String, e.Key.GetToken().Value
+		value, err := b.build(e.Value, depth+1)
 		if err != nil {
 			return nil, err
 		}
-		if k.ShortTag() == "!!merge" {
+		if e.Key.IsMergeKey() {
 			pairs, err := mergedPairs(key, value)
 			if err != nil {
 				return nil, err
@@ -386,7 +412,7 @@ func (b *builder) mapping(n *Node, content []*yaml.Node, depth int) (*Node, erro
 			return nil, key.Errorf("the key %q occurs twice", key.Text)
 		}
 		seen[key.Text] = true
-		if isEmpty(content[i+1]) { // a value that is left out
+		if value.Kind == Null && (value.line == 1 && value.col == 1) { // a value that is left out
 			value.line, value.col = key.line, key.col
 		}
 		n.Pairs = append(n.Pairs, Pair{Key: key, Value: value})

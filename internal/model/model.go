@@ -74,8 +74,11 @@ type Model struct {
 func Open(ctx context.Context, net engine.Network, o Options) (*Model, error) {
 	m := &Model{net: net, options: o}
 	m.describe()
-	if err := m.open(ctx); err != nil {
-		return nil, m.wrap(err)
+	name := m.name // which open may change in the background
+	const runs = 3 // of the engine, each within its limit
+	_, err := engine.Within(runs*net.Limits().Time, func() (any, error) { return nil, m.open(ctx) })
+	if err != nil {
+		return nil, fmt.Errorf("model %s: %w", name, err)
 	}
 	return m, nil
 }

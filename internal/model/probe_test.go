@@ -74,6 +74,14 @@ func TestMixedBatch(t *testing.T) {
 			d := b.Sub(x, b.ReduceMean(x, true, 0))
 			b.Output("y", b.Relu(d))
 		}, want: "node Sub"},
+		"batch normalisation in training mode": {make: func(b *onnx.Builder) {
+			x, one, zero := addInput(b), b.Full(1, 3), b.Full(0, 3)
+			b.Output("logits", b.Ops("BatchNormalization", 3, onnx.Attrs{"training_mode": 1}, x, one, zero, zero, one)[0])
+		}, want: "node BatchNormalization"},
+		"a scale of all samples, as of dynamic quantisation": {make: func(b *onnx.Builder) {
+			q := b.Ops("DynamicQuantizeLinear", 3, nil, b.Mul(addInput(b), b.Scalar(4)))
+			b.Output("logits", b.Op("DequantizeLinear", nil, q...))
+		}, want: "node DequantizeLinear"},
 		"an embedding minus the largest of the batch": {make: func(b *onnx.Builder) {
 			x := addInput(b)
 			b.Output("embedding", b.Sub(x, b.ReduceMax(x, true, 0)))

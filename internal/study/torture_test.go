@@ -41,7 +41,7 @@ func TestTorture(t *testing.T) {
 	if *tortureTime == 0 {
 		t.Skip("no -torture duration is given: make torture gives one")
 	}
-	small, full := newDisturbedStudy(t, smallText), newDisturbedStudy(t, fullText)
+	small, full, photos := newDisturbedStudy(t, smallText), newDisturbedStudy(t, fullText), newPhotoStudy(t)
 	disturbances := []*disturbance{
 		{name: "SIGKILL of a run, at a random moment", apply: full.interruptions(t, "run")},
 		{name: "SIGKILL of a shard, at a random moment", apply: full.interruptions(t, "shard")},
@@ -53,6 +53,8 @@ func TestTorture(t *testing.T) {
 		{name: "a power loss in a run", apply: full.powerLosses(t)},
 		{name: "a power loss in a small run", apply: small.powerLosses(t)},
 		{name: "a mutated file", apply: full.mutations(t)},
+		{name: "samples or weights that change under a run", apply: photos.changesUnderRun(t)},
+		{name: "an error of reading samples or weights that passes (strace)", apply: photos.passingErrors(t)},
 	}
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -154,12 +156,13 @@ func (d *disturbedStudy) interruptions(t *testing.T, stage string) func(t *testi
 		for range 1 + r.IntN(3) {
 			start := time.Now()
 			cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
-			cmd.Env = append(os.Environ(), "NOETHER_BLAS=none") // gonum's, as in the undisturbed run
+			cmd.Env = append(os.Environ(), "NOETHER_BLAS=none")   // gonum's, as in the undisturbed run
+			cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // with the process that it supervises
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
 			if stage != "file limit" {
-				kill := time.AfterFunc(time.Duration(r.Int64N(int64(typical))), func() { cmd.Process.Kill() })
+				kill := time.AfterFunc(time.Duration(r.Int64N(int64(typical))), func() { syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
 				defer kill.Stop()
 			}
 			if err := cmd.Wait(); err == nil {

@@ -54,7 +54,7 @@ def export(module: Any, input: Any = None) -> Path:
         graph, branches = _trace(module, example, names, path, onnx)
         if branches:
             _check_branches(module, example, branches)
-        _rename(graph)
+        _rename(graph, {name for name, _ in module.named_modules()})
         onnx.save(graph, str(path))
         _compare(module, example, path, {x for n in graph.graph.node for x in n.output})
         return _cache.keep("models", folder) / "model.onnx"
@@ -426,7 +426,7 @@ def _check_branches(module: Any, example: Any, branches: Sequence[str]) -> None:
         raise Error(f"{type(module).__name__} cannot be exported to ONNX: its operations depend on the values of the input, at {branches[0]}")
 
 
-def _rename(model: Any) -> None:
+def _rename(model: Any, modules: set[str]) -> None:
     """Replace marks by names: tensors get the names of the modules that return them.
 
     If several modules return the same tensor, it gets the name of the outermost of those that it is
@@ -465,6 +465,7 @@ def _rename(model: Any) -> None:
     for t in {n.output[0] for n in marks} & outputs:  # a module's output is the model's
         final[root(t)] = t
     _name_reshaped(graph, root, final, taken)
+    _name_joins(graph, modules, final, taken)
     _rename_tensors(graph, lambda name: final.get(root(name), root(name)))
     kept = [n for n in graph.node if (n.domain, n.op_type) != MARK]
     kept += [_identity(final[t], name) for t, given in names.items() for name in given if name != final[t]]
@@ -512,6 +513,27 @@ def _name_reshaped(graph: Any, root: Callable[[str], str], final: dict[str, str]
     for n in nodes:
         if n.op_type in (*_RESHAPING, *_REDUCING) and root(n.input[0]) in module and root(n.input[0]) not in fixed:
             name(n.output[0], root(n.input[0]))
+
+
+def _name_joins(graph: Any, modules: set[str], final: dict[str, str], taken: set[str]) -> None:
+    """Name the sums and concatenations in a module that no module returns: the module and the operator, such as "layers.0.add".
+
+    The exporter's name of a tensor has the modules: /stages/stages.0/blocks/blocks.1/Add_output_0.
+    """
+    fixed = {x.name for x in [*graph.input, *graph.output, *graph.initializer]}
+    for n in graph.node:
+        path = n.output[0].split("/") if n.output else []
+        if n.op_type not in ("Add", "Concat") or n.output[0] in final or n.output[0] in fixed or len(path) < 3 or path[0]:
+            continue
+        parts: list[str] = []
+        for part in path[1:-1]:  # of a list of modules the exporter repeats the name
+            parts = [*parts[:-1], part] if parts and part.startswith(parts[-1] + ".") else [*parts, part]
+        module = ".".join(parts)
+        if module not in modules:
+            continue
+        base = f"{module}.{n.op_type.lower()}"
+        final[n.output[0]] = next(x for x in itertools.chain([base], (f"{base}_{i}" for i in itertools.count(1))) if x not in taken)
+        taken.add(final[n.output[0]])
 
 
 def _identity(source: str, name: str) -> Any:

@@ -208,7 +208,7 @@ def _framed(preprocess: Any, shape: tuple[int, ...] | None) -> Any:
     if preset in _data.PRESETS:
         mean, std = _data.PRESETS[preset]
         out = {"mean": mean, "std": std, **out}
-    for key in ("resize", "interpolation"):
+    for key in ("resize", "letterbox", "interpolation"):
         out.pop(key, None)
     if shape is not None:
         out["crop"] = list(shape[-2:])

@@ -297,6 +297,33 @@ def test_reshaped_tensors_have_the_name_of_the_module():
     assert "block" in {name for n in graph.node for name in n.input}
 
 
+class Residual(nn.Module):
+    """Has sums that no module returns."""
+
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.mix, self.mlp = nn.Conv2d(3, 3, 1), nn.Conv2d(3, 3, 1)
+
+        def forward(self, x):
+            x = x + self.mix(x)
+            return x + self.mlp(x)
+
+    def __init__(self):
+        super().__init__()
+        self.stages = nn.Sequential(nn.Sequential(self.Block(), self.Block()))
+        self.late = nn.ModuleList([self.Block()])
+
+    def forward(self, x):
+        return self.late[0](self.stages(x)).mean((2, 3))
+
+
+def test_sums_in_a_module_have_its_name_with_the_operators():
+    graph = onnx.load(_export.export(Residual(), (3, 8, 8))).graph
+    sums = [n.output[0] for n in graph.node if n.op_type == "Add"]
+    assert sums == ["stages.0.0.add", "stages.0.0", "stages.0.1.add", "stages", "late.0.add", "late.0"]
+
+
 @pytest.mark.parametrize("attribute, value, shape", [
     ("pretrained_cfg", {"input_size": (1, 20, 24)}, (1, 20, 24)),
     ("config", types.SimpleNamespace(image_size=20, num_channels=1), (1, 20, 20)),

@@ -142,7 +142,7 @@ INTERRUPTIBLE = textwrap.dedent("""
     x = numpy.random.default_rng(1).integers(0, 256, (1200, 64, 64, 3), dtype=numpy.uint8)
     try:
         run = noether.measure(networks.small_resnet(), x, transforms=[{"rotate": {"values": list(range(10, 34))}}], measures=["distance"],
-                              layers=["layer1"], folder=sys.argv[1], quiet=True, memory="1MiB")
+                              layers=["layer1"], folder=sys.argv[1], quiet=True, preprocess="none", memory="1MiB")
     except KeyboardInterrupt:
         sys.exit("stopped")
     print(len(run.scores))

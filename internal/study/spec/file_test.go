@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	yaml "github.com/goccy/go-yaml"
 	"github.com/santhosh-tekuri/jsonschema/v6"
-	"go.yaml.in/yaml/v3"
 
 	"github.com/noether-ml/noether/internal/catalog"
 	"github.com/noether-ml/noether/internal/study/spec"
@@ -80,42 +80,10 @@ func compiledSchema(t *testing.T) *jsonschema.Schema {
 	return s
 }
 
-// jsonValue returns a node of YAML as a value of JSON, whose keys are texts.
-func jsonValue(t *testing.T, n *yaml.Node) any {
-	t.Helper()
-	switch n.Kind {
-	case yaml.DocumentNode:
-		return jsonValue(t, n.Content[0])
-	case yaml.AliasNode:
-		return jsonValue(t, n.Alias)
-	case yaml.SequenceNode:
-		out := []any{}
-		for _, item := range n.Content {
-			out = append(out, jsonValue(t, item))
-		}
-		return out
-	case yaml.MappingNode:
-		out := map[string]any{}
-		for i := 0; i < len(n.Content); i += 2 {
-			out[n.Content[i].Value] = jsonValue(t, n.Content[i+1])
-		}
-		return out
-	}
-	var v any
-	if err := n.Decode(&v); err != nil {
-		t.Fatal(err)
-	}
-	return v
-}
-
 // validate returns the error of a schema for a YAML text.
 func validate(t *testing.T, s *jsonschema.Schema, text []byte) error {
 	t.Helper()
-	var content yaml.Node
-	if err := yaml.Unmarshal(text, &content); err != nil {
-		t.Fatal(err)
-	}
-	raw, err := json.Marshal(jsonValue(t, &content))
+	raw, err := yaml.YAMLToJSON(text)
 	if err != nil {
 		t.Fatal(err)
 	}
