@@ -16,6 +16,39 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
+// TestEndsWithReader checks that a run ends when nobody reads its messages any more.
+func TestEndsWithReader(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testmodel.WriteEndless(t, dir, "endless")
+	study := write(t, dir, "study.yaml", []byte(`name: endless
+data: [{name: shapes, shapes: {n: 6, size: 16}}]
+models: [{name: m, onnx: endless.onnx, layers: [output]}]
+transforms: [{rotate: {values: [10]}}]
+measures: [distance]
+`))
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), buildProgram(t), "run", study, "-o", filepath.Join(dir, "run"))
+	cmd.Stderr = writer
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	writer.Close()
+	time.Sleep(500 * time.Millisecond)
+	reader.Close()
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	select {
+	case <-ended:
+	case <-time.After(interruptDeadline):
+		_ = cmd.Process.Kill()
+		t.Errorf("the run has not ended %v after its reader", interruptDeadline)
+	}
+}
+
 // TestSignalsAtRandomTimes sends SIGKILL or SIGTERM to fifty runs of a study (a list of
 // measurements of a model) at random times, each of which resumes the run before. None leaves a
 // partial file. Runs that finish have the scores of an uninterrupted run, which sameRows compares.

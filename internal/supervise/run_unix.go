@@ -16,6 +16,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -73,6 +75,7 @@ var forwarded = []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGQUIT}
 func supervise() (code int, err error) {
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, forwarded...)
+	go exitWithReader()
 	crashed := map[string]string{}
 	for {
 		c, err := start(crashed, signals)
@@ -93,6 +96,24 @@ func supervise() (code int, err error) {
 		signal.Reset()
 		_ = syscall.Kill(os.Getpid(), status.Signal())
 		return 128 + int(status.Signal()), nil // the signal is ignored
+	}
+}
+
+// exitWithReader ends this process, and with it the child, when nobody reads its standard error any
+// more, as after a kill of the program that started it. The child does not end by itself: Go ends a
+// program that writes to a closed pipe only if that is file 1 or 2, and the child writes its messages
+// to another.
+func exitWithReader() {
+	poll := []unix.PollFd{{Fd: 2}}
+	for {
+		_, err := unix.Poll(poll, -1)
+		switch {
+		case err == unix.EINTR:
+		case err == nil && poll[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0:
+			os.Exit(128 + int(unix.SIGPIPE))
+		default: // not a file that can be waited for
+			return
+		}
 	}
 }
 
