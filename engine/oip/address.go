@@ -43,7 +43,7 @@ func parseAddress(text, version string) (address, error) {
 	case u.User != nil || u.RawQuery != "":
 		return a, fmt.Errorf("the address of a model has no user and no query, which run folders would contain: set %s to a token", TokenVariable)
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return a, fmt.Errorf("%s: the address of a model begins with http://, https:// or unix:", text)
+		return a, fmt.Errorf("%s: the address of a model begins with http, https or unix", text)
 	case !found || name == "":
 		return a, fmt.Errorf("%s: the address of a model ends in /v2/models/NAME", text)
 	case versioned && version != "" && written != url.PathEscape(version):

@@ -98,11 +98,11 @@ func open(t *testing.T, path string) *model.Model {
 
 // chainOptions change a network of three convolutions.
 type chainOptions struct {
-	name                 func(layer string) string // of tensors; nil: as they are
-	weight               func(layer string) string // of weights
-	scale                map[string]float32        // of the weights of a layer; 0: 1
-	fold, last, channels bool                      // no normalisation of its own; channels last; one more ReLU
-	batch                int                       // 0: any
+	name       func(layer string) string // of tensors; nil: as they are
+	weight     func(layer string) string // of weights
+	scale      map[string]float32        // of the weights of a layer; 0: 1
+	fold, last bool                      // no normalisation of its own; channels last
+	batch      int                       // 0: any
 }
 
 // chain writes a network of images of 3 x 8 x 8: three times a convolution, a normalisation and a
