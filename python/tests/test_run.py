@@ -139,7 +139,7 @@ INTERRUPTIBLE = textwrap.dedent("""
     import sys; sys.path[:0] = sys.argv[2:]
     import networks, noether, numpy, torch
     torch.manual_seed(1)
-    x = numpy.random.default_rng(1).integers(0, 256, (1200, 64, 64, 3), dtype=numpy.uint8)
+    x = numpy.random.default_rng(1).integers(0, 256, (300, 64, 64, 3), dtype=numpy.uint8)
     try:
         run = noether.measure(networks.small_resnet(), x, transforms=[{"rotate": {"values": list(range(10, 34))}}], measures=["distance"],
                               layers=["layer1"], folder=sys.argv[1], quiet=True, preprocess="none", memory="1MiB")
