@@ -102,7 +102,9 @@ func SumsOfParts(ctx context.Context, dir string, parts []Part) ([]Sum, error) {
 		if errors.Is(err, fs.ErrPermission) {
 			return nil // a property of the file, which gets a hash of zeros
 		}
-		sums[i] = sum
+		if err == nil { // else the next attempt needs the state
+			sums[i] = sum
+		}
 		return err
 	})
 	if err == nil && len(missing) > 0 && cached != nil {

@@ -17,7 +17,7 @@ import (
 )
 
 // Variable names the environment variable with the address of the process that serves functions,
-// such as unix:/tmp/socket: (functions are models below it).
+// unix:SOCKET: (functions are models below it).
 const Variable = "NOETHER_PYTHON"
 
 // Transformation returns the kind of transformations that are functions of Python. Nothing is
