@@ -24,6 +24,7 @@ type mistakeSubject struct{ model, data, transform string }
 
 // mistakes are what the per-sample predictions of a run say about single samples.
 type mistakes struct {
+	kept   bool             // the run keeps predictions
 	all    []scores.Mistake // sorted
 	groups []scores.MistakeGroup
 }
@@ -65,6 +66,7 @@ func (r *Writer) findMistakes(ctx context.Context) (*mistakes, error) {
 			if err != nil {
 				return nil, err
 			}
+			out.kept = out.kept || len(found) > 0
 			listed := mistakeSubject{model: s.model, data: s.data}
 			for _, p := range found {
 				p.Model, p.Data, p.Transform, p.Parameter, p.Trial = s.model, s.data, s.transform, at.parameter, at.trial
@@ -171,7 +173,7 @@ func (m *mistakes) write(f Folder) error {
 		none  bool
 		write func(io.Writer) error
 	}{
-		{"failures.csv", len(m.all) == 0, func(w io.Writer) error { return scores.WriteMistakes(w, m.all) }},
+		{"failures.csv", !m.kept, func(w io.Writer) error { return scores.WriteMistakes(w, m.all) }},
 		{"failure-groups.csv", len(m.groups) == 0, func(w io.Writer) error { return scores.WriteMistakeGroups(w, m.groups) }},
 	} {
 		err := error(nil)
