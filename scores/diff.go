@@ -46,10 +46,15 @@ func ExpectedByChance(differences []Difference) float64 {
 
 // Significant reports whether the difference is beyond chance after the correction for the number of
 // differences, and exceeds rounding.
-func (d Difference) Significant() bool { return d.Adjusted < level && d.beyondRounding() }
+func (d Difference) Significant() bool { return d.Adjusted < Level && d.beyondRounding() }
 
 func (d Difference) beyondRounding() bool {
 	return math.Abs(d.Value) > rounding*max(1, math.Abs(d.A.Value), math.Abs(d.B.Value))
+}
+
+// beyondRounding reports whether two values differ by more than rounding.
+func beyondRounding(a, b float64) bool {
+	return math.Abs(a-b) > rounding*max(1, math.Abs(a), math.Abs(b))
 }
 
 // Corrected returns the interval of the difference, widened by the correction for the number of
@@ -173,7 +178,7 @@ func Subtract(a, b measure.Score, sameSamples bool) Difference {
 	}
 	d.Low, d.High = d.Value-half, d.Value+half
 	d.P = resample.PValue(d.Value, half, d.freedom)
-	if math.Abs(d.Value) <= rounding*max(1, math.Abs(a.Value), math.Abs(b.Value)) && !math.IsNaN(half) {
+	if !math.IsNaN(half) && !beyondRounding(a.Value, b.Value) {
 		d.P = 1
 	}
 	d.Adjusted = d.P

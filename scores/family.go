@@ -29,8 +29,26 @@ func Holm(p []float64) []float64 {
 	return out
 }
 
-// level is the accepted probability that a family of claims has a false one.
-const level = 0.05
+// Level is the accepted probability that a family of claims has a false one.
+const Level = 0.05
+
+// smallestP replaces smaller p-values of rows, where 0 is no p-value.
+const smallestP = 1e-300
+
+// adjustRows sets the adjusted p-values of rows.
+func adjustRows(rows []Row) {
+	p := make([]float64, len(rows))
+	for i := range rows {
+		if p[i] = rows[i].P; p[i] == 0 {
+			p[i] = math.NaN()
+		}
+	}
+	for i, v := range Holm(p) {
+		if !math.IsNaN(v) {
+			rows[i].PAdjusted = v
+		}
+	}
+}
 
 // unknownFreedom is the degrees of freedom of an interval without replicates: those of a jackknife
 // of measure.MaxGroups groups.
@@ -52,14 +70,21 @@ func freedomOf(s measure.Score) float64 {
 	return groups
 }
 
-// chanceP returns the p-value of the hypothesis that a score is its null, from its interval; NaN
+// chanceP returns the p-value of the hypothesis that a score is its null, from its interval; 0
 // without one of both.
-func chanceP(s measure.Score) float64 {
+func chanceP(s *measure.Score) float64 {
 	half := s.High - s.Value // on the side of the null
 	if s.Null < s.Value {
 		half = s.Value - s.Low
 	}
-	return resample.PValue(s.Null-s.Value, half, freedomOf(s))
+	p := resample.PValue(s.Null-s.Value, half, freedomOf(*s))
+	switch {
+	case math.IsNaN(p):
+		return 0
+	case !beyondRounding(s.Value, s.Null):
+		return 1
+	}
+	return max(p, smallestP)
 }
 
 // Adjust sets the adjusted p-values of differences, as one family of claims.

@@ -66,7 +66,7 @@ func Met(gates []Gate) [][]Difference {
 	out := make([][]Difference, len(gates))
 	for i, g := range gates {
 		for k, d := range g.On {
-			if g.Condition.IncludeInsignificant && g.Condition.beyond(d) || adjusted[k] < level {
+			if g.Condition.IncludeInsignificant && g.Condition.beyond(d) || adjusted[k] < Level {
 				out[i] = append(out[i], d)
 			}
 		}

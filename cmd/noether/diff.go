@@ -330,6 +330,9 @@ func printDifferences(differences []scores.Difference, all bool) {
 // range is better.
 func harm(d scores.Difference) float64 {
 	s := statisticOf(d.A)
+	if s.Name == "clean" && d.A.Measure == "accuracy" { // which says nothing of robustness, so its descriptor has no better end
+		s.Direction = measure.Higher
+	}
 	scale := max(math.Abs(d.A.Value), math.Abs(d.B.Value))
 	if s.Range.Bounded() {
 		scale = s.Range.High - s.Range.Low
