@@ -35,14 +35,16 @@ func plainSentence(format string, args ...any) Sentence {
 	return Sentence{{Text: fmt.Sprintf(format, args...)}}
 }
 
-// Conclusions returns at most three sentences for the first screen of a report. They say which
-// model is the most robust, under which transformation scores are worst, and at which depth those
+// Conclusions returns the sentences for the first screen of a report: alarms, the accuracy without a
+// transformation, and at most three that say which model is the most robust, under which transformation scores are worst, and at which depth those
 // of layers fall. They follow from the scores by fixed rules. What they claim is one family: if
 // nothing differed, they would claim anything with a probability of at most 5 %.
 func Conclusions(rows []scores.Row, rec scores.Record, replicates *Replicates) []Sentence {
+	before := append(Alarms(rows, rec), CleanSentence(rows))
+	rows = Sound(rows, rec)
 	all := Matrices(rows, rec.Measures)
 	return withClaims(replicates, func(c *claims) []Sentence {
-		var out []Sentence
+		out := slices.Clone(before)
 		if len(all) > 0 {
 			out = append(out, all[0].ranking(c), all[0].extremes(c))
 		}

@@ -31,6 +31,8 @@ type Matrix struct {
 	Models  []string     `json:"models"`
 	Columns []string     `json:"columns"`
 	Cells   []MatrixCell `json:"cells"`
+	// Clean holds the accuracy of each model without a transformation, such as "0.804", or is empty.
+	Clean []string `json:"clean"`
 
 	about    measure.StatisticDescriptor
 	rows     []scores.Row // all rows of the report, which MatrixCell.Row indexes
@@ -75,6 +77,10 @@ func Matrices(rows []scores.Row, known []measure.Descriptor) []Matrix {
 		}
 	}
 	distinguishTitles(out)
+	clean := cleanAccuracies(rows)
+	for i := range out {
+		out[i].setClean(clean)
+	}
 	rank := func(m Matrix) int { // lower ranks come first
 		n := 0
 		if m.Null == "" {
@@ -177,6 +183,20 @@ func newMatrix(s Section, about measure.StatisticDescriptor, rows []scores.Row, 
 	}
 	m.scale()
 	return m
+}
+
+// setClean sets Clean, if some model has such an accuracy.
+func (m *Matrix) setClean(known map[[2]string]scores.Row) {
+	texts := make([]string, len(m.Models))
+	any := false
+	for i, model := range m.Models {
+		if r, ok := known[[2]string{model, m.Data}]; ok {
+			texts[i], any = Number(r.Value), true
+		}
+	}
+	if any {
+		m.Clean = texts
+	}
 }
 
 // correctChance sets Chance of cells that are better than their null only before the correction for
