@@ -147,7 +147,7 @@ func (g Grouping) Gaps(values map[int]float64, within measure.Range, alpha float
 // worst mean, as a difference from that of all other groups together; see Gaps. Groups of fewer than
 // LeastGroup samples are not compared, and have a warning.
 func GroupRows(row Row, values map[int]float64, s measure.StatisticDescriptor, g Grouping) []Row {
-	row.Null, row.Warning = math.NaN(), ""
+	row.Null, row.P, row.PAdjusted, row.Warning = math.NaN(), 0, 0, ""
 	score := func(group string, e resample.Estimate, n int) Row {
 		r := row
 		r.Factor, r.Value, r.Low, r.High, r.N = g.Column+"="+group, e.Mean, e.Low, e.High, n

@@ -62,7 +62,7 @@ func TestGroupRows(t *testing.T) {
 	}
 	g := scores.GroupCategories("site", []string{"A", "B", "C", "D", "empty"}, site)
 	for direction, worst := range map[measure.Direction]int{measure.Higher: 2, measure.Lower: 0, measure.Neutral: -1} {
-		rows := scores.GroupRows(scores.Row{Model: "m", Null: 1, Warning: "w"}, values, measure.StatisticDescriptor{Name: "s", Range: measure.ZeroToOne, Direction: direction}, g)
+		rows := scores.GroupRows(scores.Row{Model: "m", Null: 1, P: 0.1, PAdjusted: 0.2, Warning: "w"}, values, measure.StatisticDescriptor{Name: "s", Range: measure.ZeroToOne, Direction: direction}, g)
 		var names []string
 		for _, r := range rows {
 			names = append(names, r.Factor+" "+r.Variant)
@@ -75,7 +75,7 @@ func TestGroupRows(t *testing.T) {
 			t.Fatalf("%q: %q, want %q", direction, names, want)
 		}
 		low, high := resample.Wilson(1, 32)
-		if r := rows[0]; r.Value != 1 || math.Abs(r.Low-low) > 1e-9 || math.Abs(r.High-high) > 1e-9 || r.N != 32 || r.Model != "m" || r.Warning != "" || !math.IsNaN(r.Null) {
+		if r := rows[0]; r.Value != 1 || math.Abs(r.Low-low) > 1e-9 || math.Abs(r.High-high) > 1e-9 || r.N != 32 || r.Model != "m" || r.Warning != "" || r.P != 0 || r.PAdjusted != 0 || !math.IsNaN(r.Null) {
 			t.Errorf("site A: %+v", r)
 		}
 		if r := rows[3]; r.Value != 0 || r.N != 4 || r.Warning == "" {

@@ -209,4 +209,3 @@ func judgeRun(dir, file string, p *policy.Policy, f *policyFlags) error {
 	}
 	return verdictError(p, verdicts)
 }
-
