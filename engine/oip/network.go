@@ -34,6 +34,8 @@ type Network struct {
 	types    map[string]string // datatypes of the inputs
 	layers   []tensor.Layer    // that are not among the outputs of every answer
 	identity []any             // what Hash hashes
+	vjp      *Network          // the model of gradients; nil: there is none
+	noVJP    string            // why
 
 	asBytes atomic.Bool  // tensors are sent as bytes
 	shares  atomic.Bool  // tensors are in memory that the server shares
@@ -117,10 +119,10 @@ func (n *Network) describe(ctx context.Context, location string) error {
 	if err := n.findExtensions(ctx); err != nil {
 		return err
 	}
-	if len(m.Outputs) == 0 {
-		return n.findOutputs(ctx)
+	if err := n.findGradients(ctx); err != nil || len(m.Outputs) > 0 {
+		return err
 	}
-	return nil
+	return n.findOutputs(ctx)
 }
 
 // findExtensions reads whether the server shares memory with its clients.

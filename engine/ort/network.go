@@ -252,8 +252,14 @@ func addReductions(b *onnx.Builder, reductions []engine.Reduction) []string {
 	return names
 }
 
+// NoVJP implements engine.Differentiable. Operators without a gradient are an error of OpenVJP.
+func (n *Network) NoVJP() string { return "" }
+
 // OpenVJP implements engine.Differentiable.
-func (n *Network) OpenVJP(_ context.Context, r engine.Request, by ...string) (engine.Session, error) {
+func (n *Network) OpenVJP(ctx context.Context, r engine.Request, by ...string) (engine.Session, error) {
+	if len(by) == 0 {
+		return n.Open(ctx, r)
+	}
 	b, names, err := n.withRequest(r)
 	if err != nil {
 		return nil, err

@@ -273,11 +273,14 @@ func (m *Model) Workers() int { return m.net.Limits().Workers }
 
 // NoGradient returns why gradients with respect to the input cannot be computed, or "".
 func (m *Model) NoGradient() string {
+	net, ok := m.net.(engine.Differentiable)
 	switch {
 	case !m.TakesInput():
 		return "is a folder of recorded activations, which cannot run"
-	case m.source == nil:
+	case m.source == nil && !ok:
 		return "is no ONNX graph, of which gradients are computed"
+	case m.source == nil && net.NoVJP() != "":
+		return net.NoVJP()
 	case m.TakesBytes():
 		return "has a uint8 input, which has no gradient: export it with a float input"
 	}

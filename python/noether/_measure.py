@@ -107,9 +107,13 @@ def measure(
             if "preprocess" not in models[-1]:
                 _warn_of_images(m, known)
             if prepared.served is not None:
-                served[f"model-{len(served) + 1}"] = prepared.served
+                address = f"model-{len(models)}"
+                served[address] = prepared.served
+                gradients = prepared.served.gradients()
+                if gradients is not None:
+                    served[address + ".vjp"] = gradients
                 # In a variable, so that the text of the study is the same each time.
-                models[-1]["url"] = f"${{{ADDRESS}}}/v2/models/model-{len(served)}"
+                models[-1]["url"] = f"${{{ADDRESS}}}/v2/models/{address}"
         moved = _transforms(TRANSFORMS if transforms is None else transforms, served)
         default = (["accuracy"] if known.labelled else []) + MEASURES
         spec = {
