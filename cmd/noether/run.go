@@ -47,6 +47,7 @@ type runFlags struct {
 	strict                     bool
 	replace                    bool
 	print                      printFlags
+	python                     pythonFlags
 	observe                    *observeFlags
 }
 
@@ -64,6 +65,7 @@ func (r *runFlags) add(c *cobra.Command) {
 	f.BoolVar(&r.failFast, "fail-fast", false, "stop at the first failure of a cell, model or data set, instead of continuing with the others")
 	f.BoolVar(&r.strict, "strict", false, "fail if a sample cannot be read, instead of leaving it out")
 	f.BoolVar(&r.replace, "replace", false, "if the folder holds the run of another study, remove that run")
+	r.python.add(f)
 	r.print.add(f)
 }
 
@@ -76,6 +78,11 @@ func (r *runFlags) run(c *cobra.Command, path string, engine *engineFlags) error
 	if err != nil {
 		return r.observe.logged(err)
 	}
+	stopPython, err := r.python.start(c.Context(), s)
+	if err != nil {
+		return r.observe.logged(err)
+	}
+	defer stopPython()
 	machine.BoundGarbage(int64(s.Memory))
 	o, err := engine.open()
 	if err != nil {

@@ -24,6 +24,9 @@ type Options struct {
 	Version  string            // of the model; "": the server's choice
 	Requests int               // number of requests at a time; 0: 4
 	Note     func(text string) // is told of requests that are repeated; nil: nobody is
+	Name     string            // of the model in messages; "": its address
+	Gone     func() error      // returns why the server has ended; nil: nothing is known
+	Hangs    func(err error)   // is called when a server at a Unix socket does not answer in time; may be nil
 }
 
 // A Network is a model of a server. It implements engine.Network.
@@ -74,8 +77,9 @@ func Open(ctx context.Context, location string, o Options) (*Network, error) {
 		return nil, err
 	}
 	if err := n.describe(ctx, location); err != nil {
-		return nil, fmt.Errorf("model %s: %w", location, err)
+		return nil, fmt.Errorf("model %s: %w", cmp.Or(o.Name, location), err)
 	}
+	n.metadata.Name = cmp.Or(o.Name, location)
 	return n, nil
 }
 

@@ -28,6 +28,8 @@ type Study struct {
 	Samples     bool          `key:"samples" doc:"keep the values of all samples and all layers in samples.parquet. Otherwise it has those of the first 500 samples of each data set, for predictions and the last layer"`
 	Images      int           `key:"pictures" min:"0" max:"24" default:"6" doc:"number of samples that the report shows, clean and under each transformation"`
 	Batch       int           `key:"batch" min:"1" doc:"samples in one call of ONNX Runtime; chosen by the memory if not given. Scores do not depend on it"`
+	Executable  string        `key:"python" doc:"Python interpreter of the functions that the study names; default: that of the environment variable NOETHER_PYTHON_EXECUTABLE, else python3"`
+	PythonPath  []Path        `key:"python-path" doc:"folders in which the modules of these functions are looked for before the installed ones; default: that of the study file"`
 	Memory      Size          `key:"memory" doc:"bytes that the running sums of measures (accumulators) may hold, for instance 512MiB: those of one layer, and those of all that is measured in one pass over the data. If not given: 256MiB for a layer, and for a pass a quarter of the free memory if that is more"`
 
 	memorySet bool              // the study or SetMemory has set Memory
