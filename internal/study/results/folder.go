@@ -31,6 +31,7 @@ type Folder struct {
 func open(dir string) Folder { return openFor(dir, store.Options{}, store.Options{}) }
 
 func openFor(dir string, cells, states store.Options) Folder {
+	cells.Permanent = true
 	return Folder{dir, store.New(filepath.Join(dir, "cells"), cells), store.New(filepath.Join(dir, "states"), states)}
 }
 
