@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/noether-ml/noether/engine"
 	"github.com/noether-ml/noether/internal/ball"
 	"github.com/noether-ml/noether/internal/model"
 	"github.com/noether-ml/noether/onnx"
@@ -44,8 +45,20 @@ const prefix = "search "
 const centre = "centre"
 
 // buildStep returns the graph of a step for n samples, and its builder. A model with an opset below
-// minOpset is an error.
+// minOpset is an error, and so is a step that is not written within the time limit of the first.
 func buildStep(objective Objective, o Options, n int) (*onnx.Model, *stepBuilder, error) {
+	type step struct {
+		graph   *onnx.Model
+		builder *stepBuilder
+	}
+	s, err := engine.Within(objective.models()[0].TimeLimit(), func() (step, error) {
+		graph, builder, err := writeStep(objective, o, n)
+		return step{graph, builder}, err
+	})
+	return s.graph, s.builder, err
+}
+
+func writeStep(objective Objective, o Options, n int) (*onnx.Model, *stepBuilder, error) {
 	m := objective.models()[0]
 	opset := 0
 	for _, m := range objective.models() {

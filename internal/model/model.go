@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -267,6 +268,9 @@ func (m *Model) Batch() int { return m.batch }
 // ImageShape returns the shape of one image, c x h x w, one waveform, 1 x n, or the vector of a
 // sample's arrays.
 func (m *Model) ImageShape() []int { return m.input.shape() }
+
+// TimeLimit returns the time limit of one run, and of preparing one; 0: none.
+func (m *Model) TimeLimit() time.Duration { return m.net.Limits().Time }
 
 // Workers returns the largest number of runs in parallel that are of use.
 func (m *Model) Workers() int { return m.net.Limits().Workers }

@@ -105,9 +105,12 @@ def frame(preprocess: Any) -> tuple[int, ...] | None:
     return (preprocess.get("channels", 3) if isinstance(preprocess, Mapping) else 3, height, width)
 
 
-def inspect(path: str) -> dict[str, Any]:
-    """Return what "noether inspect --json" prints, for 224 x 224 pixels if the size is open."""
-    return query("inspect", path, size=224)
+def inspect(path: str, images: Any = None) -> dict[str, Any]:
+    """Return what "noether inspect --json" prints, for 224 x 224 pixels if the size is open.
+
+    "suggested" is the preprocessing that "noether init" guesses for images, a path, if none is known.
+    """
+    return query("inspect", path, size=224, data=images)
 
 
 def chosen_layers(found: Mapping[str, Any]) -> list[str] | None:
