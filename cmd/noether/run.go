@@ -50,6 +50,7 @@ type runFlags struct {
 	print                      printFlags
 	policy                     string
 	verdict                    policyFlags
+	python                     pythonFlags
 	observe                    *observeFlags
 }
 
@@ -69,6 +70,7 @@ func (r *runFlags) add(c *cobra.Command) {
 	f.BoolVar(&r.replace, "replace", false, "if the folder holds the run of another study, remove that run")
 	f.StringVar(&r.policy, "policy", "", "judge the models by this policy file when the run is complete, see noether policy: exit code 3 if one fails, 4 if there are not enough data")
 	r.verdict.add(f)
+	r.python.add(f)
 	r.print.add(f)
 }
 
@@ -92,6 +94,11 @@ func (r *runFlags) run(c *cobra.Command, path string, engine *engineFlags) error
 	if err != nil {
 		return r.observe.logged(err)
 	}
+	stopPython, err := r.python.start(c.Context(), s)
+	if err != nil {
+		return r.observe.logged(err)
+	}
+	defer stopPython()
 	machine.BoundGarbage(int64(s.Memory))
 	o, err := engine.open()
 	if err != nil {

@@ -107,9 +107,13 @@ def measure(
             if "preprocess" not in models[-1]:
                 _warn_of_images(m, known)
             if prepared.served is not None:
-                served[f"model-{len(served) + 1}"] = prepared.served
+                address = f"model-{len(models)}"
+                served[address] = prepared.served
+                gradients = prepared.served.gradients()
+                if gradients is not None:
+                    served[address + ".vjp"] = gradients
                 # In a variable, so that the text of the study is the same each time.
-                models[-1]["url"] = f"${{{ADDRESS}}}/v2/models/model-{len(served)}"
+                models[-1]["url"] = f"${{{ADDRESS}}}/v2/models/{address}"
         moved = _transforms(TRANSFORMS if transforms is None else transforms, served)
         default = (["accuracy"] if known.labelled else []) + MEASURES
         spec = {
@@ -129,8 +133,13 @@ def _entry(prepared: _models.Prepared, name: str, data: _data.Prepared, layers: 
     inspected: dict[str, Any] = {}
     if served is None:
         entry["onnx"] = prepared.path
-        if layers is None or data.framed and steps is None:
-            inspected = _models.inspect(prepared.path)
+        files = data.entry.get("images") if steps is None else None
+        if layers is None or files is not None or data.framed and steps is None:
+            inspected = _models.inspect(prepared.path, files)
+        steps = steps if steps is not None else inspected.get("suggested")
+        if files is not None and steps is not None:
+            warnings.warn(f"noether: preprocess={json.dumps(steps)} is a guess, as noether init makes it: a wrong mean, std or size "
+                          "makes every score wrong, so set preprocess", stacklevel=4)
     if data.framed:
         steps = _framed(steps if steps is not None else inspected.get("preprocess"), data.shape)
     if steps is not None:
