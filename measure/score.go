@@ -18,6 +18,11 @@ type Score struct {
 	// Replicates are for a jackknife, nil if there are none. Intervals derived from several scores
 	// of the same samples, which correlate, use them.
 	Replicates []Replicate
+	// Spread is the half-width of the part of the interval that Replicates do not contain, such as
+	// the spread over probes trained with other seeds; 0: none.
+	Spread float64
+	// Freedom is the degrees of freedom of Spread, or of an interval without Replicates; 0: unknown.
+	Freedom float64
 }
 
 // A Replicate is the value of a statistic without one or several groups of the samples.

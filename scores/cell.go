@@ -53,7 +53,7 @@ func (c *Cell) appendRows(rows []Row, study string) []Row {
 				Study: study, Model: c.Model, Layer: l.Name, Depth: l.Depth, OtherModel: c.OtherModel, OtherLayer: l.Other,
 				Data: c.Data, Transform: c.Transform, Parameter: c.ParameterOf(s), Trial: c.Trial,
 				Measure: c.Measure, Variant: s.Variant, Factor: s.Factor, Statistic: s.Statistic,
-				Value: s.Value, Low: s.Low, High: s.High, Null: s.Null, N: s.N, Warning: strings.Join(s.Warnings, "; "),
+				Value: s.Value, Low: s.Low, High: s.High, Null: s.Null, N: s.N, Warning: strings.Join(s.Warnings, "; "), P: chanceP(s),
 			})
 		}
 	}
@@ -70,7 +70,8 @@ func Table(study string, cells []Cell, failed ...Failure) []Row {
 	return Rows(study, Derived(cells, failed...))
 }
 
-// Rows returns the scores of cells as rows of the given study, in the same order.
+// Rows returns the scores of cells as rows of the given study, in the same order. Their adjusted
+// p-values are those of one family.
 func Rows(study string, cells []Cell) []Row {
 	n := 0
 	for _, c := range cells {
@@ -82,6 +83,7 @@ func Rows(study string, cells []Cell) []Row {
 	for i := range cells {
 		rows = cells[i].appendRows(rows, study)
 	}
+	adjustRows(rows)
 	return rows
 }
 

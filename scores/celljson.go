@@ -126,7 +126,9 @@ type scoreJSON struct {
 	Null       number   `json:"null"` // the value expected by chance
 	Min        number   `json:"min"`  // the range of the statistic, to which intervals of means are limited
 	Max        number   `json:"max"`
-	N          int      `json:"n"` // number of observations
+	Spread     float64  `json:"spread,omitempty"`  // half-width of what the replicates do not contain
+	Freedom    float64  `json:"freedom,omitempty"` // of Spread, or of an interval without replicates
+	N          int      `json:"n"`                 // number of observations
 	Warnings   []string `json:"warnings,omitempty"`
 	Replicates []number `json:"replicates,omitempty"` // of the jackknife, each without a group
 	Left       []int    `json:"left,omitempty"`       // for each replicate the number of observations that it leaves out
@@ -151,7 +153,7 @@ func encodeCell(c Cell) cellJSON {
 func encodeScore(s *measure.Score) scoreJSON {
 	num := func(v float64) number { return number{value: v} }
 	out := scoreJSON{Statistic: s.Statistic, Variant: s.Variant, Parameter: s.Parameter, Factor: s.Factor, Value: num(s.Value),
-		Low: num(s.Low), High: num(s.High), Null: num(s.Null), Min: num(s.Min), Max: num(s.Max), N: s.N, Warnings: s.Warnings}
+		Low: num(s.Low), High: num(s.High), Null: num(s.Null), Min: num(s.Min), Max: num(s.Max), Spread: s.Spread, Freedom: s.Freedom, N: s.N, Warnings: s.Warnings}
 	for _, r := range s.Replicates {
 		out.Replicates, out.Left = append(out.Replicates, num(r.Value)), append(out.Left, r.Left)
 	}
@@ -199,7 +201,7 @@ func decodeScore(s *scoreJSON) (measure.Score, error) {
 	out := measure.Score{
 		Statistic: s.Statistic, Variant: s.Variant, Parameter: s.Parameter, Factor: s.Factor,
 		Value: s.Value.value, Low: s.Low.value, High: s.High.value,
-		Null: s.Null.value, Min: s.Min.value, Max: s.Max.value, N: s.N, Warnings: s.Warnings,
+		Null: s.Null.value, Min: s.Min.value, Max: s.Max.value, Spread: s.Spread, Freedom: s.Freedom, N: s.N, Warnings: s.Warnings,
 	}
 	for i, r := range s.Replicates {
 		out.Replicates = append(out.Replicates, measure.Replicate{Value: r.value, Left: s.Left[i]})

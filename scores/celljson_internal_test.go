@@ -28,6 +28,7 @@ func TestMarshalCell(t *testing.T) {
 				s := measure.Score{Statistic: text.Draw(t, "statistic"), Variant: text.Draw(t, "variant"), Parameter: text.Draw(t, "parameter"), Factor: text.Draw(t, "factor"),
 					Value: number.Draw(t, "value"), Low: number.Draw(t, "low"), High: number.Draw(t, "high"), Null: number.Draw(t, "null"), Min: number.Draw(t, "min"),
 					Max: number.Draw(t, "max"), N: rapid.IntRange(0, 9).Draw(t, "n"), Warnings: rapid.SliceOfN(text, 0, 2).Draw(t, "warnings")}
+				s.Spread, s.Freedom = float64(rapid.IntRange(0, 2).Draw(t, "spread"))/3, float64(rapid.IntRange(0, 2).Draw(t, "freedom"))
 				for range rapid.IntRange(0, 2).Draw(t, "replicates") {
 					s.Replicates = append(s.Replicates, measure.Replicate{Value: number.Draw(t, "replicate"), Left: rapid.IntRange(0, 9).Draw(t, "left")})
 				}

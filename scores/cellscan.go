@@ -112,6 +112,12 @@ func (s *cellScanner) score() (m measure.Score) {
 		s.Want(f.name)
 		*f.value = s.number()
 	}
+	if s.Take(`,"spread":`) {
+		m.Spread = s.Float()
+	}
+	if s.Take(`,"freedom":`) {
+		m.Freedom = s.Float()
+	}
 	s.Want(`,"n":`)
 	m.N = s.Int()
 	if s.Take(`,"warnings":`) {

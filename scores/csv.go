@@ -17,6 +17,7 @@ func WriteCSV(w io.Writer, rows []Row) error {
 			r.Study, r.Model, r.Layer, formatInt(r.Depth), r.OtherModel, r.OtherLayer, r.Data, r.Transform, r.Parameter,
 			formatInt(r.Trial), r.Measure, r.Variant, r.Factor, r.Statistic,
 			formatFloat(r.Value), formatFloat(r.Low), formatFloat(r.High), formatFloat(r.Null), strconv.Itoa(r.N), r.Warning,
+			formatP(r.P), formatP(r.PAdjusted),
 		})
 	}
 	c.Flush()
@@ -29,6 +30,14 @@ func formatInt(v int) string {
 		return ""
 	}
 	return strconv.Itoa(v)
+}
+
+// formatP returns "" for 0, which is no p-value.
+func formatP(p float64) string {
+	if p == 0 {
+		return ""
+	}
+	return strconv.FormatFloat(p, 'g', -1, 64)
 }
 
 // formatFloat writes infinities in the form that pandas and R read.

@@ -31,10 +31,11 @@ func ReadCSV(r io.Reader) ([]Row, error) {
 // A csvReader reads rows, splitting lines without quotes at commas. From the first other line on,
 // package csv reads, which takes five times as long.
 type csvReader struct {
-	lines  *bufio.Reader
-	size   int64 // of the file, in bytes; 0 if unknown
-	parser parser
-	rows   []Row
+	lines   *bufio.Reader
+	size    int64 // of the file, in bytes; 0 if unknown
+	columns int   // number of columns of the file; 0 before its header is read
+	parser  parser
+	rows    []Row
 }
 
 func (p *csvReader) read() error {
@@ -42,12 +43,16 @@ func (p *csvReader) read() error {
 	for number := 1; ; number++ {
 		line, err := p.lines.ReadSlice('\n')
 		whole := bytes.TrimSuffix(line, []byte("\n"))
-		if fields = splitLine(fields[:0], whole); err != nil || fields == nil {
+		if fields = splitLine(fields[:0], whole, p.columns); err != nil || fields == nil {
 			rest := io.MultiReader(strings.NewReader(string(line)), p.lines)
 			return p.readQuoted(rest, number)
 		}
 		if number == 1 {
-			if !slices.EqualFunc(fields, Columns, func(f []byte, name string) bool { return string(f) == name }) {
+			names := make([]string, len(fields))
+			for i, f := range fields {
+				names[i] = string(f)
+			}
+			if !p.header(names) {
 				return errNoHeader()
 			}
 			continue
@@ -64,8 +69,8 @@ func (p *csvReader) read() error {
 }
 
 // splitLine appends the fields of a line; nil if it is empty, has quotes or a carriage return, or
-// not a field for each column.
-func splitLine(fields [][]byte, line []byte) [][]byte {
+// not a field for each of so many columns; 0 is any number.
+func splitLine(fields [][]byte, line []byte, columns int) [][]byte {
 	if bytes.IndexByte(line, '"') >= 0 || bytes.HasSuffix(line, []byte("\r")) {
 		return nil
 	}
@@ -77,7 +82,7 @@ func splitLine(fields [][]byte, line []byte) [][]byte {
 		fields = append(fields, line[:end])
 		line = line[end+1:]
 	}
-	if fields = append(fields, line); len(fields) != len(Columns) {
+	if fields = append(fields, line); columns > 0 && len(fields) != columns {
 		return nil
 	}
 	return fields
@@ -86,7 +91,7 @@ func splitLine(fields [][]byte, line []byte) [][]byte {
 func (p *csvReader) readQuoted(rest io.Reader, number int) error {
 	c := csv.NewReader(rest)
 	c.ReuseRecord = true
-	c.FieldsPerRecord = len(Columns)
+	c.FieldsPerRecord = p.columns
 	if number == 1 {
 		c.FieldsPerRecord = 0 // that of the header, which is checked below
 	}
@@ -107,9 +112,10 @@ func (p *csvReader) readQuoted(rest io.Reader, number int) error {
 			return err
 		}
 		if first {
-			if !slices.Equal(record, Columns) {
+			if !p.header(record) {
 				return errNoHeader()
 			}
+			c.FieldsPerRecord = p.columns
 			continue
 		}
 		fields = fields[:0]
@@ -123,6 +129,12 @@ func (p *csvReader) readQuoted(rest io.Reader, number int) error {
 		}
 		p.rows = append(p.rows, row)
 	}
+}
+
+// header reports whether names are the columns of this version, or of one without p-values.
+func (p *csvReader) header(names []string) bool {
+	p.columns = len(names)
+	return slices.Equal(names, Columns) || slices.Equal(names, Columns[:columnsBefore])
 }
 
 func errNoHeader() error {
@@ -144,6 +156,9 @@ func (p *parser) row(fields [][]byte) (Row, error) {
 		Data: p.text(), Transform: p.text(), Parameter: p.text(), Trial: p.int(MeanOverTrials),
 		Measure: p.text(), Variant: p.text(), Factor: p.text(), Statistic: p.text(),
 		Value: p.float(), Low: p.float(), High: p.float(), Null: p.float(), N: p.int(0), Warning: p.text(),
+	}
+	if len(fields) > columnsBefore {
+		r.P, r.PAdjusted = p.p(), p.p()
 	}
 	return r, p.err
 }
@@ -178,6 +193,18 @@ func (p *parser) float() float64 {
 	v, err := strconv.ParseFloat(string(s), 64)
 	if err != nil {
 		p.fail(s, "a number")
+	}
+	return v
+}
+
+// p parses a p-value; 0 if there is none.
+func (p *parser) p() float64 {
+	v := p.float()
+	if math.IsNaN(v) {
+		return 0
+	}
+	if v < 0 || v > 1 {
+		p.fail(p.fields[p.column-1], "a p-value")
 	}
 	return v
 }

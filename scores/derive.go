@@ -157,7 +157,12 @@ func meanOfSame(group []*Cell, mean func([]measure.Score) measure.Score) []Layer
 func meanOverValues(scores []measure.Score) measure.Score {
 	m := meanScore(scores)
 	m.Replicates = meanReplicates(scores)
-	setInterval(&m, scores, func() (float64, float64) { return resample.Jackknife(m.Value, m.N, m.Replicates) })
+	m.Spread = mean(scores, func(s measure.Score) float64 { return s.Spread }) // of the same trained networks
+	setInterval(&m, scores, func() (float64, float64) {
+		low, high := resample.Jackknife(m.Value, m.N, m.Replicates)
+		half := math.Hypot((high-low)/2, m.Spread)
+		return m.Value - half, m.Value + half
+	})
 	return m
 }
 
@@ -169,6 +174,7 @@ func meanOverTrials(scores []measure.Score) measure.Score {
 			values[i] = s.Value
 		}
 		_, half := resample.Student(values)
+		m.Spread, m.Freedom = 0, float64(len(scores)-1)
 		return m.Value - half, m.Value + half
 	})
 	return m
@@ -203,6 +209,7 @@ func setInterval(m *measure.Score, scores []measure.Score, compute func() (low, 
 	}
 	m.Low, m.High = compute()
 	if m.High-m.Low <= 1e-9*math.Abs(m.Value) { // within rounding error
+		m.Freedom = scores[0].Freedom
 		m.Low = mean(scores, func(s measure.Score) float64 { return s.Low })
 		m.High = mean(scores, func(s measure.Score) float64 { return s.High })
 	}

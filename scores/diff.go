@@ -1,8 +1,8 @@
 package scores
 
 import (
-	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -19,19 +19,21 @@ type Difference struct {
 	Low    float64 // 95 % interval; NaN if there is none
 	High   float64
 	Paired bool // the interval is that of scores measured on the same samples
+	// P is the p-value of the hypothesis that the scores are equal: below 0.05 exactly if the interval
+	// excludes 0. It is NaN without an interval.
+	P float64
+	// Adjusted is P after Holm's correction for the differences of one comparison; see Adjust.
+	Adjusted float64
+
+	freedom float64 // degrees of freedom of the interval
 }
 
 // rounding is the tolerance for the same score, relative to the larger of it and 1: summation order
 // depends on batches, cores and shards.
 const rounding = 1e-6
 
-// Significant reports whether the interval excludes 0 and the difference exceeds rounding.
-func (d Difference) Significant() bool {
-	return (d.Low > 0 || d.High < 0) && math.Abs(d.Value) > rounding*max(1, math.Abs(d.A.Value), math.Abs(d.B.Value))
-}
-
-// ExpectedByChance returns how many intervals would exclude 0 without real differences: one in
-// twenty.
+// ExpectedByChance returns how many intervals would exclude 0 without real differences, before any
+// correction: one in twenty.
 func ExpectedByChance(differences []Difference) float64 {
 	n := 0
 	for _, d := range differences {
@@ -40,6 +42,29 @@ func ExpectedByChance(differences []Difference) float64 {
 		}
 	}
 	return 0.05 * float64(n)
+}
+
+// Significant reports whether the difference is beyond chance after the correction for the number of
+// differences, and exceeds rounding.
+func (d Difference) Significant() bool { return d.Adjusted < Level && d.beyondRounding() }
+
+func (d Difference) beyondRounding() bool {
+	return math.Abs(d.Value) > rounding*max(1, math.Abs(d.A.Value), math.Abs(d.B.Value))
+}
+
+// beyondRounding reports whether two values differ by more than rounding.
+func beyondRounding(a, b float64) bool {
+	return math.Abs(a-b) > rounding*max(1, math.Abs(a), math.Abs(b))
+}
+
+// Corrected returns the interval of the difference, widened by the correction for the number of
+// differences: it excludes 0 exactly if Adjusted is below 0.05.
+func (d Difference) Corrected() (low, high float64) {
+	half := (d.High - d.Low) / 2
+	if d.P > 0 && d.Adjusted > d.P {
+		half = resample.Widen(half, d.Adjusted/d.P, d.freedom)
+	}
+	return d.Value - half, d.Value + half
 }
 
 // Distinct keeps the first difference of each model and data set of an untransformed statistic,
@@ -63,15 +88,18 @@ func Distinct(all []Difference, untransformed func(measure, statistic string) bo
 
 // A Comparison specifies how the scores of two runs are matched.
 type Comparison struct {
-	// Models maps models of the first run to the second; others are matched by name.
+	// Models maps models of the first run to the second; others are matched by name, but for models of
+	// the second run that Models names.
 	Models map[string]string
+	// Only leaves out models that Models does not name.
+	Only bool
 	// SameSamples reports whether a data set has the same samples in order in both runs, so
 	// replicates can be paired; nil: none has.
 	SameSamples func(data string) bool
 }
 
 // Diff compares the cells of two runs. It returns a difference for every common score, in the order
-// of the first run.
+// of the first run. They are one family of claims; see Adjust.
 //
 // Scores of the same samples with replicates get the jackknife interval of the difference, narrower
 // than two separate ones, since common effects cancel. Otherwise half widths add in quadrature, as
@@ -98,6 +126,9 @@ func (c Comparison) Diff(a, b []Cell) []Difference {
 	for _, cell := range a {
 		renamed := cell
 		renamed.Model, renamed.OtherModel = c.rename(cell.Model), c.rename(cell.OtherModel)
+		if renamed.Model == "" || renamed.OtherModel == "" && cell.OtherModel != "" {
+			continue
+		}
 		for _, l := range cell.Layers {
 			for _, s := range l.Scores {
 				match, ok := other[key{renamed.identity(), scoreKeyOf(l, s)}]
@@ -110,12 +141,17 @@ func (c Comparison) Diff(a, b []Cell) []Difference {
 			}
 		}
 	}
+	Adjust(out)
 	return out
 }
 
+// rename returns the model of the second run that a model is compared with; "" if there is none.
 func (c Comparison) rename(model string) string {
 	if to, ok := c.Models[model]; ok {
 		return to
+	}
+	if c.Only || slices.Contains(slices.Collect(maps.Values(c.Models)), model) {
+		return ""
 	}
 	return model
 }
@@ -126,19 +162,26 @@ func (c Cell) row(l Layer, s measure.Score) Row {
 	return c.Rows("")[0] // without a name of the study
 }
 
-// Subtract returns b - a, without rows, with Diff's interval.
+// Subtract returns b - a, without rows, with Diff's interval, as a family of one claim.
 func Subtract(a, b measure.Score, sameSamples bool) Difference {
-	d := Difference{Value: b.Value - a.Value, Low: math.NaN(), High: math.NaN()}
+	d := Difference{Value: b.Value - a.Value}
+	half := math.NaN()
 	if sameSamples && a.N == b.N {
 		if r, ok := pairedReplicates(a.Replicates, b.Replicates); ok {
-			d.Low, d.High = resample.Jackknife(d.Value, a.N, r)
-			d.Paired = !math.IsNaN(d.Low)
+			low, high := resample.Jackknife(d.Value, a.N, r)
+			d.Paired = !math.IsNaN(low)
+			half, d.freedom = resample.Combine([]float64{(high - low) / 2, a.Spread, b.Spread}, []float64{float64(len(r) - 1), a.Freedom, b.Freedom})
 		}
 	}
 	if !d.Paired {
-		half := math.Hypot((a.High-a.Low)/2, (b.High-b.Low)/2)
-		d.Low, d.High = d.Value-half, d.Value+half
+		half, d.freedom = resample.Combine([]float64{(a.High - a.Low) / 2, (b.High - b.Low) / 2}, []float64{freedomOf(a), freedomOf(b)})
 	}
+	d.Low, d.High = d.Value-half, d.Value+half
+	d.P = resample.PValue(d.Value, half, d.freedom)
+	if !math.IsNaN(half) && !beyondRounding(a.Value, b.Value) {
+		d.P = 1
+	}
+	d.Adjusted = d.P
 	return d
 }
 
@@ -157,13 +200,14 @@ func pairedReplicates(a, b []measure.Replicate) ([]measure.Replicate, bool) {
 	return out, true
 }
 
-// A Condition is a criterion on the difference B - A, as in `effective-invariance.ei < -0.02`. Only
-// significant differences count, unless it ends in an exclamation mark.
+// A Condition is a criterion on the difference B - A, as in `effective-invariance.ei < -0.02`. It is
+// met by a difference whose whole interval is beyond the bound or, if it ends in an exclamation
+// mark, whose value is.
 type Condition struct {
 	Selector             Selector
 	Less                 bool // met by differences below the bound; otherwise by those above it
 	Bound                float64
-	IncludeInsignificant bool // include differences that are not significant
+	IncludeInsignificant bool // the interval does not matter
 }
 
 // ParseCondition parses a condition.
@@ -196,55 +240,4 @@ func (c Condition) String() string {
 		text += "!"
 	}
 	return text
-}
-
-// FailingValues returns the rows whose values meet the condition, the most extreme first. The whole
-// interval must meet it, unless it ends in an exclamation mark. A selector that matches no row is
-// an error.
-func (c Condition) FailingValues(rows []Row) ([]Row, error) {
-	matched := c.Selector.matching(rows)
-	if len(matched) == 0 {
-		return nil, fmt.Errorf("no score matches %s; available: %s", c.Selector, strings.Join(available(rows), ", "))
-	}
-	out := slices.DeleteFunc(matched, func(r Row) bool { return !c.metBy(r) })
-	slices.SortStableFunc(out, func(a, b Row) int {
-		if c.Less {
-			return cmp.Compare(a.Value, b.Value)
-		}
-		return cmp.Compare(b.Value, a.Value)
-	})
-	return out, nil
-}
-
-func (c Condition) metBy(r Row) bool {
-	low, high := r.Low, r.High
-	if c.IncludeInsignificant || math.IsNaN(low) || math.IsNaN(high) {
-		low, high = r.Value, r.Value
-	}
-	return c.Less && high < c.Bound || !c.Less && low > c.Bound
-}
-
-// Failing returns the differences that meet the condition, the largest first. A selector that
-// matches none is an error, so that a misspelt name does not pass.
-func (c Condition) Failing(differences []Difference) ([]Difference, error) {
-	var out []Difference
-	matched := false
-	for _, d := range differences {
-		if len(c.Selector.matching([]Row{d.A})) == 0 {
-			continue
-		}
-		matched = true
-		if (c.IncludeInsignificant || d.Significant()) && (c.Less && d.Value < c.Bound || !c.Less && d.Value > c.Bound) {
-			out = append(out, d)
-		}
-	}
-	if !matched {
-		var rows []Row
-		for _, d := range differences {
-			rows = append(rows, d.A)
-		}
-		return nil, fmt.Errorf("no score of both runs matches %s; available: %s", c.Selector, strings.Join(available(rows), ", "))
-	}
-	slices.SortStableFunc(out, func(a, b Difference) int { return cmp.Compare(math.Abs(b.Value), math.Abs(a.Value)) })
-	return out, nil
 }

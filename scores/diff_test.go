@@ -94,7 +94,8 @@ func TestDistinct(t *testing.T) {
 	}
 }
 
-// Only significant differences meet a condition, unless it ends in an exclamation mark. ei returns
+// A difference meets a condition if its whole interval does, after the correction, unless the
+// condition ends in an exclamation mark. ei returns
 // a row; its arguments are model, data, transformation, parameter (none: the mean), trial, value.
 func TestCondition(t *testing.T) {
 	t.Parallel()
@@ -103,10 +104,11 @@ func TestCondition(t *testing.T) {
 	}
 	insignificant := significant(-.5)
 	insignificant.Low, insignificant.High = -1, 0
-	differences := []Difference{significant(-.05), significant(-.01), significant(.1), insignificant, significant(-.3)}
+	near := significant(-.0205) // the interval contains -0.02
+	differences := []Difference{significant(-.05), significant(-.01), significant(.1), insignificant, significant(-.3), near}
 	for text, want := range map[string][]float64{
 		"effective-invariance.ei < -0.02":          {-.3, -.05},
-		"effective-invariance.ei@rotation<-0.02!":  {-.5, -.3, -.05},
+		"effective-invariance.ei@rotation<-0.02!":  {-.5, -.3, -.05, -.0205},
 		"effective-invariance.ei > 0.05":           {.1},
 		" effective-invariance.ei@rotation > 0.5 ": nil,
 	} {

@@ -21,8 +21,8 @@ func ExampleTable() {
 		panic(err)
 	}
 	// Output:
-	// study,model,layer,depth,other_model,other_layer,data,transform,parameter,trial,measure,variant,factor,statistic,value,low,high,null,n,warning
-	// turns,resnet20,,,,,cifar10,quarter,90,0,effective-invariance,,,ei,0.25,,,,10000,
-	// turns,resnet20,,,,,cifar10,quarter,180,0,effective-invariance,,,ei,0.5,,,,10000,
-	// turns,resnet20,,,,,cifar10,quarter,,0,effective-invariance,,,ei,0.375,,,,10000,
+	// study,model,layer,depth,other_model,other_layer,data,transform,parameter,trial,measure,variant,factor,statistic,value,low,high,null,n,warning,p,p_adjusted
+	// turns,resnet20,,,,,cifar10,quarter,90,0,effective-invariance,,,ei,0.25,,,,10000,,,
+	// turns,resnet20,,,,,cifar10,quarter,180,0,effective-invariance,,,ei,0.5,,,,10000,,,
+	// turns,resnet20,,,,,cifar10,quarter,,0,effective-invariance,,,ei,0.375,,,,10000,,,
 }

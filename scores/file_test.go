@@ -93,24 +93,35 @@ func TestCSVFormat(t *testing.T) {
 	row := scores.Row{
 		Study: "s", Model: "net", Layer: "conv1", Depth: 1, Data: "cifar10", Transform: "turn", Parameter: "90", Trial: -1,
 		Measure: "distance", Factor: "class=cat", Statistic: "cosine", Value: 0.1, Low: math.NaN(), High: math.Inf(1), Null: 1e-7, N: 100,
-		Warning: "one, two",
+		Warning: "one, two", P: 0.001, PAdjusted: 0.25,
 	}
 	var b bytes.Buffer
 	if err := scores.WriteCSV(&b, []scores.Row{row}); err != nil {
 		t.Fatal(err)
 	}
-	want := `study,model,layer,depth,other_model,other_layer,data,transform,parameter,trial,measure,variant,factor,statistic,value,low,high,null,n,warning
-s,net,conv1,1,,,cifar10,turn,90,,distance,,class=cat,cosine,0.1,,inf,1e-07,100,"one, two"
+	want := `study,model,layer,depth,other_model,other_layer,data,transform,parameter,trial,measure,variant,factor,statistic,value,low,high,null,n,warning,p,p_adjusted
+s,net,conv1,1,,,cifar10,turn,90,,distance,,class=cat,cosine,0.1,,inf,1e-07,100,"one, two",0.001,0.25
 `
 	if b.String() != want {
 		t.Errorf("got\n%swant\n%s", b.String(), want)
 	}
 }
 
+// TestCSVOfEarlierVersions checks that tables without p-values are read, with and without quotes.
+func TestCSVOfEarlierVersions(t *testing.T) {
+	t.Parallel()
+	head := strings.Join(scores.Columns[:len(scores.Columns)-2], ",") + "\n"
+	line := "s,m,,,,,d,t,,0,accuracy,,,clean,1,0.5,1,,5,few\n"
+	rows, err := scores.ReadCSV(strings.NewReader(head + line + strings.Replace(line, "few", "\"few, and so on\"", 1)))
+	if err != nil || len(rows) != 2 || rows[0].Warning != "few" || rows[1].Warning != "few, and so on" || rows[0].P != 0 || rows[1].PAdjusted != 0 {
+		t.Errorf("%+v, %v; want two rows without p-values", rows, err)
+	}
+}
+
 func TestCSVErrors(t *testing.T) {
 	t.Parallel()
 	head := strings.Join(scores.Columns, ",") + "\n"
-	good := "s,m,,,,,d,t,,0,accuracy,,,clean,1,,,,5,\n"
+	good := "s,m,,,,,d,t,,0,accuracy,,,clean,1,,,,5,,,\n"
 	cases := map[string]struct{ file, want string }{
 		"empty":          {"", "the header line with the column names is missing"},
 		"another file":   {"a,b\n1,2\n", "line 1: not the header of a scores file"},
@@ -118,6 +129,7 @@ func TestCSVErrors(t *testing.T) {
 		"not a number":   {head + good + strings.Replace(good, ",1,", ",one,", 1), `line 3: column value: "one" is not a number`},
 		"after quoted":   {head + good + strings.Replace(good, "clean", "\"cl,ean\"", 1) + strings.Replace(good, ",1,", ",one,", 1), `line 4: column value: "one" is not a number`},
 		"misquoted":      {head + good + "s,m,\"x", "line 3"},
+		"no p-value":     {head + strings.Replace(good, "5,,,", "5,,2,", 1), `line 2: column p: "2" is not a p-value`},
 		"not an integer": {head + strings.Replace(good, ",5,", ",5.5,", 1), `line 2: column n: "5.5" is not an integer`},
 	}
 	for name, c := range cases {
@@ -129,7 +141,7 @@ func TestCSVErrors(t *testing.T) {
 
 func FuzzReadCSV(f *testing.F) {
 	head := strings.Join(scores.Columns, ",") + "\n"
-	f.Add(head + "s,m,,,,,d,t,,0,accuracy,,,clean,1,,inf,,5,\n")
+	f.Add(head + "s,m,,,,,d,t,,0,accuracy,,,clean,1,,inf,,5,,0.5,\n")
 	f.Add(head + "\"")
 	f.Fuzz(func(t *testing.T, file string) {
 		rows, err := scores.ReadCSV(strings.NewReader(file))

@@ -26,10 +26,12 @@ func (r Row) MarshalJSON() ([]byte, error) {
 		Null       *number `json:"null,omitempty"`
 		N          int     `json:"n"`
 		Warning    string  `json:"warning,omitempty"`
+		P          float64 `json:"p,omitempty"`
+		PAdjusted  float64 `json:"p_adjusted,omitempty"`
 	}
 	o := object{Study: r.Study, Model: r.Model, Layer: r.Layer, OtherModel: r.OtherModel, OtherLayer: r.OtherLayer, Data: r.Data,
 		Transform: r.Transform, Parameter: r.Parameter, Measure: r.Measure, Variant: r.Variant, Factor: r.Factor, Statistic: r.Statistic,
-		Value: number{value: r.Value}, Low: optionalNumber(r.Low), High: optionalNumber(r.High), Null: optionalNumber(r.Null), N: r.N, Warning: r.Warning}
+		Value: number{value: r.Value}, Low: optionalNumber(r.Low), High: optionalNumber(r.High), Null: optionalNumber(r.Null), N: r.N, Warning: r.Warning, P: r.P, PAdjusted: r.PAdjusted}
 	if r.Depth != NoDepth { // not a score of the whole model
 		o.Depth = &r.Depth
 	}

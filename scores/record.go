@@ -72,8 +72,15 @@ type ModelRecord struct {
 	Opset  int               `json:"opset"` // version of the ONNX operators
 	Layers []LayerRecord     `json:"layers"`
 	Tags   map[string]string `json:"tags,omitempty"`
+	Stated *StatedAccuracy   `json:"stated,omitempty"` // nil: no accuracy is stated for the model
 	// Graph has the operations in order of computation; records of earlier versions have none.
 	Graph []OperationRecord `json:"graph,omitempty"`
+}
+
+// A StatedAccuracy is the accuracy of a model that its file, its card or the study states.
+type StatedAccuracy struct {
+	Accuracy float64 `json:"accuracy"` // 0 to 1
+	By       string  `json:"by"`       // who states it, such as "the metadata of the file"
 }
 
 // An OperationRecord describes an operation of a model.

@@ -43,13 +43,22 @@ type Row struct {
 	Null      float64 // value expected by chance
 	N         int     // number of observations, usually samples
 	Warning   string  // warnings, joined by "; "
+	// P is the p-value of the hypothesis that the score is its null, below 0.05 exactly if the interval
+	// excludes the null; 0 without an interval or a null.
+	P float64
+	// PAdjusted is P after Holm's correction for all scores of the table; 0 without one.
+	PAdjusted float64
 }
 
 // Columns are the names of the columns of scores.csv, in order. They are a public contract.
 var Columns = []string{
 	"study", "model", "layer", "depth", "other_model", "other_layer", "data", "transform", "parameter", "trial",
 	"measure", "variant", "factor", "statistic", "value", "low", "high", "null", "n", "warning",
+	"p", "p_adjusted",
 }
+
+// columnsBefore is the number of columns of scores.csv of versions without p-values.
+var columnsBefore = len(Columns) - 2
 
 // Describe describes what the score belongs to: model, layer, data, transformation and so on, as
 // far as they apply.

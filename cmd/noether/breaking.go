@@ -80,7 +80,7 @@ it exits with 1 if a point lies below a strength.`,
 			if len(points) == 0 {
 				return usagef(c, "give a --tolerance, such as 'effective-invariance.ei >= 0.8', or --fail-if")
 			}
-			if err := show(asJSON, breakingJSON(points), func() error { return printBreakingPoints(os.Stdout, points) }); err != nil {
+			if err := show(asJSON, breakingJSON(points), func() error { return printBreakingPoints(points) }); err != nil {
 				return err
 			}
 			if len(failed) > 0 {
@@ -195,7 +195,7 @@ func breakingJSON(points []scores.BreakingPoint) []breakingPointJSON {
 	return out
 }
 
-func printBreakingPoints(w *os.File, points []scores.BreakingPoint) error {
+func printBreakingPoints(points []scores.BreakingPoint) error {
 	t := textTable{header: []string{"tolerance", "data", "transform", "model", "layer", "breaking point", "mean over strengths"}}
 	for _, b := range points {
 		name := b.Row.Transform
@@ -208,6 +208,6 @@ func printBreakingPoints(w *os.File, points []scores.BreakingPoint) error {
 		}
 		t.rows = append(t.rows, []string{b.Tolerance.String(), b.Row.Data, name, b.Row.Model, b.Row.Layer, b.String(), area})
 	}
-	_, err := io.WriteString(w, t.write(terminalWidth(w), 0, 1))
+	_, err := io.WriteString(stdout, t.write(terminalWidth(os.Stdout), 0, 1))
 	return err
 }

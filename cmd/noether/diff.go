@@ -1,10 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -12,21 +15,29 @@ import (
 
 	"github.com/noether-ml/noether/internal/catalog"
 	"github.com/noether-ml/noether/internal/plural"
+	"github.com/noether-ml/noether/internal/report"
 	"github.com/noether-ml/noether/internal/study"
+	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
 )
 
 func diffCommand(engine *engineFlags) *cobra.Command {
-	var failIf, models []string
+	var failIf, models, accepted []string
 	var all, flips, asJSON bool
 	var stirOptions stirFlags
 	c := &cobra.Command{
 		Use:   "diff RUN_A RUN_B",
 		Short: "List the scores of two runs that differ by more than chance",
 		Long: `Compares every score that both runs have. Where both were measured on the same samples in the same order
-(the same data and seed) the interval is that of the paired difference. A difference is beyond chance if its 95 % interval
-excludes 0. With --fail-if it exits with 1 if a difference B - A beyond chance meets the condition. A condition that ends in !
-also counts differences within chance: 'accuracy.moved < -0.01!'.
+(the same data and seed) the interval is that of the paired difference. All differences are one family of claims: p-values and
+intervals are corrected by Holm's method, and a difference is beyond chance if its corrected interval excludes 0. The scores that
+got worse most come first.
+
+With --fail-if it exits with 1 if a difference B - A meets the condition: if the whole interval of the difference, corrected for all
+scores that the conditions name, is beyond the bound. A condition that ends in ! looks at the difference alone:
+'accuracy.moved < -0.01!'. It also exits with 1 if the runs are not alike: in the samples (data), their number (n), the seed of the
+random draws (seed), the values of a transformation (transforms) or the preprocessing of a model (preprocess); --accept names
+those that may differ.
 
 Where both runs have the measure accuracy or effective-invariance it also compares the predictions that both have kept, of the
 first 500 samples or, with samples: true in the studies, of all, by the measure prediction-agreement: negative flips are samples
@@ -49,6 +60,11 @@ invariant where the first is, and the reverse. Conditions on stir are then on it
 			if err != nil {
 				return usagef(c, "--models: %v", err)
 			}
+			for _, kind := range accepted {
+				if !slices.Contains(unlikeKinds, kind) {
+					return usagef(c, "--accept %s: it must be one of %s", kind, strings.Join(unlikeKinds, ", "))
+				}
+			}
 			if err := stirOptions.check(c); err != nil {
 				return err
 			}
@@ -68,15 +84,16 @@ invariant where the first is, and the reverse. Conditions on stir are then on it
 			if err != nil {
 				return err
 			}
-			return checkConditions(conditions, d)
+			return checkConditions(conditions, d, accepted)
 		},
 	}
 	f := c.Flags()
-	f.StringArrayVar(&failIf, "fail-if", nil, "fail if a difference B - A beyond chance meets SCORE < NUMBER or SCORE > NUMBER, with ! at the end also one within chance; of stir and prediction-agreement the scores themselves are compared; may be given several times")
-	f.StringSliceVar(&models, "models", nil, "A=B: which model of the second run a model of the first is compared with, where their names differ")
+	f.StringArrayVar(&failIf, "fail-if", nil, "fail if a difference B - A meets SCORE < NUMBER or SCORE > NUMBER with its whole corrected interval, or with ! at the end by its value; of stir and prediction-agreement the scores themselves are compared; may be given several times")
+	f.StringSliceVar(&models, "models", nil, "A=B: which model of the second run a model of the first is compared with, where their names differ; B is compared with no other")
 	f.BoolVar(&all, "all", false, "list every score, not just those that differ beyond chance")
 	f.BoolVar(&flips, "flips", false, "fail unless predictions can be compared sample by sample, and add these scores to --json")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
+	f.StringSliceVar(&accepted, "accept", nil, "with --fail-if: compare runs that are not alike in data, n, seed, transforms or preprocess; see the text above")
 	stirOptions.add(f)
 	return c
 }
@@ -96,6 +113,9 @@ func parseConditions(c *cobra.Command, texts []string) ([]scores.Condition, erro
 type runsDifference struct {
 	scores []scores.Difference
 	models [][2]string // of the first run and of the second, as they are compared
+	// records and studies are those of the two runs.
+	records [2]scores.Record
+	studies [2]*study.Study
 	// agreement holds scores of prediction-agreement; nil without common predictions.
 	agreement []scores.Row
 	stir      *study.Result // STIR between the models; nil without --stir
@@ -137,34 +157,50 @@ func diffRuns(dirA, dirB string, models map[string]string) (runsDifference, erro
 			return empty, fmt.Errorf("--models %s=%s: %s has no model %q; it has %s", from, to, dirB, to, modelNames(recordB))
 		}
 	}
-	differences := scores.Comparison{Models: models, SameSamples: scores.SameSamples(recordA, recordB)}.Diff(a, b)
-	if len(differences) == 0 {
+	out := runsDifference{models: comparedModels(recordA, recordB, models), records: [2]scores.Record{recordA, recordB}}
+	if sameFolder(dirA, dirB) { // a model need not be compared with itself
+		out.models = slices.DeleteFunc(out.models, func(m [2]string) bool { return m[0] == m[1] })
+		if len(out.models) == 0 {
+			return empty, fmt.Errorf("%s and %s are one run: name the models to compare, as in --models %s=OTHER; it has %s", dirA, dirB, recordA.Models[0].Name, modelNames(recordA))
+		}
+	}
+	for i, dir := range []string{dirA, dirB} {
+		if out.studies[i], err = study.Load(filepath.Join(dir, "study.yaml"), nil); err != nil {
+			return empty, err
+		}
+	}
+	pairs := map[string]string{}
+	for _, m := range out.models {
+		pairs[m[0]] = m[1]
+	}
+	out.scores = scores.Comparison{Models: pairs, Only: true, SameSamples: scores.SameSamples(recordA, recordB)}.Diff(a, b)
+	if len(out.scores) == 0 {
 		return empty, fmt.Errorf("%s and %s have no score in common (models %s and %s; see --models)", dirA, dirB, modelNames(recordA), modelNames(recordB))
 	}
-	return runsDifference{scores: differences, models: comparedModels(recordA, recordB, models)}, nil
+	return out, nil
 }
 
 // Of such a statistic scores.Distinct keeps one difference.
 func untransformed(measure, statistic string) bool {
-	for _, d := range catalog.Descriptors() {
-		if d.Name == measure {
-			s, _ := d.Statistic(statistic)
-			return s.Untransformed
-		}
-	}
-	return false
+	return statisticOf(scores.Row{Measure: measure, Statistic: statistic}).Untransformed
+}
+
+// statisticOf describes the statistic of a row.
+func statisticOf(r scores.Row) measure.StatisticDescriptor {
+	return report.Measures(catalog.Descriptors()).Statistic(&r)
 }
 
 // comparedModels pairs models of the same name, or of the name in renamed. Models of a that b lacks
-// are left out.
+// are left out, and those whose namesake another one is compared with.
 func comparedModels(a, b scores.Record, renamed map[string]string) [][2]string {
+	taken := slices.Collect(maps.Values(renamed))
 	var pairs [][2]string
 	for _, m := range a.Models {
-		to := m.Name
-		if other, ok := renamed[m.Name]; ok {
-			to = other
+		to, given := renamed[m.Name]
+		if !given && !slices.Contains(taken, m.Name) {
+			to = m.Name
 		}
-		if hasModel(b, to) {
+		if to != "" && hasModel(b, to) {
 			pairs = append(pairs, [2]string{m.Name, to})
 		}
 	}
@@ -184,16 +220,33 @@ func modelNames(r scores.Record) string {
 	return strings.Join(names, ", ")
 }
 
-// checkConditions returns an error if a condition of --fail-if is met.
-func checkConditions(conditions []scores.Condition, d runsDifference) error {
-	var failed []string
+// checkConditions returns an error if a condition of --fail-if is met, or if the runs are not alike in
+// what a condition is about. All conditions are one family of claims.
+func checkConditions(conditions []scores.Condition, d runsDifference, accepted []string) error {
+	var gates []scores.Gate
 	for _, condition := range conditions {
-		why, err := checkCondition(condition, d)
+		on, values, err := d.tests(condition)
 		if err != nil {
 			return err
 		}
-		if why != "" {
-			failed = append(failed, fmt.Sprintf("%s: %s", condition, why))
+		if !values {
+			for _, u := range d.unlike(on) {
+				if !slices.Contains(accepted, u.kind) {
+					return fmt.Errorf("%s: the runs cannot be compared: %s; measure both alike, or accept it by --accept %s", condition, u.text, u.kind)
+				}
+			}
+		}
+		gates = append(gates, scores.Gate{Condition: condition, On: on})
+	}
+	var failed []string
+	for i, met := range scores.Met(gates) {
+		if len(met) == 0 {
+			continue
+		}
+		if _, values, _ := d.tests(conditions[i]); values {
+			failed = append(failed, fmt.Sprintf("%s: %s, the worst %.4g (%s)", conditions[i], plural.Of(len(met), "score"), met[0].Value, met[0].A.Describe()))
+		} else {
+			failed = append(failed, fmt.Sprintf("%s: %s, the largest %+.4g (%s)", conditions[i], plural.Of(len(met), "difference"), met[0].Value, met[0].A.Describe()))
 		}
 	}
 	if len(failed) > 0 {
@@ -202,38 +255,30 @@ func checkConditions(conditions []scores.Condition, d runsDifference) error {
 	return nil
 }
 
-// checkCondition returns why a condition of --fail-if is met; "" if it is not.
-func checkCondition(condition scores.Condition, d runsDifference) (string, error) {
-	var rows []scores.Row // if set, the condition is on the values of these rows, not on differences
-	switch measure := condition.Selector.Measure; {
-	case d.stir != nil && measure == stirMeasure:
-		rows = d.stir.Rows
-	case measure == agreementMeasure && len(d.agreement) > 0:
-		rows = d.agreement
-	case measure == agreementMeasure && !slices.ContainsFunc(d.scores, func(s scores.Difference) bool { return s.A.Measure == measure }):
-		return "", errors.New(condition.String() + ": " + noCommonPredictions)
+// tests returns what a condition is on: differences or, with values true, the values of rows.
+func (d runsDifference) tests(condition scores.Condition) (on []scores.Difference, values bool, err error) {
+	switch name := condition.Selector.Measure; {
+	case d.stir != nil && name == stirMeasure:
+		on, err = condition.SelectValues(d.stir.Rows)
+		return on, true, err
+	case name == agreementMeasure && len(d.agreement) > 0:
+		on, err = condition.SelectValues(d.agreement)
+		return on, true, err
+	case name == agreementMeasure && !slices.ContainsFunc(d.scores, func(s scores.Difference) bool { return s.A.Measure == name }):
+		return nil, true, errors.New(condition.String() + ": " + noCommonPredictions)
 	}
-	if rows != nil {
-		found, err := condition.FailingValues(rows)
-		if err != nil || len(found) == 0 {
-			return "", err
-		}
-		return fmt.Sprintf("%s, the worst %.4g (%s)", plural.Of(len(found), "score"), found[0].Value, found[0].Describe()), nil
-	}
-	found, err := condition.Failing(d.scores)
-	found = scores.Distinct(found, untransformed)
-	if err != nil || len(found) == 0 {
-		return "", err
-	}
-	return fmt.Sprintf("%s, the largest %+.4g (%s)", plural.Of(len(found), "difference"), found[0].Value, found[0].A.Describe()), nil
+	on, err = condition.Select(d.scores)
+	return scores.Distinct(on, untransformed), false, err
 }
 
 // print prints the differences (all, or those beyond chance), then prediction-agreement and STIR.
 func (d runsDifference) print(all, flips, asJSON bool) error {
 	d.scores = scores.Distinct(d.scores, untransformed)
+	scores.Adjust(d.scores)
 	if asJSON {
 		return d.printJSON(all, flips)
 	}
+	d.printPairing()
 	printDifferences(d.scores, all)
 	if len(d.agreement) > 0 {
 		fmt.Fprintln(stdout)
@@ -246,32 +291,81 @@ func (d runsDifference) print(all, flips, asJSON bool) error {
 	return nil
 }
 
-// printDifferences prints a table of the significant differences, or of all, and their number.
+// printDifferences prints a table of the significant differences, or of all, and their number. What
+// got worse most comes first.
 func printDifferences(differences []scores.Difference, all bool) {
 	beyond := 0
-	t := textTable{header: []string{"score", "of", "A", "B", "B - A", ""}}
-	var lows, highs, paired []string
-	for _, d := range differences {
+	t := textTable{header: []string{"score", "of", "A", "B", "B - A", "", "", "p"}}
+	var lows, highs []string
+	for _, d := range worstFirst(differences) {
 		if d.Significant() {
 			beyond++
 		} else if !all {
 			continue
 		}
-		t.rows = append(t.rows, []string{d.A.Measure + "." + d.A.Statistic, d.A.Describe(), fourDigits(d.A.Value), fourDigits(d.B.Value), signed(d.Value), ""})
-		lows, highs, paired = append(lows, signed(d.Low)), append(highs, signed(d.High)), append(paired, map[bool]string{true: " paired"}[d.Paired])
+		low, high := d.Corrected()
+		verdict := ""
+		if h := harm(d); d.Significant() && h != 0 {
+			verdict = map[bool]string{true: "worse", false: "better"}[h > 0]
+		}
+		t.rows = append(t.rows, []string{d.A.Measure + "." + d.A.Statistic, d.A.Describe(), fourDigits(d.A.Value), fourDigits(d.B.Value), signed(d.Value), "", verdict, probability(d.Adjusted)})
+		lows, highs = append(lows, signed(low)), append(highs, signed(high))
 	}
 	t.align(2, 3, 4)
 	lows, highs = alignPoints(lows), alignPoints(highs)
 	for i := range t.rows {
 		if strings.TrimSpace(lows[i]) != "" {
-			t.rows[i][5] = fmt.Sprintf("[%s, %s]%s", lows[i], strings.TrimRight(highs[i], " "), paired[i])
+			t.rows[i][5] = fmt.Sprintf("[%s, %s]", lows[i], strings.TrimRight(highs[i], " "))
 		}
 	}
 	if len(t.rows) > 0 || all {
 		fmt.Fprint(stdout, t.write(terminalWidth(os.Stdout), 1))
 	}
-	fmt.Fprintf(stdout, "%d of %d scores differ beyond chance (95 %% intervals, not corrected for their number: about %.0f would differ by chance alone)\n",
-		beyond, len(differences), scores.ExpectedByChance(differences))
+	fmt.Fprintf(stdout, "%d of %d scores differ beyond chance. Intervals and p are corrected by Holm's method for all %d: if nothing differed, any would be listed with a probability of at most 5 %%.\n",
+		beyond, len(differences), len(differences))
+}
+
+// harm returns how much worse the second score of a difference is, as a fraction of the range of the
+// statistic or, without one, of the larger score; negative if it is better, 0 if neither end of the
+// range is better.
+func harm(d scores.Difference) float64 {
+	s := statisticOf(d.A)
+	if s.Name == "clean" && d.A.Measure == "accuracy" { // which says nothing of robustness, so its descriptor has no better end
+		s.Direction = measure.Higher
+	}
+	scale := max(math.Abs(d.A.Value), math.Abs(d.B.Value))
+	if s.Range.Bounded() {
+		scale = s.Range.High - s.Range.Low
+	}
+	switch {
+	case s.Direction == measure.Neutral || scale == 0:
+		return 0
+	case s.Direction == measure.Lower:
+		return d.Value / scale
+	}
+	return -d.Value / scale
+}
+
+// worstFirst returns differences in the order of the harm; those without one come last.
+func worstFirst(differences []scores.Difference) []scores.Difference {
+	return slices.SortedStableFunc(slices.Values(differences), func(a, b scores.Difference) int {
+		x, y := harm(a), harm(b)
+		if (x == 0) != (y == 0) {
+			return cmp.Compare(math.Abs(y), math.Abs(x))
+		}
+		return cmp.Compare(y, x)
+	})
+}
+
+// probability returns a p-value with two digits, or "" if it is not a number.
+func probability(p float64) string {
+	switch {
+	case math.IsNaN(p):
+		return ""
+	case p < 0.0001:
+		return "<0.0001"
+	}
+	return fmt.Sprintf("%.2g", p)
 }
 
 // signed returns a number of four digits with its sign, or "" if it is not a number.
@@ -288,13 +382,15 @@ func (d runsDifference) printJSON(all, flips bool) error {
 		A          scores.Row `json:"a"`
 		B          scores.Row `json:"b"`
 		Difference interval   `json:"difference"`
-		Paired     bool       `json:"paired"` // the interval is that of the paired difference
-		Beyond     bool       `json:"beyond"` // the interval of the difference excludes 0
+		Paired     bool       `json:"paired"`     // the interval is that of the paired difference
+		P          number     `json:"p"`          // below 0.05 if the interval of the difference excludes 0
+		Adjusted   number     `json:"p_adjusted"` // p after Holm's correction for all differences
+		Beyond     bool       `json:"beyond"`     // the adjusted p is below 0.05
 	}
 	lines := []line{}
-	for _, s := range d.scores {
+	for _, s := range worstFirst(d.scores) {
 		if all || s.Significant() {
-			lines = append(lines, line{s.A, s.B, interval{number(s.Value), number(s.Low), number(s.High)}, s.Paired, s.Significant()})
+			lines = append(lines, line{s.A, s.B, interval{number(s.Value), number(s.Low), number(s.High)}, s.Paired, number(s.P), number(s.Adjusted), s.Significant()})
 		}
 	}
 	if d.stir == nil && !flips {

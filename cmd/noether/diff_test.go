@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -51,11 +52,46 @@ func TestDiff(t *testing.T) {
 		{[]string{a, b, "--models", "x=y"}, 1, "a has no model \"x\"; it has m"},
 		{[]string{a, b, "--models", "m=y"}, 1, "b has no model \"y\"; it has m"},
 		{[]string{a, dir}, 1, "not a run folder"},
+		{[]string{a, a}, 1, "are one run: name the models to compare, as in --models m=OTHER"},
+		{[]string{a, b, "--accept", "model"}, 2, "it must be one of data, n, seed, transforms, preprocess"},
 		{[]string{a}, 2, "takes RUN_A RUN_B"},
 	} {
 		code, message := call(t, append([]string{"diff"}, c.args...)...)
 		if code != c.code || !strings.Contains(message, c.want) {
 			t.Errorf("%q: exit %d, %q; want %d, %q", c.args[1:], code, message, c.code, c.want)
+		}
+	}
+}
+
+// TestDiffOfUnlikeRuns checks that a gate refuses runs that differ in something other than the model,
+// unless it is accepted, and that a comparison without a gate says so.
+func TestDiffOfUnlikeRuns(t *testing.T) {
+	dir := brokenFolder(t)
+	transform := "{name: turn, rotate: {values: [90, 180]}}"
+	runs := map[string]smallStudy{
+		"a":          {},
+		"seed":       {more: "seed: 7"},
+		"transforms": {transform: "{name: turn, rotate: {values: [90, 270]}}"},
+		"preprocess": {preprocess: ", preprocess: {mean: 0.5, std: 0.5}"},
+		"n":          {data: "shapes: {n: 30, size: 16}"},
+		"data":       {data: "shapes: {n: 40, size: 16, seed: 9}"},
+	}
+	for name, s := range runs {
+		s.measures, s.transform = "accuracy", cmp.Or(s.transform, transform)
+		if code, message := call(t, "run", write(t, dir, "study.yaml", []byte(s.text())), "-o", filepath.Join(dir, name)); code != 0 {
+			t.Fatal(name, message)
+		}
+	}
+	for _, kind := range unlikeKinds {
+		gate := []string{"diff", filepath.Join(dir, "a"), filepath.Join(dir, kind), "--fail-if", "accuracy.moved < -0.5"}
+		if code, message := call(t, gate...); code != 1 || !strings.Contains(message, "accept it by --accept "+kind) {
+			t.Errorf("%s: exit %d, %q; want a refusal", kind, code, message)
+		}
+		if code, message := call(t, append(gate, "--accept", kind)...); code != 0 {
+			t.Errorf("%s, accepted: exit %d, %q", kind, code, message)
+		}
+		if text, err := output(t, gate[:3]...); err != nil || !strings.Contains(text, "not alike") {
+			t.Errorf("%s: %v: diff does not say that the runs are not alike: %s", kind, err, text)
 		}
 	}
 }

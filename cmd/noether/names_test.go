@@ -44,7 +44,7 @@ func TestNamesWithControlCharacters(t *testing.T) {
 	write(t, filepath.Join(photos, "class two"), "bad"+evil+".png", []byte("no image"))
 	study := write(t, dir, "study.yaml", fmt.Appendf(nil, "name: %q\ndata: [{name: %q, images: photos}]\nmodels: [{name: %q, onnx: model.onnx, layers: [all]}, {name: missing, onnx: %q}]\n"+
 		"transforms: [{name: %q, rotate: {values: [90]}}]\nmeasures: [accuracy, distance]\nsamples: true\n", "s"+evil, "d"+evil, "m"+evil, "none"+evil+".onnx", "t"+evil))
-	out := filepath.Join(dir, "out")
+	out, copied := filepath.Join(dir, "out"), filepath.Join(dir, "copied")
 	table := write(t, dir, "table.csv", []byte("model,accuracy "+evil+"\nm1,1\nm2,2\n"))
 	for _, args := range [][]string{
 		{"inspect", model},
@@ -53,8 +53,13 @@ func TestNamesWithControlCharacters(t *testing.T) {
 		{"run", study, "-o", out, "--all"},
 		{"run", study, "-o", out, "--log", "text"},
 		{"run", study, "-o", out, "--only", evil},
+		{"run", study, "-o", copied},
 		{"report", out},
-		{"diff", out, out, "--all"},
+		{"diff", out, copied, "--all"},
+		{"diff", out, copied, "--fail-if", "accuracy.moved < 1!"},
+		{"diff", out, out, "--models", "m" + evil + "=m" + evil},
+		{"breaking-point", out, "--tolerance", "accuracy.moved >= 0.5"},
+		{"breaking-point", out, "--tolerance", "accuracy.moved >= 0.5", "--neutral", "0"},
 		{"check", out},
 		{"check", out + evil},
 		{"correlate", out, "--with", table},

@@ -67,7 +67,7 @@ is on the value alone.`,
 					return err
 				}
 			}
-			if err := show(f.json, report, func() error { return report.print(os.Stdout, f.all) }); err != nil {
+			if err := show(f.json, report, func() error { return report.print(stdout, f.all) }); err != nil {
 				return err
 			}
 			return checkGate(conditions, report.rows)

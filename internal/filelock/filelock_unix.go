@@ -6,22 +6,30 @@ import (
 	"errors"
 	"io"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
 // Shared takes a shared lock on a file or a folder. It returns nil if that fails: another process
-// has an exclusive lock, path cannot be opened, or the file system has no locks.
+// has an exclusive lock, path cannot be opened, or the file system has no locks. Held takes an
+// exclusive lock for a moment, so Shared tries for some milliseconds.
 func Shared(path string) io.Closer {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil
 	}
-	if unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB) != nil {
-		f.Close()
-		return nil
+	for wait := 100 * time.Microsecond; ; wait *= 2 {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB)
+		if err == nil {
+			return f
+		}
+		if !errors.Is(err, unix.EWOULDBLOCK) || wait > 20*time.Millisecond {
+			f.Close()
+			return nil
+		}
+		time.Sleep(wait)
 	}
-	return f
 }
 
 // TryExclusive takes an exclusive lock on a file or a folder. free is false if another process

@@ -40,6 +40,8 @@ type parquetRow struct {
 	Null       *float64 `parquet:"null"` // value of the statistic that chance alone gives
 	N          int64    `parquet:"n"`    // number of observations
 	Warning    string   `parquet:"warning,dict"`
+	P          *float64 `parquet:"p"` // of the hypothesis that the score is its null
+	PAdjusted  *float64 `parquet:"p_adjusted"`
 }
 
 // Write writes rows as Parquet (zstd) with the columns of scores.csv. NaN, and a depth or
@@ -49,7 +51,7 @@ func Write(w io.Writer, rows []scores.Row) error {
 		return parquetRow{
 			r.Study, r.Model, r.Layer, nullInt(r.Depth), r.OtherModel, r.OtherLayer, r.Data, r.Transform, r.Parameter,
 			nullInt(r.Trial), r.Measure, r.Variant, r.Factor, r.Statistic,
-			nullFloat(r.Value), nullFloat(r.Low), nullFloat(r.High), nullFloat(r.Null), int64(r.N), r.Warning,
+			nullFloat(r.Value), nullFloat(r.Low), nullFloat(r.High), nullFloat(r.Null), int64(r.N), r.Warning, nullP(r.P), nullP(r.PAdjusted),
 		}
 	})
 	if err := p.Write(rows...); err != nil {
@@ -62,12 +64,13 @@ func Write(w io.Writer, rows []scores.Row) error {
 func Read(r io.ReaderAt, size int64) (rows []scores.Row, err error) {
 	texts := intern.NewColumns()
 	text := func(r parquet.Row, column int) string { return texts.Text(column, r[column].ByteArray()) }
-	err = readParquetRows[parquetRow](r, size, scores.Columns, func(r parquet.Row) error {
+	before := scores.Columns[:len(scores.Columns)-2] // an earlier version wrote no p-values
+	err = readParquetRows[parquetRow](r, size, before, func(r parquet.Row) error {
 		rows = append(rows, scores.Row{ // values in the order of the fields of parquetRow
 			Study: text(r, 0), Model: text(r, 1), Layer: text(r, 2), Depth: intOf(r[3], -1), OtherModel: text(r, 4), OtherLayer: text(r, 5),
 			Data: text(r, 6), Transform: text(r, 7), Parameter: text(r, 8), Trial: intOf(r[9], -1),
 			Measure: text(r, 10), Variant: text(r, 11), Factor: text(r, 12), Statistic: text(r, 13),
-			Value: floatOf(r[14]), Low: floatOf(r[15]), High: floatOf(r[16]), Null: floatOf(r[17]), N: intOf(r[18], 0), Warning: text(r, 19),
+			Value: floatOf(r[14]), Low: floatOf(r[15]), High: floatOf(r[16]), Null: floatOf(r[17]), N: intOf(r[18], 0), Warning: text(r, 19), P: pOf(r[20]), PAdjusted: pOf(r[21]),
 		})
 		return nil
 	})
@@ -310,6 +313,21 @@ func nullFloat(v float64) *float64 {
 		return nil
 	}
 	return &v
+}
+
+// nullP returns nil for 0, which is no p-value.
+func nullP(p float64) *float64 {
+	if p == 0 {
+		return nil
+	}
+	return &p
+}
+
+func pOf(v parquet.Value) float64 {
+	if v.IsNull() {
+		return 0
+	}
+	return v.Double()
 }
 
 func nullText(s string) *string {

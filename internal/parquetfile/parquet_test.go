@@ -35,6 +35,7 @@ var anyRow = rapid.Custom(func(t *rapid.T) scores.Row {
 		Trial: rapid.IntRange(-1, 5).Draw(t, "trial"), Measure: s("measure"), Variant: s("variant"), Factor: s("factor"),
 		Statistic: s("statistic"), Value: v("value"), Low: v("low"), High: v("high"), Null: v("null"),
 		N: rapid.IntRange(0, 1<<40).Draw(t, "n"), Warning: s("warning"),
+		P: rapid.SampledFrom([]float64{0, 1e-300, 0.01, 1}).Draw(t, "p"), PAdjusted: rapid.SampledFrom([]float64{0, 0.2}).Draw(t, "adjusted p"),
 	}
 })
 

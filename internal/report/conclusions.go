@@ -35,17 +35,22 @@ func plainSentence(format string, args ...any) Sentence {
 	return Sentence{{Text: fmt.Sprintf(format, args...)}}
 }
 
-// Conclusions returns at most three sentences for the first screen of a report. They say which
-// model is the most robust, under which transformation scores are worst, and at which depth those
-// of layers fall. They follow from the scores by fixed rules, and compare them by the intervals of
-// their differences.
+// Conclusions returns the sentences for the first screen of a report: alarms, the accuracy without a
+// transformation, and at most three that say which model is the most robust, under which transformation scores are worst, and at which depth those
+// of layers fall. They follow from the scores by fixed rules. What they claim is one family: if
+// nothing differed, they would claim anything with a probability of at most 5 %.
 func Conclusions(rows []scores.Row, rec scores.Record, replicates *Replicates) []Sentence {
-	var out []Sentence
-	if all := Matrices(rows, rec.Measures); len(all) > 0 {
-		out = append(out, all[0].ranking(replicates), all[0].extremes(replicates))
-	}
-	out = append(out, depthChange(rows, rec, replicates))
-	return slices.DeleteFunc(out, func(s Sentence) bool { return s == nil })
+	before := append(Alarms(rows, rec), CleanSentence(rows))
+	rows = Sound(rows, rec)
+	all := Matrices(rows, rec.Measures)
+	return withClaims(replicates, func(c *claims) []Sentence {
+		out := slices.Clone(before)
+		if len(all) > 0 {
+			out = append(out, all[0].ranking(c), all[0].extremes(c))
+		}
+		out = append(out, depthChange(rows, rec, c))
+		return slices.DeleteFunc(out, func(s Sentence) bool { return s == nil })
+	})
 }
 
 const (
@@ -67,7 +72,7 @@ func (m Matrix) byQuality(cells []MatrixCell) []MatrixCell {
 
 // ranking returns a sentence on the model that is best, or worst, under most transformations, or
 // nil if there is nothing to compare.
-func (m Matrix) ranking(replicates *Replicates) Sentence {
+func (m Matrix) ranking(c *claims) Sentence {
 	if m.Across != "name" || m.about.Direction == measure.Neutral {
 		return nil // columns are not transformations, or neither end of the range is better
 	}
@@ -82,7 +87,7 @@ func (m Matrix) ranking(replicates *Replicates) Sentence {
 		}
 		compared++
 		add := func(to map[int][]lead, a, b MatrixCell) {
-			switch e := replicates.evidence(&m.rows[a.Row], &m.rows[b.Row]); {
+			switch e := c.evidence(&m.rows[a.Row], &m.rows[b.Row], pairs(n)); {
 			case e == certain && !a.Chance && math.Abs(m.rows[a.Row].Value-m.rows[b.Row].Value) >= minLead*(m.High-m.Low):
 				to[a.Model] = append(to[a.Model], lead{a, b})
 				fallthrough
@@ -124,7 +129,7 @@ func (m Matrix) ranking(replicates *Replicates) Sentence {
 		}
 		return Sentence{{Text: fmt.Sprintf("%s is the most robust under %s, and %s under %s; both leads are more than chance",
 			Shorten(m.Models[a.a.Model], maxNameWidth), example(a), Shorten(m.Models[b.a.Model], maxNameWidth), example(b)),
-			Aside: " (the 95 % intervals of the differences exclude 0)"}, {Text: "."}}
+			Aside: " (p < 0.05 after correction for the number of comparisons)"}, {Text: "."}}
 	}
 	transforms := Plural(compared, "transformation")
 	sentence := func(model int, what string, found []lead) Sentence {
@@ -141,7 +146,7 @@ func (m Matrix) ranking(replicates *Replicates) Sentence {
 		}
 		return Sentence{{Text: fmt.Sprintf("%s is %s %s (%s%s), which is more than chance",
 			Shorten(m.Models[model], maxNameWidth), what, where, under, m.values(shown.a, shown.b)),
-			Aside: " (the 95 % interval of the difference excludes 0)"}, {Text: "."}}
+			Aside: " (p < 0.05 after correction for the number of comparisons)"}, {Text: "."}}
 	}
 	best, firsts := mostFrequent(leads)
 	worst, lasts := mostFrequent(lags)
@@ -156,12 +161,12 @@ func (m Matrix) ranking(replicates *Replicates) Sentence {
 	case !intervals:
 		return plainSentence("Whether one of %s is more robust cannot be said: the scores have no intervals.", models)
 	}
-	return plainSentence("None of %s is clearly more robust: the differences in %s are small or may be chance (95 %% intervals).", models, m.Title)
+	return plainSentence("None of %s is clearly more robust: the differences in %s are small or may be chance.", models, m.Title)
 }
 
 // extremes returns a sentence on the transformations with the worst and the best scores, and on how
 // many scores are at chance.
-func (m Matrix) extremes(replicates *Replicates) Sentence {
+func (m Matrix) extremes(claimed *claims) Sentence {
 	if m.Across != "name" || m.about.Direction == measure.Neutral || len(m.Cells) < 2 {
 		return nil
 	}
@@ -181,7 +186,7 @@ func (m Matrix) extremes(replicates *Replicates) Sentence {
 		if n := len(cells); n > 1 {
 			worst[cells[n-1].Column]++
 			best[cells[0].Column]++
-			if replicates.evidence(&m.rows[cells[0].Row], &m.rows[cells[n-1].Row]) != insignificant {
+			if claimed.evidence(&m.rows[cells[0].Row], &m.rows[cells[n-1].Row], pairs(n)) != insignificant {
 				differ++
 			}
 		}

@@ -19,7 +19,7 @@ const (
 // depthChange returns a sentence on how the first statistic of the curves over depth becomes worse
 // in each model, and at which depth. Transformations are tried in the order of the study, and the
 // sentence is about the first under which some model clearly becomes worse. Without one it is nil.
-func depthChange(rows []scores.Row, rec scores.Record, replicates *Replicates) Sentence {
+func depthChange(rows []scores.Row, rec scores.Record, c *claims) Sentence {
 	panels := CurvePanels(rows, rec.Measures)
 	if len(panels) == 0 {
 		return nil
@@ -39,7 +39,7 @@ func depthChange(rows []scores.Row, rec scores.Record, replicates *Replicates) S
 		var steady []string // models whose curves do not clearly become worse
 		for _, s := range models {
 			l, ok := lossOf(s, about.Direction)
-			if ok && replicates.evidence(&l.first, &l.worst) != insignificant {
+			if ok && c.evidence(&l.first, &l.worst, pairs(len(s.Rows))) != insignificant {
 				lost = append(lost, l)
 			} else if len(s.Rows) > 1 {
 				steady = append(steady, s.Model)

@@ -1,7 +1,9 @@
 package report
 
 import (
+	"maps"
 	"math"
+	"slices"
 
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
@@ -32,10 +34,11 @@ func NewReplicates(cells []scores.Cell) *Replicates {
 	return out
 }
 
-// of returns the replicates of a score, or nil if they are unknown.
-func (p *Replicates) of(r *scores.Row) []measure.Replicate {
+// of returns the score of a row with its replicates; without them if they are unknown.
+func (p *Replicates) of(r *scores.Row) measure.Score {
+	plain := measure.Score{Value: r.Value, Low: r.Low, High: r.High, N: r.N}
 	if p == nil || r.Factor != "" {
-		return nil
+		return plain
 	}
 	for _, c := range p.cells[replicateKey{r.Model, r.OtherModel, r.Data, r.Transform, r.Measure, r.Trial}] {
 		for i := range c.Layers {
@@ -45,13 +48,14 @@ func (p *Replicates) of(r *scores.Row) []measure.Replicate {
 			}
 			for j := range l.Scores {
 				s := &l.Scores[j]
-				if s.Statistic == r.Statistic && s.Variant == r.Variant && s.Factor == "" && c.ParameterOf(s) == r.Parameter && len(s.Replicates) > 1 {
-					return s.Replicates
+				if s.Statistic == r.Statistic && s.Variant == r.Variant && s.Factor == "" && c.ParameterOf(s) == r.Parameter {
+					plain.Replicates, plain.Spread, plain.Freedom = s.Replicates, s.Spread, s.Freedom
+					return plain
 				}
 			}
 		}
 	}
-	return nil
+	return plain
 }
 
 // difference returns the difference b - a of two scores of a run with its 95 % interval. If both
@@ -59,10 +63,7 @@ func (p *Replicates) of(r *scores.Row) []measure.Replicate {
 // Otherwise the scores are treated as independent: the half widths of their intervals add in
 // quadrature.
 func (p *Replicates) difference(a, b *scores.Row) scores.Difference {
-	score := func(r *scores.Row) measure.Score {
-		return measure.Score{Value: r.Value, Low: r.Low, High: r.High, N: r.N, Replicates: p.of(r)}
-	}
-	d := scores.Subtract(score(a), score(b), a.Data == b.Data)
+	d := scores.Subtract(p.of(a), p.of(b), a.Data == b.Data)
 	d.A, d.B = *a, *b
 	return d
 }
@@ -71,19 +72,70 @@ func (p *Replicates) difference(a, b *scores.Row) scores.Difference {
 type evidence int
 
 const (
-	insignificant evidence = iota // the interval of the difference includes 0
+	insignificant evidence = iota // the difference may be chance
 	unknown                       // there is no interval
-	certain                       // the interval of the difference excludes 0
+	certain                       // the difference is more than chance
 )
 
-// evidence returns how certain it is that two scores differ, for all sentences of a report.
-func (p *Replicates) evidence(a, b *scores.Row) evidence {
-	d := p.difference(a, b)
-	switch {
-	case math.IsNaN(d.Low) || math.IsNaN(d.High):
+// claims decides which of the claims of some sentences hold: claims that two scores differ, which
+// are one family. A program that makes the sentences runs twice. In the first run p-values are
+// collected, and no claim holds; in the second those hold whose p-value Holm's correction accepts.
+type claims struct {
+	replicates *Replicates
+	collecting bool
+	p          map[claim]float64 // p-values of the claims
+	cutoff     float64           // largest p-value of a claim that holds
+}
+
+// A claim is that two scores differ.
+type claim struct{ a, b identity }
+
+// An identity is what distinguishes a score of a run from others.
+type identity struct {
+	model, layer, otherModel, otherLayer, data, transform, parameter, measure, variant, factor, statistic string
+	trial                                                                                                 int
+}
+
+func identityOf(r *scores.Row) identity {
+	return identity{r.Model, r.Layer, r.OtherModel, r.OtherLayer, r.Data, r.Transform, r.Parameter, r.Measure, r.Variant, r.Factor, r.Statistic, r.Trial}
+}
+
+// withClaims returns what make makes with the claims that hold.
+func withClaims[T any](replicates *Replicates, make func(*claims) T) T {
+	c := &claims{replicates: replicates, collecting: true, p: map[claim]float64{}, cutoff: -1}
+	make(c)
+	c.decide()
+	return make(c)
+}
+
+func (c *claims) decide() {
+	c.collecting = false
+	p := slices.Collect(maps.Values(c.p))
+	for i, adjusted := range scores.Holm(p) {
+		if adjusted < scores.Level {
+			c.cutoff = max(c.cutoff, p[i])
+		}
+	}
+}
+
+// evidence returns how certain it is that two scores differ. The pair is the most different of
+// among pairs, for all of which its p-value accounts.
+func (c *claims) evidence(a, b *scores.Row, among int) evidence {
+	d := c.replicates.difference(a, b)
+	if math.IsNaN(d.P) {
 		return unknown
-	case d.Significant():
+	}
+	p := min(1, d.P*float64(max(1, among)))
+	if c.collecting {
+		of := claim{identityOf(a), identityOf(b)}
+		if known, seen := c.p[of]; !seen || p > known {
+			c.p[of] = p
+		}
+	} else if p <= c.cutoff {
 		return certain
 	}
 	return insignificant
 }
+
+// pairs returns the number of pairs of n scores.
+func pairs(n int) int { return n * (n - 1) / 2 }

@@ -28,15 +28,17 @@ type finding struct {
 
 // Findings returns sentences on the most notable scores: for each measure, the curve or the
 // comparison with the largest differences. The rules are fixed, so the same scores give the same
-// sentences. Differences that exceed their interval come first, those within it last.
+// sentences. Differences beyond chance come first. They are one family of claims.
 func Findings(rows []scores.Row, known []measure.Descriptor, replicates *Replicates) []string {
 	shown := Overview(rows)
-	var key []finding
-	for _, s := range Sections(shown, known) {
-		if f := findingsOf(s.Of(shown), s.Descriptor, replicates); len(f) > 0 {
-			key = append(key, f[0])
+	key := withClaims(replicates, func(c *claims) (key []finding) {
+		for _, s := range Sections(shown, known) {
+			if f := findingsOf(s.Of(shown), s.Descriptor, c); len(f) > 0 {
+				key = append(key, f[0])
+			}
 		}
-	}
+		return key
+	})
 	slices.SortStableFunc(key, func(a, b finding) int { return cmp.Compare(b.evidence, a.evidence) })
 	var sentences []string
 	for _, f := range key {
@@ -47,8 +49,8 @@ func Findings(rows []scores.Row, known []measure.Descriptor, replicates *Replica
 
 // findingsOf returns the findings on one measure, the clearest and largest first for each
 // statistic. The rows are those of an overview.
-func findingsOf(rows []scores.Row, m measure.Descriptor, replicates *Replicates) []finding {
-	w := wording{models: len(scores.DistinctValues(rows, Measures{m}.ModelLabel)) > 1, data: len(scores.DistinctValues(rows, byData)) > 1, replicates: replicates}
+func findingsOf(rows []scores.Row, m measure.Descriptor, c *claims) []finding {
+	w := wording{models: len(scores.DistinctValues(rows, Measures{m}.ModelLabel)) > 1, data: len(scores.DistinctValues(rows, byData)) > 1, claims: c}
 	var found []finding
 	switch {
 	case Layered(rows, m.Name):
@@ -101,10 +103,10 @@ func AcrossLayers(all []measure.StatisticDescriptor) []measure.StatisticDescript
 
 // A wording specifies which names a sentence must contain to be unambiguous.
 type wording struct {
-	models     bool        // name models, because there are several
-	data       bool        // name data sets, because there are several
-	points     string      // noun for the points of a curve: "layers" (default) or "values"
-	replicates *Replicates // for intervals of differences; nil if unknown
+	models bool   // name models, because there are several
+	data   bool   // name data sets, because there are several
+	points string // noun for the points of a curve: "layers" (default) or "values"
+	claims *claims
 }
 
 func (w wording) noun() string { return cmp.Or(w.points, "layers") }
@@ -155,6 +157,7 @@ func (w wording) depth(s Series, about measure.StatisticDescriptor) finding {
 	low, high := s.lowest(), s.highest(about.Direction)
 	first, last := s.Rows[0], s.Rows[len(s.Rows)-1]
 	span := high.Value - low.Value
+	differ := w.claims.evidence(&low, &high, pairs(len(s.Rows)))
 	subject := capitalise(strings.Join(nonEmpty(about.Title, w.where(s)), " "))
 	depths := make(map[int]bool)
 	for _, r := range s.Rows {
@@ -170,7 +173,7 @@ func (w wording) depth(s Series, about measure.StatisticDescriptor) finding {
 		predicate = fmt.Sprintf("is %s at all %d %s", Number(low.Value), len(s.Rows), w.noun())
 	case span <= minSpan*width(about, low.Value, high.Value):
 		predicate = fmt.Sprintf("stays between %s and %s at all %d %s", Number(low.Value), Number(high.Value), len(s.Rows), w.noun())
-	case w.replicates.evidence(&low, &high) == insignificant:
+	case differ == insignificant:
 		span = 0
 		predicate = fmt.Sprintf("is %s to %s at %d %s, a difference within the intervals", Number(low.Value), Number(high.Value), len(s.Rows), w.noun())
 	case joined && rho <= -minTrend && first.Value > last.Value:
@@ -181,7 +184,7 @@ func (w wording) depth(s Series, about measure.StatisticDescriptor) finding {
 		predicate = fmt.Sprintf("is highest at %s (%s) and lowest at %s (%s)", layer(high), Number(high.Value), layer(low), Number(low.Value))
 	}
 	f := finding{text: subject + " " + predicate + chance(s, about.Direction, w.noun()) + ".", weight: span / width(about, low.Value, high.Value)}
-	f.evidence = w.replicates.evidence(&low, &high)
+	f.evidence = differ
 	if !slices.ContainsFunc(s.Rows, func(r scores.Row) bool {
 		return !(finite(r.Null) && about.Direction != measure.Neutral && isAtChance(r, about.Direction))
 	}) {
@@ -293,7 +296,7 @@ func (w wording) accuracy(rows []scores.Row, m measure.Descriptor) []finding {
 			text = strings.Join(nonEmpty("Accuracy", w.where(most)), " ") + " " + changeOf(most)
 		case Number(lost(most)) == Number(lost(least)):
 			text = fmt.Sprintf("%s falls by %s in each of %d models", strings.Join(nonEmpty("Accuracy", where), " "), Number(lost(most)), len(models))
-		case drop[keyOf(most)].Measure != "" && w.evidence(drop[keyOf(least)], drop[keyOf(most)]) == insignificant:
+		case drop[keyOf(most)].Measure != "" && w.evidence(drop[keyOf(least)], drop[keyOf(most)], pairs(len(models))) == insignificant:
 			certainty = insignificant
 			text = fmt.Sprintf("%s falls by %s to %s in %d models, a difference within the intervals",
 				strings.Join(nonEmpty("Accuracy", where), " "), Number(lost(least)), Number(lost(most)), len(models))
@@ -359,7 +362,7 @@ func (w wording) comparison(group []Series, about measure.StatisticDescriptor) f
 	if Number(h.Value) == Number(l.Value) {
 		return finding{text: fmt.Sprintf("%s is %s "+all+".", subject, Number(h.Value), len(group))}
 	}
-	certainty := w.evidence(l, h)
+	certainty := w.evidence(l, h, pairs(len(group)))
 	if certainty == insignificant {
 		return finding{text: fmt.Sprintf("%s is %s to %s "+all+", a difference within the intervals.", subject, Number(l.Value), Number(h.Value), len(group))}
 	}
@@ -370,8 +373,10 @@ func (w wording) comparison(group []Series, about measure.StatisticDescriptor) f
 	return finding{text: text + ".", weight: (h.Value - l.Value) / width(about, l.Value, h.Value), evidence: certainty}
 }
 
-// evidence returns how certain it is that two scores differ.
-func (w wording) evidence(a, b scores.Row) evidence { return w.replicates.evidence(&a, &b) }
+// evidence returns how certain it is that two scores differ, the most different of among pairs.
+func (w wording) evidence(a, b scores.Row, among int) evidence {
+	return w.claims.evidence(&a, &b, among)
+}
 
 // intervalClause returns, for instance, " (95 % interval 0.60 to 0.62)", or "" without an interval.
 func intervalClause(r scores.Row) string {

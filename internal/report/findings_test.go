@@ -194,7 +194,7 @@ func TestFindingsOfFactors(t *testing.T) {
 			continue
 		}
 		var texts []string
-		for _, f := range findingsOf(shown, m, nil) {
+		for _, f := range withClaims(nil, func(c *claims) []finding { return findingsOf(shown, m, c) }) {
 			texts = append(texts, f.text)
 		}
 		want := []string{want[2], "Accuracy of the probe for shape is 0.500 at all 3 layers.", "R² for scale falls from 0.500 at first to 0.300 at third."}

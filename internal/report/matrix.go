@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/resample"
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -30,6 +31,8 @@ type Matrix struct {
 	Models  []string     `json:"models"`
 	Columns []string     `json:"columns"`
 	Cells   []MatrixCell `json:"cells"`
+	// Clean holds the accuracy of each model without a transformation, such as "0.804", or is empty.
+	Clean []string `json:"clean"`
 
 	about    measure.StatisticDescriptor
 	rows     []scores.Row // all rows of the report, which MatrixCell.Row indexes
@@ -44,8 +47,8 @@ type MatrixCell struct {
 	// Shade is how far the score is from its null, or from the worse end of its range, to the
 	// better end: 0 to 1.
 	Shade float64 `json:"shade"`
-	// Chance says that the score is no better than its null. It is false if neither end of the
-	// statistic is better.
+	// Chance says that the score is no better than its null, after the correction for the number of
+	// cells. It is false if neither end of the statistic is better.
 	Chance bool `json:"chance"`
 }
 
@@ -74,6 +77,10 @@ func Matrices(rows []scores.Row, known []measure.Descriptor) []Matrix {
 		}
 	}
 	distinguishTitles(out)
+	clean := cleanAccuracies(rows)
+	for i := range out {
+		out[i].setClean(clean)
+	}
 	rank := func(m Matrix) int { // lower ranks come first
 		n := 0
 		if m.Null == "" {
@@ -172,9 +179,50 @@ func newMatrix(s Section, about measure.StatisticDescriptor, rows []scores.Row, 
 	}
 	if nulls {
 		m.Null = cmp.Or(about.Null, "chance")
+		m.correctChance()
 	}
 	m.scale()
 	return m
+}
+
+// setClean sets Clean, if some model has such an accuracy.
+func (m *Matrix) setClean(known map[[2]string]scores.Row) {
+	texts := make([]string, len(m.Models))
+	any := false
+	for i, model := range m.Models {
+		if r, ok := known[[2]string{model, m.Data}]; ok {
+			texts[i], any = Number(r.Value), true
+		}
+	}
+	if any {
+		m.Clean = texts
+	}
+}
+
+// correctChance sets Chance of cells that are better than their null only before the correction for
+// the number of cells.
+func (m *Matrix) correctChance() {
+	p := make([]float64, len(m.Cells))
+	for i, c := range m.Cells {
+		p[i] = chanceP(&m.rows[c.Row])
+	}
+	for i, adjusted := range scores.Holm(p) {
+		c := &m.Cells[i]
+		c.Chance = c.Chance || m.about.Direction != measure.Neutral && adjusted >= scores.Level
+	}
+}
+
+// chanceP returns the p-value of the hypothesis that a score is its null; NaN without one or an
+// interval. Rows of earlier versions have none.
+func chanceP(r *scores.Row) float64 {
+	if r.P > 0 {
+		return r.P
+	}
+	half := r.High - r.Value // on the side of the null
+	if r.Null < r.Value {
+		half = r.Value - r.Low
+	}
+	return resample.PValue(r.Null-r.Value, half, measure.MaxGroups-1)
 }
 
 // scale sets the ends of the scale and the shades.

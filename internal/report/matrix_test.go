@@ -131,11 +131,11 @@ func TestPairedEvidence(t *testing.T) {
 	cells := []scores.Cell{cell("m", 0), cell("k", 0.02)}
 	rows := scores.Table("s", cells)
 	var noReplicates *Replicates
-	if got := noReplicates.evidence(&rows[0], &rows[1]); got != insignificant {
+	if got := evidenceOf(noReplicates, &rows[0], &rows[1]); got != insignificant {
 		t.Errorf("without replicates the evidence is %d, want %d, insignificant", got, insignificant)
 	}
 	paired := NewReplicates(cells)
-	if got := paired.evidence(&rows[0], &rows[1]); got != certain {
+	if got := evidenceOf(paired, &rows[0], &rows[1]); got != certain {
 		t.Errorf("with replicates the evidence is %d, want %d, certain; the difference is %+v", got, certain, paired.difference(&rows[0], &rows[1]))
 	}
 	other := rows[1]
@@ -265,4 +265,9 @@ func TestHeadlineOfEquivarianceError(t *testing.T) {
 	if want := []string{"distance.cosine", "equivariance-error.relative-error", "equivariance-error.cosine"}; !slices.Equal(panels, want) {
 		t.Errorf("the panels of curves are %q, want %q", panels, want)
 	}
+}
+
+// evidenceOf returns the evidence for a difference that is the only claim.
+func evidenceOf(r *Replicates, a, b *scores.Row) evidence {
+	return withClaims(r, func(c *claims) evidence { return c.evidence(a, b, 1) })
 }

@@ -62,7 +62,7 @@ func (w wording) grid(s Series, about measure.StatisticDescriptor) finding {
 	if isSelfComparison(high) {
 		weight /= 2 // differences between the layers of one model are seldom the question
 	}
-	return finding{text: subject + " " + said + chance(s, about.Direction, w.noun()) + ".", weight: weight, evidence: w.evidence(low, high)}
+	return finding{text: subject + " " + said + chance(s, about.Direction, w.noun()) + ".", weight: weight, evidence: w.evidence(low, high, pairs(len(s.Rows)))}
 }
 
 // pairOf returns the names of the two layers of a row.

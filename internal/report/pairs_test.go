@@ -98,8 +98,8 @@ func TestTiesCountForNeitherModel(t *testing.T) {
 		m, k [3]float64 // values of the models, by transformation
 		want string     // the end of the sentence
 	}{
-		{[3]float64{.5, .5, .9}, [3]float64{.5, .5, .8}, "m is above the other in 1 of 3, in 1 of them by more than their intervals."},
-		{[3]float64{.5, .5, .8}, [3]float64{.5, .5, .9}, "k is above the other in 1 of 3, in 1 of them by more than their intervals."},
+		{[3]float64{.5, .5, .9}, [3]float64{.5, .5, .8}, "m is above the other in 1 of 3, in 1 of them by more than chance."},
+		{[3]float64{.5, .5, .8}, [3]float64{.5, .5, .9}, "k is above the other in 1 of 3, in 1 of them by more than chance."},
 		{[3]float64{.5, .70, .9}, [3]float64{.5, .71, .8}, "Each is above the other in 1 of 3."},
 		{[3]float64{.5, .6, .7}, [3]float64{.5, .6, .7}, "lowest for m, gray (0.500)."},
 	} {

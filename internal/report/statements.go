@@ -32,11 +32,17 @@ const maxStatementRows = 200_000
 
 // Statements returns the sentences for charts of the rows, by fixed rules.
 func Statements(rows []scores.Row, known []measure.Descriptor, replicates *Replicates) []Statement {
-	b := statementBuilder{rows: rows, measures: Describe(rows, known), levels: Levels(rows), replicates: replicates}
+	b := statementBuilder{rows: rows, measures: Describe(rows, known), levels: Levels(rows)}
 	sections := Sections(rows, known)
 	for i, s := range sections {
 		b.maxUsed = maxStatementRows * (i + 1) / len(sections)
-		b.section(s)
+		before := b
+		b = withClaims(replicates, func(c *claims) statementBuilder { // a section is a family of claims
+			made := before
+			made.claims, made.out = c, slices.Clip(before.out)
+			made.section(s)
+			return made
+		})
 	}
 	return b.out
 }
@@ -47,10 +53,10 @@ type statementBuilder struct {
 	levels   []Level  // of rows: whether a row summarises others, such as those of single trials
 	names    wording  // which names a sentence of the current section must contain
 
-	replicates *Replicates
-	out        []Statement
-	rowsUsed   int // number of rows that the statements refer to
-	maxUsed    int // limit of rowsUsed
+	claims   *claims
+	out      []Statement
+	rowsUsed int // number of rows that the statements refer to
+	maxUsed  int // limit of rowsUsed
 }
 
 // add appends a statement unless the rows of all statements would exceed maxUsed.
@@ -65,7 +71,7 @@ func (b *statementBuilder) add(kind, text string, weight float64, rows []int) {
 func (b *statementBuilder) section(section Section) {
 	m := section.Descriptor
 	label := Measures{m}.ModelLabel
-	b.names = wording{models: len(scores.DistinctValues(b.rows, label)) > 1, data: len(scores.DistinctValues(b.rows, byData)) > 1, replicates: b.replicates}
+	b.names = wording{models: len(scores.DistinctValues(b.rows, label)) > 1, data: len(scores.DistinctValues(b.rows, byData)) > 1, claims: b.claims}
 	layers := Layered(section.Of(b.rows), m.Name)
 	for _, s := range m.Statistics {
 		var indices []int
@@ -163,7 +169,7 @@ func (builder *statementBuilder) gap(a, b Series) string {
 		where += " and " + layer(q)
 	}
 	text := fmt.Sprintf("They are furthest apart at %s (%s %s, %s %s)", where, Shorten(a.Model, maxNameWidth), Number(p.Value), Shorten(b.Model, maxNameWidth), Number(q.Value))
-	if builder.replicates.evidence(&p, &q) == insignificant {
+	if builder.claims.evidence(&p, &q, common) == insignificant {
 		text += ", a difference within their intervals"
 	}
 	return text + "."
@@ -330,7 +336,7 @@ func (b *statementBuilder) wins(indices []int, series, along Field) string {
 		}
 		upper := slices.Index(values, series.Of(b.measures, high))
 		above[upper]++
-		if b.replicates.evidence(low, high) == certain {
+		if b.claims.evidence(low, high, 1) == certain {
 			significant[upper]++
 		}
 	}
@@ -344,7 +350,7 @@ func (b *statementBuilder) wins(indices []int, series, along Field) string {
 	case above[0] == above[1]:
 		return fmt.Sprintf(" Each is above the other in %d of %d.", above[0], common)
 	}
-	return fmt.Sprintf(" %s is above the other in %d of %d, in %d of them by more than their intervals.",
+	return fmt.Sprintf(" %s is above the other in %d of %d, in %d of them by more than chance.",
 		Shorten(values[most], maxNameWidth), above[most], common, significant[most])
 }
 

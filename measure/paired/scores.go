@@ -40,8 +40,8 @@ func (a *accumulator) Scores() ([]measure.Score, error) {
 				continue
 			}
 			s.Warnings = append(s.Warnings, warnings...)
-			if classes := len(a.site.Classes); part == 0 && column.Guessed && s.Low <= 1/float64(classes) {
-				s.Warnings = append(s.Warnings, fmt.Sprintf("no better than a guess among %d classes: check preprocess, and the mapping of classes to outputs", classes))
+			if part == 0 && column.Guessed {
+				s.Warnings = append(s.Warnings, a.implausible(s)...)
 			}
 			scores = append(scores, s)
 		}
@@ -55,6 +55,27 @@ func (a *accumulator) Scores() ([]measure.Score, error) {
 		scores[0].Warnings = append(scores[0].Warnings, "some or all samples have no label: statistics that need labels are left out")
 	}
 	return scores, nil
+}
+
+// maxOverconfidence is how far the mean confidence of predictions may be above the interval of their
+// accuracy without a warning. Networks on data like those of their training are at most 0.15 above.
+const maxOverconfidence = 0.2
+
+// implausible returns a warning on an accuracy that is no better than a guess, or far below the mean
+// confidence of the predictions.
+func (a *accumulator) implausible(accuracy measure.Score) []string {
+	classes := len(a.site.Classes)
+	if accuracy.Low <= 1/float64(classes) {
+		return []string{fmt.Sprintf(measure.GuessWarning+" among %d classes: check preprocess, and the mapping of classes to outputs", classes)}
+	}
+	column := slices.IndexFunc(a.spec.Columns, func(c Column) bool { return c.Sample == "confidence-clean" })
+	if column < 0 {
+		return nil
+	}
+	if confidence := a.values.mean(0, column); confidence-accuracy.High > maxOverconfidence {
+		return []string{fmt.Sprintf(measure.OverconfidentWarning+" (%.2f on average): check preprocess, and the mapping of classes to outputs, unless the data are unlike those of the training", confidence)}
+	}
+	return nil
 }
 
 // derive returns false if a label is missing, or if the statistic is optional and undefined.
@@ -137,7 +158,7 @@ func (a *accumulator) constantPrediction() []string {
 	if fraction <= maxClassFraction {
 		return nil
 	}
-	return []string{fmt.Sprintf("the predictions hardly vary: class %q for %.0f %% of the samples, so invariance shows little", a.site.Classes[slices.Index(a.classes, top)], 100*fraction)}
+	return []string{fmt.Sprintf(measure.ConstantWarning+": class %q for %.0f %% of the samples, so invariance shows little", a.site.Classes[slices.Index(a.classes, top)], 100*fraction)}
 }
 
 // completeNull adds the last shuffled pair of blocks that are open because their last samples could

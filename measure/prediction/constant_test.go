@@ -62,3 +62,41 @@ func TestConstantPredictions(t *testing.T) {
 		}
 	}
 }
+
+// TestOverconfidentPredictions checks that an accuracy far below the mean confidence has a warning,
+// as after a forgotten normalisation, and one near it has none. Predictions have a confidence of
+// 0.9; right of ten are right.
+func TestOverconfidentPredictions(t *testing.T) {
+	t.Parallel()
+	const n, k = 200, 4
+	for right, want := range map[int]bool{9: false, 8: false, 5: true, 4: true} {
+		var clean []float32
+		var label []int
+		for i := range n {
+			p := []float64{1. / 30, 1. / 30, 1. / 30, 1. / 30}
+			p[i%k] = 0.9
+			clean = append(clean, logs(p...)...)
+			if i%10 < right {
+				label = append(label, i%k)
+			} else {
+				label = append(label, (i+1)%k)
+			}
+		}
+		a, err := prediction.Accuracy(prediction.Settings{}).New(measure.Site{Layout: measure.NewLayout(n), Classes: classes(k)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := a.Update(batch(clean, clean, label, k)); err != nil {
+			t.Fatal(err)
+		}
+		scores, err := a.Scores()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range scores {
+			if got := strings.Contains(strings.Join(s.Warnings, " "), measure.OverconfidentWarning+" (0.90 on average)"); got != (want && s.Statistic == "clean") {
+				t.Errorf("%d of 10 right: %s is %v with the warnings %q", right, s.Statistic, s.Value, s.Warnings)
+			}
+		}
+	}
+}

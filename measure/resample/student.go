@@ -46,3 +46,47 @@ func studentQuantile(freedom float64) float64 {
 	studentQuantiles.Store(freedom, q)
 	return q
 }
+
+// Combine returns the half-width and the degrees of freedom of the interval of a sum of independent
+// parts with the given half-widths: half-widths add in quadrature, and degrees by Satterthwaite's
+// formula, rounded down. A part of half-width 0 counts for nothing.
+func Combine(half, freedom []float64) (of, degrees float64) {
+	var sum, fourth float64 // of the variances, and of their squares over their degrees of freedom
+	for i, h := range half {
+		of = math.Hypot(of, h)
+		if h != 0 {
+			variance := h / studentQuantile(freedom[i])
+			variance *= variance
+			sum, fourth = sum+variance, fourth+variance*variance/freedom[i]
+		}
+	}
+	if sum == 0 {
+		return of, 1
+	}
+	return of, max(1, math.Floor(sum*sum/fourth+1e-9))
+}
+
+// PValue returns the two-sided p-value of a value at a distance from the centre of a 95 % interval
+// of that half-width, by Student's t of freedom degrees: below 0.05 exactly if the interval excludes
+// the value. It is NaN if one of both is.
+func PValue(distance, half, freedom float64) float64 {
+	switch {
+	case math.IsNaN(half) || math.IsNaN(distance):
+		return math.NaN()
+	case distance == 0:
+		return 1
+	case half == 0:
+		return 0
+	}
+	t := math.Abs(distance) / half * studentQuantile(freedom)
+	return min(1, 2*distuv.StudentsT{Sigma: 1, Nu: freedom}.Survival(t))
+}
+
+// Widen returns the half-width of the interval that excludes 5 % / tests, of the one that excludes
+// 5 %, by Student's t of freedom degrees. tests is at least 1.
+func Widen(half, tests, freedom float64) float64 {
+	if tests == 1 {
+		return half
+	}
+	return half * distuv.StudentsT{Sigma: 1, Nu: freedom}.Quantile(1-0.025/tests) / studentQuantile(freedom)
+}

@@ -150,9 +150,13 @@ def measure(
             if "preprocess" not in models[-1]:
                 _warn_of_images(m, known)
             if prepared.served is not None:
-                served[f"model-{len(served) + 1}"] = prepared.served
+                address = f"model-{len(models)}"
+                served[address] = prepared.served
+                gradients = prepared.served.gradients()
+                if gradients is not None:
+                    served[address + ".vjp"] = gradients
                 # In a variable, so that the text of the study is the same each time.
-                models[-1]["url"] = f"${{{ADDRESS}}}/v2/models/model-{len(served)}"
+                models[-1]["url"] = f"${{{ADDRESS}}}/v2/models/{address}"
         if known.names is not None and "classes" not in known.entry:
             _name_classes(known, given, models)
         if known.raw:
@@ -207,6 +211,15 @@ def _own_keys(model: Any) -> tuple[Any, dict[str, Any]]:
     return found, own
 
 
+def _folder(data: _data.Prepared) -> Any:
+    """Return the folder of images, or None if data are others or files all over the disk that a table names."""
+    images = data.entry.get("images")
+    if isinstance(images, Mapping):
+        folder, labels = images.get("folder"), images.get("labels")
+        return folder if folder and (labels is None or Path(labels).parent == Path(folder)) else None
+    return images
+
+
 def _entry(prepared: _models.Prepared, name: str, data: _data.Prepared, layers: str | Sequence[str] | None) -> dict[str, Any]:
     """Return the entry of a model in the study, without the address of one that is served."""
     entry: dict[str, Any] = {"name": name or prepared.name}
@@ -214,8 +227,13 @@ def _entry(prepared: _models.Prepared, name: str, data: _data.Prepared, layers: 
     inspected: dict[str, Any] = {}
     if served is None:
         entry["onnx"] = prepared.path
-        if layers is None or data.framed and steps is None:
-            inspected = _models.inspect(prepared.path)
+        files = _folder(data) if steps is None else None
+        if layers is None or files is not None or data.framed and steps is None:
+            inspected = _models.inspect(prepared.path, files)
+        steps = steps if steps is not None else inspected.get("suggested")
+        if files is not None and steps is not None:
+            warnings.warn(f"noether: preprocess={json.dumps(steps)} is a guess, as noether init makes it: a wrong mean, std or size "
+                          "makes every score wrong, so set preprocess", stacklevel=4)
     if data.raw:
         steps = None
     elif data.framed:

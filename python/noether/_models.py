@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from . import _cache, _export, _preprocess, _torch
+from . import _cache, _export, _preprocess, _server, _torch
 from ._command import Error, first_line, query, require
 
 
@@ -21,7 +21,7 @@ class Prepared(NamedTuple):
     path: str  # or URL; "": it is served
     name: str
     preprocess: Any = None  # if known
-    served: _torch.Torch | None = None
+    served: _server.Served | None = None
 
 
 @contextlib.contextmanager
@@ -47,6 +47,17 @@ def prepared(model: Any, preprocess: Any, input: Any, engine: str | None) -> Ite
             return
     with _torch.model(module, input if input is not None else frame(preprocess)) as served:
         yield Prepared("", type(module).__name__.lower(), preprocess, served)
+
+
+@contextlib.contextmanager
+def serving(model: Any, input: Any) -> Iterator[_server.Served]:
+    """Yield a model that this process serves as it is. input is an example or the shape of a sample."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(model, torch.nn.Module):
+        with _torch.model(_export.unwrapped(model), input) as served:
+            yield served
+        return
+    raise Error(f"a model is a torch.nn.Module, not {type(model).__name__}")
 
 
 def prepare(model: Any, preprocess: Any = None, input: Any = None) -> Prepared:
@@ -94,9 +105,12 @@ def frame(preprocess: Any) -> tuple[int, ...] | None:
     return (preprocess.get("channels", 3) if isinstance(preprocess, Mapping) else 3, height, width)
 
 
-def inspect(path: str) -> dict[str, Any]:
-    """Return what "noether inspect --json" prints, for 224 x 224 pixels if the size is open."""
-    return query("inspect", path, size=224)
+def inspect(path: str, images: Any = None) -> dict[str, Any]:
+    """Return what "noether inspect --json" prints, for 224 x 224 pixels if the size is open.
+
+    "suggested" is the preprocessing that "noether init" guesses for images, a path, if none is known.
+    """
+    return query("inspect", path, size=224, data=images)
 
 
 def chosen_layers(found: Mapping[str, Any]) -> list[str] | None:

@@ -115,8 +115,9 @@ func (e estimate) score() measure.Score {
 	}
 	half := (high - low) / 2
 	if len(values) > 1 {
-		_, ofSeeds := resample.Student(values)
-		half = math.Hypot(half, ofSeeds)
+		_, out.Spread = resample.Student(values)
+		out.Freedom = float64(len(values) - 1)
+		half = math.Hypot(half, out.Spread)
 	}
 	out.Low, out.High = out.Value-half, out.Value+half
 	if e.min < e.max {

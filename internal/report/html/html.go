@@ -131,8 +131,9 @@ func (r Run) page() (*page, error) {
 		Extent: report.Extent(rec, r.Rows), Progress: report.Progress(rec), LeftOut: report.LeftOut(rec), Took: report.Duration(rec), Empty: len(r.Rows) == 0,
 		Sentences: report.Conclusions(r.Rows, rec, r.Replicates), Skipped: report.SkipNotes(rec.Skipped), Failures: report.FailureNotes(rec.Failed),
 	}
+	sound := report.Sound(r.Rows, rec)
 	for i, s := range report.Sections(r.Rows, rec.Measures) {
-		p.Measures = append(p.Measures, section{Descriptor: s.Descriptor, ID: fmt.Sprintf("measure-%d", i), Note: report.SectionNote(s, r.Rows)})
+		p.Measures = append(p.Measures, section{Descriptor: s.Descriptor, ID: fmt.Sprintf("measure-%d", i), Note: report.SectionNote(s, sound)})
 	}
 	p.Warnings = report.WarningNotes(r.Rows, slices.Concat(rec.Warnings, attached().Notes))
 	for i := range p.Measures {

@@ -76,7 +76,7 @@ func TestProbeCharts(t *testing.T) {
 		text                    string
 	}{
 		{"informativeness", "hue,saturation,value", "slp,mlp,a tick alone: the null, what chance gives", 6,
-			"It is highest for mlp, large (0.650) and lowest for slp, small (0.300). mlp is above the other in 3 of 3, in 3 of them by more than their intervals."},
+			"It is highest for mlp, large (0.650) and lowest for slp, small (0.300). mlp is above the other in 3 of 3, in 3 of them by more than chance."},
 		{"parameter-equivariance", "hue-shift,brightness-shift", "slp,mlp,a tick alone: the null, what chance gives", 6, "mlp is above the other in 3 of 3"},
 		{"representation-equivariance", "hue-shift,brightness-shift", "slp,mlp,a tick alone: the null, what chance gives", 6, "Higher: better preserved. It is highest for mlp, large"},
 		{"invariance", "jpeg", "small,middle,large,dotted: the null, what chance gives", 15, "of small under jpeg rises from 0.700 at 10 to 0.860 at 90"},

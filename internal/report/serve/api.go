@@ -193,7 +193,7 @@ type comparisonJSON struct {
 	B           string           `json:"b"`
 	Compared    int              `json:"compared"`  // number of differences
 	Beyond      int              `json:"beyond"`    // number of significant ones
-	ByChance    int              `json:"by_chance"` // expected number of those if nothing differs
+	ByChance    int              `json:"by_chance"` // expected number of uncorrected intervals without 0 if nothing differs
 	Differences []differenceJSON `json:"differences"`
 }
 

@@ -143,7 +143,7 @@ func (s *Server) summary(r *run) (summary, error) {
 		for _, s := range report.Conclusions(rows, record, replicates) {
 			out.Findings = append(out.Findings, s.String())
 		}
-		out.Findings = append(out.Findings, report.Findings(rows, record.Measures, replicates)...)
+		out.Findings = append(out.Findings, report.Findings(report.Sound(rows, record), record.Measures, replicates)...)
 		return out, nil
 	})
 }

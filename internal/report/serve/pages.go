@@ -160,7 +160,6 @@ type shownComparison struct {
 	A, B     string       // labels of the two sides: runs, or models of runs
 	Compared int          // number of differences
 	Beyond   int          // number of significant ones
-	ByChance int          // expected number of those if nothing differs
 	More     int          // number of differences that Lines leaves out
 	Lines    []forestLine // of the forest plot, one for each difference with its interval
 	Paired   bool         // some interval is that of a difference paired by sample
@@ -192,7 +191,7 @@ func (s *Server) comparePage(w http.ResponseWriter, r *http.Request) error {
 // showComparison returns what a page shows of a comparison: all differences, or only the
 // significant ones among those of scores over all samples and parameter values (see overviewOnly).
 func showComparison(c comparison, all bool) shownComparison {
-	line := shownComparison{A: c.A.label(), B: c.B.label(), Compared: len(c.Differences), Beyond: c.Beyond, ByChance: c.byChance()}
+	line := shownComparison{A: c.A.label(), B: c.B.label(), Compared: len(c.Differences), Beyond: c.Beyond}
 	shown := c.Differences
 	if !all {
 		shown = slices.DeleteFunc(overviewOnly(c.Differences, c.A.record.Measures), func(d scores.Difference) bool { return !d.Significant() })

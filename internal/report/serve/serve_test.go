@@ -143,7 +143,7 @@ func TestCompare(t *testing.T) {
 		t.Errorf("comparison %+v, want one of four, a paired difference of 0.3 that exceeds its interval", c)
 	}
 	page := getPage(t, url+"/compare"+query)
-	if !strings.Contains(page, "1 of 4 scores differ by more than their 95 % interval") || !strings.Contains(page, "&#43;0.300") || strings.Contains(page, "tilt") {
+	if !strings.Contains(page, "1 of 4 scores differ beyond chance") || !strings.Contains(page, "&#43;0.300") || strings.Contains(page, "tilt") {
 		t.Errorf("want one of four scores, +0.300, and no tilt on the page: %s", page)
 	}
 	if page = getPage(t, url+"/compare"+query+"&all=1"); !strings.Contains(page, "tilt") {

@@ -33,11 +33,17 @@ func (p *printer) matrix(m report.Matrix, rows []scores.Row) {
 // columns prints the columns from low to high, exclusive, of a matrix.
 func (p *printer) columns(m report.Matrix, rows []scores.Row, low, high int) {
 	g := grid{labels: []string{"model"}, rows: make([]gridRow, len(m.Models))}
+	if m.Clean != nil {
+		g.labels = append(g.labels, "accuracy")
+	}
 	for _, name := range m.Columns[low:high] {
 		g.values = append(g.values, report.Shorten(name, longestName/2))
 	}
 	for i, model := range m.Models {
 		g.rows[i] = gridRow{labels: []string{model}, values: make([]gridValue, high-low)}
+		if m.Clean != nil {
+			g.rows[i].labels = append(g.rows[i].labels, m.Clean[i])
+		}
 	}
 	for _, c := range m.Cells {
 		if c.Column < low || c.Column >= high {

@@ -45,6 +45,9 @@ func Write(w io.Writer, rows []scores.Row, rec scores.Record, o Options) error {
 	}
 	p := printer{width: o.Width, style: newStyles(w, o.Colour), shown: report.Overview(rows)}
 	p.heading(rec, rows)
+	for _, alarm := range report.Alarms(rows, rec) {
+		p.wrapped(p.style.warn, report.Printable(alarm.String()), 0)
+	}
 	matrices := report.Matrices(rows, rec.Measures)
 	cells := 0
 	for _, m := range matrices {

@@ -88,10 +88,23 @@ func (c *checker) scoreTable(rows []scores.Row) error {
 		return err
 	}
 	got, err := os.ReadFile(c.folder.Path("scores.csv"))
-	if err == nil && bytes.Equal(got, want.Bytes()) {
+	if err == nil && (bytes.Equal(got, want.Bytes()) || sameBefore(got, rows)) {
 		return nil
 	}
 	return c.report("scores.csv", Lacking, "it differs from the records of the cells", c.rewrite(rows))
+}
+
+// sameBefore reports whether a table holds rows as a version without p-values wrote them.
+func sameBefore(table []byte, rows []scores.Row) bool {
+	read, err := scores.ReadCSV(bytes.NewReader(table))
+	if err != nil || len(read) != len(rows) || bytes.HasPrefix(table, []byte(strings.Join(scores.Columns, ","))) {
+		return false
+	}
+	for i := range read {
+		read[i].P, read[i].PAdjusted = rows[i].P, rows[i].PAdjusted
+	}
+	var a, b bytes.Buffer
+	return scores.WriteCSV(&a, read) == nil && scores.WriteCSV(&b, rows) == nil && bytes.Equal(a.Bytes(), b.Bytes())
 }
 
 func (c *checker) table(name string, record scores.Record, rows []scores.Row, complete bool) error {

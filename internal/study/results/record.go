@@ -150,7 +150,7 @@ func descriptors(p *plan.Plan) []measure.Descriptor {
 
 // Branch says that a shortcut bypasses the layer.
 func modelRecord(m *plan.Model) scores.ModelRecord {
-	out := scores.ModelRecord{Name: m.Entry.Name, Path: redactURL(m.Entry.Address().String()), SHA256: m.Net.SHA256(), Opset: m.Net.Opset(), Tags: m.Entry.Tags}
+	out := scores.ModelRecord{Name: m.Entry.Name, Path: redactURL(m.Entry.Address().String()), SHA256: m.Net.SHA256(), Opset: m.Net.Opset(), Tags: m.Entry.Tags, Stated: statedAccuracy(m)}
 	var inside map[string]bool
 	if graph := m.Net.Graph(); graph != nil {
 		inside = blocks.InBranches(graph, m.Net.Input().Name, m.Net.Output(), m.Net.Layers())

@@ -62,7 +62,7 @@ func (s *Store) sweep() error {
 	s.dead = false
 	var empty []string
 	for name, l := range s.logs {
-		if l.live == 0 && (s.own == nil || s.own.name != name) {
+		if s.isGarbage(l) && (s.own == nil || s.own.name != name) {
 			empty = append(empty, name)
 		}
 	}
@@ -78,7 +78,11 @@ func (s *Store) sweep() error {
 			if err != nil {
 				errs = append(errs, err)
 			}
-			if moved == nil || moved.live > 0 {
+			if moved == nil {
+				continue
+			}
+			if kept, err := s.keepsOwn(); !kept {
+				errs = append(errs, err)
 				continue
 			}
 			name = moved.name
@@ -102,20 +106,50 @@ func (s *Store) take(name string) (*log, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l := s.logs[name]
-	delete(s.logs, name)
-	l.name = moved
-	s.logs[moved] = l
+	if l := s.logs[name]; l != nil { // else Refresh has found the new name already
+		delete(s.logs, name)
+		l.name = moved
+		s.logs[moved] = l
+	}
 	if err := s.read(moved); errors.Is(err, fs.ErrNotExist) {
-		return nil, nil // another process has taken it in turn
+		return nil, s.refresh() // another process has taken it in turn, or has cut it
 	} else if err != nil {
 		return nil, err
 	}
-	return l, nil
+	return s.logs[moved], nil
 }
 
-// remove removes a log, or calls dispose with its path.
+// keepsOwn reports whether no other process has taken a log of this one. It is asked after taking
+// logs and before removing them: of two processes that take each other's logs, each holding copies
+// of the other's records, at least one then finds its own gone, and removes nothing.
+func (s *Store) keepsOwn() (bool, error) {
+	taken := map[string]bool{}
+	for _, w := range append(slices.Clone(s.former), s.own) {
+		if w != nil && !w.isThere(s.dir) {
+			taken[w.name] = true
+		}
+	}
+	if len(taken) == 0 {
+		return true, nil
+	}
+	s.former = slices.DeleteFunc(s.former, func(w *writer) bool { return taken[w.name] })
+	if s.own != nil && taken[s.own.name] {
+		s.own = nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maps.DeleteFunc(s.created, func(name string, _ int64) bool { return taken[name] })
+	return false, s.refresh()
+}
+
+// remove removes a log if it is garbage, or calls dispose with its path.
 func (s *Store) remove(name string, dispose func(path string) error) error {
+	s.mu.Lock()
+	garbage := s.isGarbage(s.logs[name])
+	s.mu.Unlock()
+	if !garbage {
+		return nil
+	}
 	if dispose == nil {
 		dispose = filesys.Remove
 	}
@@ -123,6 +157,13 @@ func (s *Store) remove(name string, dispose func(path string) error) error {
 		return err
 	}
 	s.mu.Lock()
+	delete(s.created, name)
+	if l := s.logs[name]; l != nil && l.live > 0 { // Refresh has found a record, which its process writes again
+		if err := s.refresh(); err != nil {
+			s.mu.Unlock()
+			return err
+		}
+	}
 	delete(s.logs, name)
 	s.mu.Unlock()
 	s.former = slices.DeleteFunc(s.former, func(w *writer) bool {
@@ -137,6 +178,40 @@ func (s *Store) remove(name string, dispose func(path string) error) error {
 // move appends the records that count in some logs to the current one, and removes the logs. It
 // calls dispose for damaged ones.
 func (s *Store) move(sources map[string]bool, dispose func(path string) error) error {
+	for range 10 {
+		err := s.copyRecords(sources)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, io.EOF) {
+			return err
+		}
+		// Another process has moved a source, or cut it.
+		if err := s.Refresh(); err != nil {
+			return err
+		}
+	}
+	if kept, err := s.keepsOwn(); !kept {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(sources)) {
+		s.mu.Lock()
+		l := s.logs[name]
+		damaged := l != nil && (l.Damaged > 0 || l.End == 0 && l.size > 0)
+		s.mu.Unlock()
+		then := dispose
+		if !damaged {
+			then = nil
+		}
+		if err := s.remove(name, then); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copyRecords appends the records that count in some logs to the current one.
+func (s *Store) copyRecords(sources map[string]bool) error {
 	type keyed struct {
 		key string
 		entry
@@ -149,50 +224,31 @@ func (s *Store) move(sources map[string]bool, dispose func(path string) error) e
 		}
 	}
 	s.mu.Unlock()
+	if len(all) == 0 {
+		return nil
+	}
 	slices.SortFunc(all, func(a, b keyed) int { return cmp.Or(cmp.Compare(a.log.name, b.log.name), cmp.Compare(a.data, b.data)) })
-	if len(all) > 0 {
-		err := s.append(func(a *appender) error {
-			for _, k := range all {
-				file, err := s.fileOf(k.log)
-				if err != nil {
-					return err
-				}
-				delta := a.at - k.data
-				if err := a.copy(io.NewSectionReader(file, k.data, k.end-k.data)); err != nil {
-					return err
-				}
-				a.added = append(a.added, added{k.key, entry{version: k.version, span: span{k.data + delta, k.frame + delta, k.end + delta}}, true})
+	return s.append(func(a *appender) error {
+		for _, k := range all {
+			file, _, err := s.fileOf(k.log)
+			if err != nil {
+				return err
 			}
-			return nil
-		})
-		if err != nil {
-			return err
+			delta := a.at - k.data
+			if err := a.copy(io.NewSectionReader(file, k.data, k.end-k.data), k.end-k.data); err != nil {
+				return err
+			}
+			a.added = append(a.added, added{k.key, entry{version: k.version, span: span{k.data + delta, k.frame + delta, k.end + delta}}, true})
 		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(sources)) {
-		s.mu.Lock()
-		l := s.logs[name]
-		damaged := l != nil && (l.Damaged > 0 || l.End == 0 && l.size > 0)
-		s.mu.Unlock()
-		if l == nil {
-			continue
-		}
-		then := dispose
-		if !damaged {
-			then = nil
-		}
-		if err := s.remove(name, then); err != nil {
-			return err
-		}
-	}
-	return nil
+		return nil
+	})
 }
 
-func (a *appender) copy(r io.Reader) error {
+func (a *appender) copy(r io.Reader, size int64) error {
 	if a.err != nil {
 		return a.err
 	}
-	n, err := io.Copy(a.buffered, r)
+	n, err := io.CopyN(a.buffered, r, size)
 	a.at += n
 	return err
 }

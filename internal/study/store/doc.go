@@ -36,4 +36,8 @@
 // other log. A process opens its log by name after each append. If the log is gone, it writes the
 // same records into a new log. So whichever comes first, each record is in a log. Locks, where
 // there are any, only spare processes this work.
+//
+// A process removes a log only if each of its records was dropped, or is superseded by one that the
+// process itself has synced, in a log that still has its name after the removed one was taken. What
+// another process has appended does not count: it may be cut off, or be removed for a copy of ours.
 package store

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"path/filepath"
 	"slices"
+	"time"
 )
 
 // An Item is a record that was read. Its parts are read when they are asked for.
@@ -26,7 +26,7 @@ const smallRecord = 1 << 16
 
 // Get reads the record of a key. Without one it returns an error satisfying fs.ErrNotExist.
 func (s *Store) Get(key string) (*Item, error) {
-	for moved := false; ; moved = true {
+	for tries := 0; ; tries++ {
 		s.mu.Lock()
 		e, ok := s.index[key]
 		s.mu.Unlock()
@@ -34,8 +34,11 @@ func (s *Store) Get(key string) (*Item, error) {
 			return nil, fmt.Errorf("%s: record %s: %w", s.dir, key, fs.ErrNotExist)
 		}
 		it, err := s.get(key, e)
-		if !errors.Is(err, fs.ErrNotExist) || moved {
+		if !errors.Is(err, fs.ErrNotExist) || tries == 12 {
 			return it, err
+		}
+		if tries > 0 { // it is in no log: its process writes it again
+			time.Sleep(time.Millisecond << tries)
 		}
 		if err := s.Refresh(); err != nil { // another process has moved the log
 			return nil, err
@@ -44,11 +47,11 @@ func (s *Store) Get(key string) (*Item, error) {
 }
 
 func (s *Store) get(key string, e entry) (*Item, error) {
-	file, err := s.fileOf(e.log)
+	file, path, err := s.fileOf(e.log)
 	if err != nil {
 		return nil, err
 	}
-	it := &Item{Key: key, Version: e.version, path: filepath.Join(s.dir, e.log.name), file: file, span: e.span}
+	it := &Item{Key: key, Version: e.version, path: path, file: file, span: e.span}
 	from := e.frame
 	if e.end-e.data <= smallRecord {
 		from = e.data

@@ -34,7 +34,12 @@ type Store struct {
 	o       Options
 	logs    map[string]*log  // by name
 	index   map[string]entry // the records that count, by key
+	before  map[string]entry // index when the logs were forgotten; nil once they are read anew
 	damaged map[string]bool  // keys of damaged records
+	created map[string]int64 // the synced size of logs that this process has created, by name
+	// ceded has, by key, the logs with a record that counts no more since a log of another process
+	// has a newer one. That process may still cut it off, or lose it, so these logs must stay.
+	ceded   map[string][]*log
 	dropped map[string]uint64
 	dead    bool // a log without records that count may exist
 }
@@ -45,6 +50,7 @@ type log struct {
 	scan
 	size int64 // when it was read
 	live int64 // bytes of the records that count
+	gone bool  // the log was removed
 	file io.ReaderAt
 }
 
@@ -63,6 +69,9 @@ type Options struct {
 	// all others have written.
 	Name  string
 	Reads func(name string) bool
+	// Permanent says that no process drops records. One that was there and is gone is then being
+	// written again by its process, into a new log, and Get waits for it.
+	Permanent bool
 }
 
 // New returns the store of a folder, which need not exist. It reads nothing: Refresh does.
@@ -72,7 +81,7 @@ func New(dir string, o Options) *Store { return newStore(dir, os.Open, o) }
 func In(root *os.Root, dir string) *Store { return newStore(dir, root.Open, Options{}) }
 
 func newStore(dir string, open func(string) (*os.File, error), o Options) *Store {
-	return &Store{dir: dir, open: open, o: o, logs: map[string]*log{}, index: map[string]entry{}, damaged: map[string]bool{}, dropped: map[string]uint64{}}
+	return &Store{dir: dir, open: open, o: o, logs: map[string]*log{}, index: map[string]entry{}, damaged: map[string]bool{}, created: map[string]int64{}, ceded: map[string][]*log{}, dropped: map[string]uint64{}}
 }
 
 // Read replaces Options.Reads. Logs that are read from now on are not verified.
@@ -123,6 +132,20 @@ func (s *Store) Refresh() error {
 }
 
 func (s *Store) refresh() error {
+	err := s.readLogs()
+	if s.o.Permanent {
+		for key, e := range s.before {
+			if _, ok := s.index[key]; !ok {
+				e.log.gone = true
+				s.index[key] = e
+			}
+		}
+	}
+	s.before = nil
+	return err
+}
+
+func (s *Store) readLogs() error {
 	for range 10 { // a log that another process moves meanwhile is read in the next round
 		names, err := s.names()
 		if err != nil {
@@ -151,8 +174,12 @@ func (s *Store) refresh() error {
 
 func (s *Store) forget() {
 	clear(s.logs) // their files are closed by the garbage collector: a goroutine may be reading them
-	clear(s.index)
+	if s.before == nil {
+		s.before = s.index
+	}
+	s.index = map[string]entry{}
 	clear(s.damaged)
+	clear(s.ceded)
 }
 
 func (s *Store) read(name string) error {
@@ -168,23 +195,27 @@ func (s *Store) read(name string) error {
 	if err != nil || !info.Mode().IsRegular() {
 		return err
 	}
+	size := info.Size()
+	if synced, ok := s.created[name]; ok { // what is being appended may still be cut off
+		size = min(size, synced)
+	}
 	l := s.logs[name]
 	if l == nil {
 		l = &log{name: name}
 		s.logs[name] = l
-	} else if l.size == info.Size() {
+	} else if l.size == size {
 		return nil
-	} else if l.size > info.Size() { // its owner has cut off a failed append
+	} else if l.size > size { // its owner has cut off a failed append
 		s.forget()
 		return fs.ErrNotExist
 	}
-	found, err := scanLog(f, l.End, info.Size(), s.o.Verify, func(h head, at span) {
+	found, err := scanLog(f, l.End, size, s.o.Verify, func(h head, at span) {
 		s.install(h.key, entry{l, h.version, at}, false)
 	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.Name(), err)
 	}
-	l.size, l.End, l.Damaged, l.Keys = info.Size(), found.End, l.Damaged+found.Damaged, append(l.Keys, found.Keys...)
+	l.size, l.End, l.Damaged, l.Keys = size, found.End, l.Damaged+found.Damaged, append(l.Keys, found.Keys...)
 	for _, key := range found.Keys {
 		s.damaged[key] = true
 	}
@@ -192,19 +223,51 @@ func (s *Store) read(name string) error {
 	return nil
 }
 
-// install puts a record into the index, unless one of the same key counts more.
+// install puts a record into the index, unless one of the same key counts more. Of two copies the
+// one in a log of this process counts: it alone decides when that is removed.
 func (s *Store) install(key string, e entry, force bool) {
 	if gone, ok := s.dropped[key]; ok && e.version <= gone {
 		return
 	}
 	if old, ok := s.index[key]; ok {
-		if old.version >= e.version && !force {
+		if !force && !old.log.gone && (old.version > e.version || old.version == e.version && (!s.isMine(e) || s.isMine(old))) {
+			s.cede(key, e.log, old.log)
 			return
 		}
+		s.cede(key, old.log, e.log)
 		s.kill(old)
 	}
 	s.index[key] = e
 	e.log.live += e.end - e.data
+}
+
+// cede notes that a record in one log counts no more since another log has one of the same key.
+func (s *Store) cede(key string, from, to *log) {
+	if _, mine := s.created[to.name]; from != to && !mine && !slices.Contains(s.ceded[key], from) {
+		s.ceded[key] = append(s.ceded[key], from)
+	}
+}
+
+// isMine reports whether a record is in a log that this process has created.
+func (s *Store) isMine(e entry) bool {
+	_, mine := s.created[e.log.name]
+	return mine
+}
+
+// isGarbage reports whether a log can be removed: each of its records was dropped, or the one that
+// counts is in a log of this process.
+func (s *Store) isGarbage(l *log) bool {
+	if l == nil || l.live > 0 {
+		return false
+	}
+	for key, logs := range s.ceded {
+		if e, ok := s.index[key]; !ok || s.isMine(e) {
+			delete(s.ceded, key)
+		} else if slices.Contains(logs, l) {
+			return false
+		}
+	}
+	return true
 }
 
 // kill notes that a record no longer counts.
@@ -318,18 +381,19 @@ func (s *Store) inUse(name string) bool {
 // maxOpen is the number of logs up to which they are kept open for reading.
 const maxOpen = 256
 
-func (s *Store) fileOf(l *log) (io.ReaderAt, error) {
+func (s *Store) fileOf(l *log) (file io.ReaderAt, path string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	path = filepath.Join(s.dir, l.name)
 	if l.file != nil {
-		return l.file, nil
+		return l.file, path, nil
 	}
-	f, err := s.open(filepath.Join(s.dir, l.name))
+	f, err := s.open(path)
 	if err != nil {
-		return nil, err
+		return nil, path, err
 	}
 	if len(s.logs) <= maxOpen {
 		l.file = f
 	}
-	return f, nil
+	return f, path, nil
 }

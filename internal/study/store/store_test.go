@@ -217,12 +217,12 @@ func TestCompactionBesideWriters(t *testing.T) {
 				if err := s.Put(Record{Key: fmt.Sprintf("%d-%d", i, j), Body: []byte("body")}); err != nil {
 					return err
 				}
-				if s.own.lock != nil { // as on a file system without locks
+				if s.own != nil && s.own.lock != nil { // as on a file system without locks
 					s.own.lock.Close()
 					s.own.lock = nil
 				}
 				if j%10 == 9 {
-					if err := s.Compact(nil); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errMoved) {
+					if err := s.Compact(nil); err != nil && !errors.Is(err, errMoved) {
 						return err
 					}
 				}
@@ -579,4 +579,72 @@ func FuzzScan(f *testing.F) {
 			t.Fatalf("%+v after a record that ends at %d, error %v", found, last, err)
 		}
 	})
+}
+
+// TestSeenRecordsStayReadable checks that a record that a process has seen can be read while others
+// append the same keys, compact, and remove logs, with locks and without.
+func TestSeenRecordsStayReadable(t *testing.T) {
+	t.Parallel()
+	for _, locks := range []bool{true, false} {
+		t.Run(fmt.Sprintf("locks %t", locks), func(t *testing.T) {
+			t.Parallel()
+			for range 15 {
+				seenStayReadable(t, t.TempDir(), locks)
+			}
+		})
+	}
+}
+
+func seenStayReadable(t *testing.T, dir string, locks bool) {
+	const processes, records = 3, 12
+	var group errgroup.Group
+	for range processes {
+		s := New(dir, Options{Permanent: true})
+		done := make(chan struct{})
+		group.Go(func() error {
+			defer close(done)
+			for j := range records {
+				if err := s.Put(Record{Key: fmt.Sprint(j), Body: []byte("body"), Parts: []Part{{Name: "p", Data: []byte("part")}}}); err != nil {
+					return err
+				}
+				if !locks && s.own != nil && s.own.lock != nil {
+					s.own.lock.Close()
+					s.own.lock = nil
+				}
+				if j%3 == 2 {
+					if err := s.Compact(nil); err != nil && (locks || !errors.Is(err, errMoved)) {
+						return err
+					}
+				}
+			}
+			return nil
+		})
+		group.Go(func() error {
+			for {
+				select {
+				case <-done:
+					return s.Refresh()
+				default:
+				}
+				for _, key := range s.Keys() {
+					it, err := s.Get(key)
+					if err != nil {
+						return err
+					}
+					if part, err := it.Bytes("p"); err != nil || string(part) != "part" {
+						return fmt.Errorf("record %s: part %q, error %w", key, part, err)
+					}
+				}
+				if err := s.Refresh(); err != nil {
+					return err
+				}
+			}
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if got := contents(t, opened(t, dir)); len(got) != records {
+		t.Fatalf("%d records, want %d", len(got), records)
+	}
 }

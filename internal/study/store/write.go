@@ -85,7 +85,9 @@ func (s *Store) append(fill func(a *appender) error) error {
 	for range 10 {
 		a, err := s.appendOnce(fill)
 		if errors.Is(err, errMoved) { // so what was appended may be lost
-			s.own = nil
+			if _, err := s.keepsOwn(); err != nil {
+				return err
+			}
 			continue
 		}
 		if err != nil {
@@ -94,14 +96,14 @@ func (s *Store) append(fill func(a *appender) error) error {
 		s.mu.Lock()
 		l := s.logs[s.own.name]
 		if l == nil {
-			l = &log{name: s.own.name, file: s.own.file}
+			l = &log{name: s.own.name} // is opened again to read: the writer's file is closed before readers end
 			s.logs[l.name] = l
 		}
 		for _, n := range a.added {
 			n.entry.log = l
 			s.install(n.key, n.entry, n.moved)
 		}
-		l.size, l.End = s.own.size, s.own.size
+		l.size, l.End, s.created[l.name] = s.own.size, s.own.size, s.own.size
 		s.mu.Unlock()
 		return nil
 	}
@@ -161,8 +163,11 @@ func (s *Store) create() error {
 	if err != nil {
 		return err
 	}
-	filesys.SyncDir(s.dir)
 	s.own = &writer{name: name, file: file, lock: filelock.Shared(filepath.Join(s.dir, name))}
+	filesys.SyncDir(s.dir) // takes long, so the lock comes first: other processes see the log already
+	s.mu.Lock()
+	s.created[name] = 0
+	s.mu.Unlock()
 	return nil
 }
 

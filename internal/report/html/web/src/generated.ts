@@ -127,6 +127,7 @@ export interface Matrix {
   models: string[];
   columns: string[];
   cells: MatrixCell[];
+  clean: string[];
 }
 
 export interface MatrixCell {

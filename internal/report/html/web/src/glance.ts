@@ -142,6 +142,9 @@ export class Glance extends Part {
         { scope: 'row', title: model },
         swatch(this.modelSeries.look(model)),
         element('span', {}, shorten(model, 22)),
+        ...(m.clean?.[i]
+          ? [element('small', { title: 'accuracy without a transformation' }, m.clean[i])]
+          : []),
       );
       return [element('tr', {}, name, ...cells)];
     });

@@ -1,0 +1,160 @@
+package report
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/scores"
+)
+
+// An alarm says that the scores of a model on some data mean something else than they seem to.
+type alarm struct {
+	model, data string
+	text        string // what is wrong, after the name of the model
+}
+
+// far is how far an accuracy may be below the one that is stated for the model.
+const far = 0.1
+
+// alarms returns the alarms of a run: warnings that change what scores mean, and accuracies far
+// below the one that is stated for the model.
+func alarms(rows []scores.Row, rec scores.Record) []alarm {
+	stated := map[string]scores.StatedAccuracy{}
+	for _, m := range rec.Models {
+		if m.Stated != nil {
+			stated[m.Name] = *m.Stated
+		}
+	}
+	corrupted := map[string]bool{}
+	for _, d := range rec.Data {
+		corrupted[d.Name] = d.Corruption != ""
+	}
+	var out []alarm
+	add := func(r *scores.Row, text string) {
+		a := alarm{r.Model, r.Data, text}
+		if !slices.ContainsFunc(out, func(o alarm) bool { return o.model == a.model && o.data == a.data }) { // the first of a model says enough
+			out = append(out, a)
+		}
+	}
+	for i := range rows {
+		r := &rows[i]
+		if !isClean(r) || corrupted[r.Data] {
+			continue
+		}
+		value := fmt.Sprintf("accuracy is %s without a transformation", strings.Join(nonEmpty(Number(r.Value), Interval(r.Low, r.High)), " "))
+		if s, ok := stated[r.Model]; ok && r.High < s.Accuracy-far {
+			add(r, fmt.Sprintf("%s, and %s by %s: check preprocess, and the mapping of classes to outputs", value, Number(s.Accuracy), s.By))
+		}
+		for _, w := range strings.Split(r.Warning, "; ") {
+			if measure.ChangesMeaning(w) {
+				add(r, value+": "+w)
+			}
+		}
+	}
+	for i := range rows {
+		r := &rows[i]
+		if r.OtherModel != "" || r.Warning == "" || isClean(r) {
+			continue
+		}
+		for _, w := range strings.Split(r.Warning, "; ") {
+			if measure.ChangesMeaning(w) {
+				add(r, w)
+			}
+		}
+	}
+	return out
+}
+
+// isClean reports whether a row has the accuracy of a model without a transformation, over all
+// classes.
+func isClean(r *scores.Row) bool {
+	return r.Measure == "accuracy" && r.Statistic == "clean" && r.Factor == "" && r.OtherModel == "" && finite(r.Value)
+}
+
+// sentence returns the sentence of an alarm.
+func (a alarm) sentence(several bool) Sentence {
+	name := Shorten(a.model, maxNameWidth)
+	if several && a.data != "" {
+		name += " on " + Shorten(a.data, maxNameWidth)
+	}
+	return plainSentence("%s: %s. Its scores say little, and it is left out of what follows.", name, a.text)
+}
+
+// Alarms returns sentences on models whose scores mean something else than they seem to, at most
+// maxNamed, and one on how many more there are. They belong above everything else of a report.
+func Alarms(rows []scores.Row, rec scores.Record) []Sentence {
+	all := alarms(rows, rec)
+	several := len(scores.DistinctValues(rows, byData)) > 1
+	var out []Sentence
+	for _, a := range all[:min(maxNamed, len(all))] {
+		out = append(out, a.sentence(several))
+	}
+	if more := len(all) - maxNamed; more > 0 {
+		out = append(out, plainSentence("The same holds for %s.", Plural(more, "further model or data set")))
+	}
+	return out
+}
+
+// Sound returns the rows of models without an alarm, from which conclusions may be drawn.
+func Sound(rows []scores.Row, rec scores.Record) []scores.Row {
+	type subject struct{ model, data string }
+	left := map[subject]bool{}
+	for _, a := range alarms(rows, rec) {
+		left[subject{a.model, a.data}] = true
+	}
+	if len(left) == 0 {
+		return rows
+	}
+	return slices.DeleteFunc(slices.Clone(rows), func(r scores.Row) bool {
+		return left[subject{r.Model, r.Data}] || left[subject{r.OtherModel, r.Data}]
+	})
+}
+
+// cleanAccuracies returns the rows of the accuracy of each model without a transformation, by model
+// and data.
+func cleanAccuracies(rows []scores.Row) map[[2]string]scores.Row {
+	out := map[[2]string]scores.Row{}
+	for i := range rows {
+		r := &rows[i]
+		if known, seen := out[[2]string{r.Model, r.Data}]; isClean(r) && (!seen || r.Trial < known.Trial) { // the mean over trials has the lowest
+			out[[2]string{r.Model, r.Data}] = *r
+		}
+	}
+	return out
+}
+
+// CleanSentence returns a sentence on the accuracy of the models without a transformation, nil
+// without one. Of more than maxNamed models it gives the lowest and the highest.
+func CleanSentence(rows []scores.Row) Sentence {
+	all := slices.Collect(maps.Values(cleanAccuracies(rows)))
+	if len(all) == 0 {
+		return nil
+	}
+	models, data := scores.DistinctValues(rows, byModel), scores.DistinctValues(rows, byData)
+	slices.SortFunc(all, func(a, b scores.Row) int {
+		return (slices.Index(data, a.Data)-slices.Index(data, b.Data))*len(models) + slices.Index(models, a.Model) - slices.Index(models, b.Model)
+	})
+	if len(all) > maxNamed {
+		low, high := math.Inf(1), math.Inf(-1)
+		for _, r := range all {
+			low, high = min(low, r.Value), max(high, r.Value)
+		}
+		return plainSentence("Without a transformation, accuracy is %s to %s.", Number(low), Number(high))
+	}
+	var parts []string
+	for _, r := range all {
+		text := strings.Join(nonEmpty(Number(r.Value), Interval(r.Low, r.High)), " ")
+		if len(models) > 1 {
+			text += " for " + Shorten(r.Model, maxNameWidth)
+		}
+		if len(data) > 1 {
+			text += " on " + Shorten(r.Data, maxNameWidth)
+		}
+		parts = append(parts, text)
+	}
+	return plainSentence("Without a transformation, accuracy is %s.", strings.Join(parts, ", "))
+}

@@ -1,0 +1,98 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/internal/report/internal/reporttest"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/scores"
+)
+
+// TestAlarms checks that what changes the meaning of scores is the first sentence, and that nothing
+// is concluded or recommended from such models. Each model has scores under two transformations.
+func TestAlarms(t *testing.T) {
+	t.Parallel()
+	run := func(warnings map[string]string) []scores.Row {
+		var rows []scores.Row
+		for i, model := range []string{"m", "k"} {
+			clean := predictionRow(model, "turn", "accuracy", "clean", 0.27, 0.04)
+			clean.Warning = warnings[model]
+			rows = append(rows, clean)
+			for j, transform := range []string{"turn", "gray"} {
+				rows = append(rows, predictionRow(model, transform, "effective-invariance", "ei", 0.6+0.2*float64(i)+0.1*float64(j), 0.01))
+			}
+		}
+		return rows
+	}
+	const alone = "Effective invariance is lowest under turn (0.600) and highest under gray (0.700)."
+	for name, c := range map[string]struct {
+		warnings map[string]string
+		stated   float64 // accuracy that the file of k states
+		want     []string
+	}{
+		"no alarm": {nil, 0.3, []string{"Without a transformation, accuracy is 0.270 [0.230, 0.310] for m, 0.270 [0.230, 0.310] for k.",
+			"k is more robust", "Effective invariance is lowest under turn (0.600 to 0.800)"}},
+		"untrained": {map[string]string{"m": measure.GuessWarning + " among 4 classes", "k": "few; " + measure.ConstantWarning}, 0, []string{
+			"m: accuracy is 0.270 [0.230, 0.310] without a transformation: no better than a guess among 4 classes. Its scores say little, and it is left out",
+			"k: accuracy is 0.270 [0.230, 0.310] without a transformation: the predictions hardly vary.", "Without a transformation"}},
+		"forgotten normalisation": {map[string]string{"k": measure.OverconfidentWarning + " (0.78 on average)"}, 0,
+			[]string{"k: accuracy is 0.270 [0.230, 0.310] without a transformation: right far less often than confident (0.78", "Without", alone}},
+		"far below its card": {nil, 0.8, []string{"k: accuracy is 0.270 [0.230, 0.310] without a transformation, and 0.800 by its card: check preprocess", "Without", alone}},
+	} {
+		rec := scores.Record{Measures: reporttest.Measures(), Models: []scores.ModelRecord{{Name: "m"}, {Name: "k"}}}
+		if c.stated > 0 {
+			rec.Models[1].Stated = &scores.StatedAccuracy{Accuracy: c.stated, By: "its card"}
+		}
+		var got []string
+		for _, s := range Conclusions(run(c.warnings), rec, nil) {
+			got = append(got, s.String())
+		}
+		if len(got) != len(c.want) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+			continue
+		}
+		for i := range got {
+			if !strings.HasPrefix(got[i], c.want[i]) {
+				t.Errorf("%s: %q, want %q", name, got[i], c.want[i])
+			}
+		}
+	}
+}
+
+// TestNothingIsRecommendedOfUntrainedModels checks that the sentence of SEIS that recommends layers
+// leaves out models with an alarm.
+func TestNothingIsRecommendedOfUntrainedModels(t *testing.T) {
+	t.Parallel()
+	run, rec := reporttest.FakeRun{Models: 1, Layers: 6, Transforms: 2}.Rows()
+	recommended := func(rows []scores.Row) (n int) {
+		for _, s := range Sections(rows, rec.Measures) {
+			if SectionNote(s, Sound(rows, rec)) != nil {
+				n++
+			}
+		}
+		return n
+	}
+	if recommended(run) == 0 {
+		t.Fatal("the run has no recommendation")
+	}
+	for i := range run {
+		if isClean(&run[i]) {
+			run[i].Warning = measure.GuessWarning + " among 10 classes"
+		}
+	}
+	if n := recommended(run); n != 0 {
+		t.Errorf("%d recommendations of a model that is no better than a guess", n)
+	}
+}
+
+// TestAccuracyBesideScores checks that a matrix has the accuracy of each model.
+func TestAccuracyBesideScores(t *testing.T) {
+	t.Parallel()
+	rows := []scores.Row{predictionRow("m", "turn", "effective-invariance", "ei", 0.6, 0.01), predictionRow("k", "turn", "effective-invariance", "ei", 0.7, 0.01),
+		predictionRow("k", "turn", "accuracy", "clean", 0.9, 0.01)}
+	m := Matrices(rows, reporttest.Measures())[0]
+	if len(m.Clean) != 2 || m.Clean[0] != "" || m.Clean[1] != "0.900" {
+		t.Errorf("the accuracies are %q, want none and 0.900", m.Clean)
+	}
+}
