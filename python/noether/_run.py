@@ -85,6 +85,15 @@ class Run:
         except ImportError:
             raise Error(f"reading {path} needs the packages pandas and pyarrow: pip install pandas pyarrow") from None
 
+    @property
+    def wrong_samples(self) -> Any:
+        """The samples that a model gets wrong, those that cost most first: the table failures.csv.
+
+        kind is "broken" (right on the clean image and wrong on the transformed one), "changed" (another
+        class, of a sample without a label) or "wrong" (wrong on the clean image).
+        """
+        return table(call(["failures", str(self.folder), "--json"])["failures"])
+
     def diff(self, other: Run | str | os.PathLike[str], all: bool = False) -> Any:
         """Return the scores that differ beyond chance between this run and a newer one, or all."""
         newer = other.folder if isinstance(other, Run) else Path(other)

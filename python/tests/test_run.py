@@ -205,3 +205,12 @@ def test_breaking_point(images):
     assert run.breaking_point("distance.l2 <= 1e9").iloc[0].state == "beyond"
     with pytest.raises(noether.Error, match="invalid tolerance"):
         run.breaking_point("distance")
+
+
+def test_wrong_samples(images):
+    run = noether.measure(networks.small_resnet(), images, labels=[i % 5 for i in range(16)], layers="output", measures=["accuracy"],
+                          quiet=True, transforms=[{"rotate": 90}])
+    wrong = run.wrong_samples
+    clean = run.scores[run.scores.statistic == "clean"].value.iloc[0]
+    assert (wrong.kind == "wrong").sum() == round(16 * (1 - clean))
+    assert set(wrong.columns) >= {"path", "label", "predicted_clean", "predicted_moved", "cost", "transform", "parameter"}
