@@ -302,4 +302,4 @@ def test_wrong_samples(images):
     wrong = run.wrong_samples
     clean = run.scores[run.scores.statistic == "clean"].value.iloc[0]
     assert (wrong.kind == "wrong").sum() == round(16 * (1 - clean))
-    assert set(wrong.columns) >= {"path", "label", "predicted_clean", "predicted_moved", "cost", "transform", "parameter"}
+    assert set(wrong.columns) >= {"path", "label", "predicted_clean", "predicted_moved", "cost", "transformation", "parameter"}
