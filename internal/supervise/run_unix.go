@@ -51,16 +51,12 @@ func Run(supervised func(args []string) bool) (w *Worker, code int, done bool) {
 	return nil, code, true
 }
 
-// reports is file 2 of a child, which only the runtime and native code write to. A file that nobody
-// refers to is closed by the garbage collector, and another one then gets its number.
-var reports *os.File
-
 func newWorker() *Worker {
 	w := &Worker{notes: os.NewFile(notesFile, "notes"), crashed: map[string]string{}}
 	_ = json.Unmarshal([]byte(os.Getenv(crashedVariable)), &w.crashed) // as the parent has written it
 	os.Unsetenv(parentVariable)
 	os.Unsetenv(crashedVariable)
-	reports = os.Stderr
+	reports := os.Stderr // only the runtime and native code write to it from here on
 	os.Stderr = os.NewFile(stderrFile, os.Stderr.Name())
 	life := os.NewFile(lifeFile, "life")
 	for _, f := range []*os.File{w.notes, os.Stderr, life} {
@@ -69,6 +65,8 @@ func newWorker() *Worker {
 	go func() {
 		_, _ = life.Read(make([]byte, 1)) // nothing is written: it returns when the parent has ended
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		// A file that nobody refers to is closed by the garbage collector, and another one gets its number.
+		runtime.KeepAlive(reports)
 	}()
 	return w
 }

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -130,7 +131,8 @@ def test_nothing_runs_unless_it_is_allowed(noether):
     assert not (noether.path / "imported").exists()
     assert noether({}).returncode == 0
     (noether.path / "imported").unlink()
-    for command in (["check", "out"], ["report", "out"], ["diff", "out", "out"]):
+    shutil.copytree(noether.path / "out", noether.path / "other")
+    for command in (["check", "out"], ["report", "out"], ["diff", "out", "other"]):
         done = subprocess.run([_command.program(), *command], cwd=noether.path, env=noether.environment, capture_output=True, text=True)
         assert not (noether.path / "imported").exists(), command
         if command[0] != "check":
