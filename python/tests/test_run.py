@@ -59,7 +59,9 @@ def test_diff(run, images, tmp_path):
     other = noether.measure(networks.Shared(), images, layers=["relu"], folder=tmp_path / "other", quiet=True)
     # Without all, only the scores that differ beyond chance are returned.
     everything = run.diff(other, all=True)
-    assert len(everything) > len(run.diff(run))
+    assert len(everything) > len(run.diff(other))
+    with pytest.raises(noether.Error, match="are one run"):
+        run.diff(run)
     # A row has both scores and their difference, as columns.
     assert (everything.new_value - everything.value - everything.difference).abs().max() < 1e-6
     assert everything.beyond.any() and set(everything.transformation) == {"quarter", "tilt"}
