@@ -117,6 +117,9 @@ def _with_arrays(entry: Mapping[str, Any]) -> Mapping[str, Any]:
 def _recordings(numpy: Any, data: Any, labels: Any, limit: int | None, rate: int | None) -> Prepared:
     """Write recordings of one length, the rows of an array."""
     x, y = array(numpy, data)[:limit], None
+    if rate is None:
+        raise Error(f"the array has the shape {tuple(data.shape)}: waveforms (N x T) need their sample rate in Hz, rate=16000 for instance; "
+                    "images are N x H x W x C of uint8, N x C x H x W of floats, or N x H x W")
     if labels is not None:
         y = _labels(numpy, labels, len(data))[:limit]
     entry, labelled = _files.write(numpy, x if y is None else zip(x, y), limit, rate)

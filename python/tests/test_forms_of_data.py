@@ -149,7 +149,7 @@ def test_waveforms(recordings):
     }
     for name, data in forms.items():
         assert waves(data, rate=8000) == pytest.approx(want, rel=1e-4), name
-    with pytest.raises(noether.Error, match="sample rate in Hz: give rate=16000"):
+    with pytest.raises(noether.Error, match="sample rate in Hz, rate=16000"):
         waves(recordings)
     assert waves(recordings, rate=8000, transforms=None) > 0  # the defaults are transformations of sound
 
