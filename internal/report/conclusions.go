@@ -220,10 +220,16 @@ func (m Matrix) extremes(claimed *claims) Sentence {
 				low, high = min(low, m.rows[c.Row].Value), max(high, m.rows[c.Row].Value)
 			}
 		}
-		if Number(low) == Number(high) {
-			return Number(low)
+		text := Number(low)
+		if text != Number(high) {
+			text += " to " + Number(high)
 		}
-		return Number(low) + " to " + Number(high)
+		for _, c := range m.Cells {
+			if c.Column == column && len(c.Curve) > 0 {
+				return fmt.Sprintf("%s, on average over %d values", text, len(c.Curve))
+			}
+		}
+		return text
 	}
 	lower, upper := "lowest", "highest"
 	if m.about.Direction == measure.Lower {

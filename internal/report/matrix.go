@@ -50,6 +50,9 @@ type MatrixCell struct {
 	// Chance says that the score is no better than its null, after the correction for the number of
 	// cells. It is false if neither end of the statistic is better.
 	Chance bool `json:"chance"`
+	// Curve holds the indices of the scores under the single values of the transformation, in their
+	// order, if these are numbers; the score of the cell is their mean. Otherwise it is empty.
+	Curve []int `json:"curve,omitempty"`
 }
 
 // Matrices returns the matrices of the rows: for each data set one of each section, that of the
@@ -77,9 +80,13 @@ func Matrices(rows []scores.Row, known []measure.Descriptor) []Matrix {
 		}
 	}
 	distinguishTitles(out)
-	clean := cleanAccuracies(rows)
+	clean, curves := cleanAccuracies(rows), newCurves(rows)
 	for i := range out {
 		out[i].setClean(clean)
+		for k := range out[i].Cells {
+			c := &out[i].Cells[k]
+			c.Curve = curves.of(&rows[c.Row])
+		}
 	}
 	rank := func(m Matrix) int { // lower ranks come first
 		n := 0

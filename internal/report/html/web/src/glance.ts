@@ -188,6 +188,10 @@ export class Glance extends Part {
       low === null ? '' : `95 % interval ${interval(low, high)}`,
       chance === null ? '' : `chance ${number(chance)}`,
       cell.chance ? 'no better than chance' : '',
+      cell.curve ? `the mean over ${cell.curve.length} values:` : '',
+      ...(cell.curve ?? []).map(
+        (i) => `${this.scores.text('parameter', i)}: ${number(this.scores.number('value', i))}`,
+      ),
     ].filter(Boolean);
     const open = () => {
       this.selectColumn(matrixColumn);
@@ -200,12 +204,26 @@ export class Glance extends Part {
         'aria-label': `${about.join(', ')}. Open its section`,
         title: about.join('\n'),
       },
-      element('b', {}, number(value)),
-      this.intervalMark(m, value, low, high, chance),
+      ...(cell.curve
+        ? this.curveMarks(m, cell.curve)
+        : [element('b', {}, number(value)), this.intervalMark(m, value, low, high, chance)]),
     );
     made.style.setProperty('--shade', String(cell.shade));
     made.addEventListener('focus', () => this.hover(matrixColumn));
     return made;
+  }
+
+  // curveMarks returns the best and the worst value of a curve over the values of a transformation,
+  // and draws it on the scale of the matrix.
+  private curveMarks(m: Matrix, rows: number[]): Element[] {
+    const values = rows.map((i) => this.scores.number('value', i)).filter((v) => v !== null);
+    const ends = [Math.max(...values), Math.min(...values)];
+    if (m.lower) ends.reverse();
+    const y = (v: number) => 17 - 16 * Math.max(0, Math.min(1, (v - m.low) / (m.high - m.low)));
+    const points = values.map((v, k) => `${(4 + (92 * k) / (values.length - 1)).toFixed(1)},${y(v).toFixed(1)}`);
+    const svg = node('svg', { width: '100%', height: '18', viewBox: '0 0 100 18', preserveAspectRatio: 'none', 'aria-hidden': 'true' });
+    svg.append(node('polyline', { points: points.join(' '), class: 'curve' }));
+    return [element('b', {}, `${number(ends[0])} → ${number(ends[1])}`), svg];
   }
 
   // intervalMark draws a value with its interval and null on the scale of the matrix.
