@@ -158,10 +158,8 @@ func ChartsOf(m measure.Descriptor, rows []scores.Row, a Attachments) []Chart {
 	depth := DepthChart
 	depth.RelativeFirst = DepthsDiffer(own)
 	add(depth, layered && !grid && Field("layer").varies(measures, own))
-	curve := Field("parameter").varies(measures, withParameter(own))
-	add(ParameterChart, curve && !layered) // a curve says more than the mean over the values
 	add(bars, true)
-	add(ParameterChart, curve && layered)
+	add(ParameterChart, Field("parameter").varies(measures, withParameter(own)))
 	add(ConfidenceChart, slices.ContainsFunc(own, func(r scores.Row) bool { return !math.IsNaN(Confidence(&r)) }))
 	add(heat, len(heat.Sides) > 0)
 	distribution := DistributionChart

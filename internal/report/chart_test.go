@@ -43,7 +43,7 @@ func TestChartsOf(t *testing.T) {
 	}{
 		"":                                     {measure.Descriptor{Name: "two"}, []scores.Row{row("", 0, "")}, Attachments{}},
 		"bars":                                 {measure.Descriptor{Name: "one"}, []scores.Row{row("", 0, "")}, Attachments{}},
-		"parameter bars":                       {measure.Descriptor{Name: "one"}, []scores.Row{row("", 0, "1"), row("", 0, "2")}, Attachments{}},
+		"bars parameter":                       {measure.Descriptor{Name: "one"}, []scores.Row{row("", 0, "1"), row("", 0, "2")}, Attachments{}},
 		"bars confidence":                      {measure.Descriptor{Name: "one"}, []scores.Row{row("", 0, ""), confident}, Attachments{}},
 		"depth bars":                           {measure.Descriptor{Name: "one"}, []scores.Row{row("a", 0, ""), row("b", 1, "")}, Attachments{}},
 		"bars depth":                           {measure.Descriptor{Name: "one", Chart: "bars"}, []scores.Row{row("a", 0, ""), row("b", 1, "")}, Attachments{}},

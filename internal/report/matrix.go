@@ -31,7 +31,7 @@ type Matrix struct {
 	Models  []string     `json:"models"`
 	Columns []string     `json:"columns"`
 	Cells   []MatrixCell `json:"cells"`
-	// Clean holds the accuracy of each model without a transformation, such as "0.804", or is empty.
+	// Clean holds the accuracy of each model without a transformation, such as "0.804 [0.767, 0.836]", or is empty.
 	Clean []string `json:"clean"`
 
 	about    measure.StatisticDescriptor
@@ -198,7 +198,7 @@ func (m *Matrix) setClean(known map[[2]string]scores.Row) {
 	any := false
 	for i, model := range m.Models {
 		if r, ok := known[[2]string{model, m.Data}]; ok {
-			texts[i], any = Number(r.Value), true
+			texts[i], any = strings.Join(nonEmpty(Number(r.Value), Interval(r.Low, r.High)), " "), true
 		}
 	}
 	if any {
