@@ -11,7 +11,7 @@ NPM := npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 # Installs the npm packages of a folder, unless node_modules is a link to those of another checkout.
 INSTALL := { test -L node_modules || $(NPM); }
 
-.PHONY: build demo demo-networks screenshots wheel release test race cover lint golangci actionlint apidiff bench fuzz torture vulncheck fixtures generate schemas clean
+.PHONY: build demo demo-networks screenshots wheel release test race cover lint golangci actionlint apidiff bench fuzz torture vulncheck fixtures generate schemas zoo clean
 
 build: bin/noether
 
@@ -114,6 +114,13 @@ fuzz: $(RUNTIME)
 TORTURE ?= 1h
 torture: $(RUNTIME)
 	$(GO) test ./internal/study -run '^TestTorture$$' -v -timeout 0 -torture $(TORTURE) $(if $(TORTURE_TABLE),-torture-table $(TORTURE_TABLE))
+
+# Exports, serves, measures and differentiates the networks of python/zoo, and writes the page
+# docs/results/zoo.md. It takes hours; NETWORKS are patterns such as 'timm/*', and networks of the
+# stored results are left out. Needs the libraries of python/requirements-test.txt.
+NETWORKS ?= *
+zoo: build
+	cd python && .venv-test/bin/python -m zoo '$(NETWORKS)'
 
 # Known vulnerabilities in the dependencies and the standard library; needs access to vuln.go.dev.
 vulncheck:

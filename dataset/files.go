@@ -324,3 +324,23 @@ func withoutPath(err error) error {
 	}
 	return nil
 }
+
+// Path returns the absolute path of the file of a sample, by its index in the original source, or ""
+// if it has none of its own.
+func Path(src Source, index int) string {
+	if s, ok := find[interface{ path(int) string }](src); ok {
+		return s.path(index)
+	}
+	return ""
+}
+
+func (l *fileList) path(index int) string {
+	if index < 0 || index >= len(l.files) {
+		return ""
+	}
+	path, err := filepath.Abs(filepath.Join(l.dir, filepath.FromSlash(l.files[index].name)))
+	if err != nil {
+		return "" // there is no working directory
+	}
+	return path
+}

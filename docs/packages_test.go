@@ -139,7 +139,7 @@ var order = strings.Fields(`
 	internal/procedure internal/procedure/proceduretest
 	internal/procedure/firing internal/procedure/lie internal/procedure/probe internal/procedure/stir internal/procedure/stitching internal/procedure/robust
 
-	scores scores/correlation internal/parquetfile
+	scores scores/correlation internal/parquetfile internal/policy
 
 	internal/functions
 	internal/study/internal/guard internal/study/internal/telemetry

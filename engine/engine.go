@@ -61,8 +61,11 @@ type Differentiable interface {
 	// OpenVJP returns a session that also computes gradients. After the inputs that a session of Open
 	// has, it has an input CotangentInput(o.Name) of the shape of each output o of the request, and
 	// after the outputs a float32 output for each name in by, inputs of the network: the gradient of
-	// the sum over the outputs of the products with their cotangents.
+	// the sum over the outputs of the products with their cotangents. Without by there are no inputs of
+	// cotangents: the network may keep what the next run by an input, for the same samples, needs.
 	OpenVJP(ctx context.Context, r Request, by ...string) (Session, error)
+	// NoVJP returns why OpenVJP fails, or "" if it does not.
+	NoVJP() string
 }
 
 // CotangentInput returns the name of the input for the cotangents of an output.

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
@@ -18,6 +19,10 @@ import (
 // dynamo=True). A tensor leaves a module if a node outside reads it. It gets the name of the
 // outermost module that no other tensor leaves. The second call of a module without modules inside
 // has the suffix "_1", and so on. The names of the model's outputs stay.
+//
+// Another tensor of a module that has modules inside is called after the module and its operator
+// ("layer1.0.add"), and so is the reshaped copy, part or mean of a module's output outside of all
+// modules ("avgpool.reshape").
 //
 // Select also takes the names that tensors had before, and those of the modules inside that return
 // the same tensor. A model without such records is returned as it is.
@@ -33,6 +38,7 @@ func (m *Model) WithModuleNames() *Model {
 	for name := range initializers(m.proto.Graph) {
 		fixed[name] = true
 	}
+	m.nameBetween(named)
 	captured := m.captured()
 	out := *m
 	out.aliases = map[string]string{}
@@ -60,6 +66,37 @@ func (m *Model) WithModuleNames() *Model {
 		out.aliases[module] = tensor
 	}
 	return &out
+}
+
+// reshaping are the operators that change the shape of a tensor, or take a part or a mean of it.
+var reshaping = []string{"Flatten", "Gather", "ReduceMean", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze"}
+
+// nameBetween names tensors that no module returns.
+func (m *Model) nameBetween(named map[string]string) {
+	taken := map[string]bool{}
+	for _, name := range named {
+		taken[name] = true
+	}
+	for _, n := range m.proto.Graph.Node {
+		if len(n.Output) == 0 || named[n.Output[0]] != "" {
+			continue
+		}
+		scopes, module := moduleScopes(n), ""
+		if len(scopes) > 0 {
+			module = scopes[len(scopes)-1]
+		} else if len(n.Input) > 0 && slices.Contains(reshaping, n.GetOpType()) {
+			module = named[n.Input[0]]
+		}
+		if module == "" {
+			continue
+		}
+		base := module + "." + strings.ToLower(n.GetOpType())
+		name := base
+		for i := 1; taken[name]; i++ {
+			name = numbered(base, i)
+		}
+		named[n.Output[0]], taken[name] = name, true
+	}
 }
 
 // dropTaken removes new names that tensors have which keep theirs.

@@ -160,7 +160,7 @@ func BreakingPoints(rows []Row, t Tolerance, neutral func(transform string) (flo
 
 // curveOf returns a row with what all rows of its curve have in common.
 func curveOf(r Row) Row {
-	r.Parameter, r.Value, r.Low, r.High, r.Null, r.N, r.Warning = "", 0, 0, 0, 0, 0, ""
+	r.Parameter, r.Value, r.Low, r.High, r.Null, r.N, r.Warning, r.P, r.PAdjusted = "", 0, 0, 0, 0, 0, "", 0, 0
 	return r
 }
 

@@ -12,7 +12,7 @@ func curveRows(parameters ...string) []Row {
 	var rows []Row
 	for _, p := range parameters {
 		v := map[string]float64{"-8": 0.2, "-4": 0.6, "0": 1, "2": 0.8, "4": 0.6, "8": 0.2}[p]
-		rows = append(rows, Row{Model: "m", Data: "d", Transform: "tilt", Parameter: p, Measure: "effective-invariance", Statistic: "ei", Value: v, Low: v - 0.1, High: v + 0.1, N: 50})
+		rows = append(rows, Row{Model: "m", Data: "d", Transform: "tilt", Parameter: p, Measure: "effective-invariance", Statistic: "ei", Value: v, Low: v - 0.1, High: v + 0.1, N: 50 + len(rows), Warning: p, P: v / 10, PAdjusted: v / 5})
 	}
 	return append(rows, Row{Model: "m", Data: "d", Transform: "tilt", Measure: "effective-invariance", Statistic: "ei", Value: 0.5, Low: 0.4, High: 0.6})
 }

@@ -35,3 +35,17 @@ func (s SampleRow) Row() Row {
 	return Row{Study: s.Study, Model: s.Model, OtherModel: s.OtherModel, Layer: s.Layer, Depth: NoDepth, Data: s.Data, Transform: s.Transform, Parameter: s.Parameter,
 		Trial: s.Trial, Measure: s.Measure, Statistic: s.Statistic, Value: s.Value, Low: nan, High: nan, Null: nan, N: 1}
 }
+
+// SampleTerms returns the names of the per-sample values whose mean a statistic is: of the value,
+// or, if minus is not empty, of the difference between two.
+func SampleTerms(measure, statistic string) (of, minus string) {
+	if measure == "accuracy" {
+		switch statistic {
+		case "clean", "moved":
+			return "correct-" + statistic, ""
+		case "drop":
+			return "correct-clean", "correct-moved"
+		}
+	}
+	return statistic, ""
+}

@@ -262,6 +262,7 @@ func clusterWaitCommand() *cobra.Command {
 func clusterTaskCommand(engine *engineFlags) *cobra.Command {
 	var number int
 	var every time.Duration
+	var python pythonFlags
 	c := &cobra.Command{
 		Use:   "task RUN [NUMBER]",
 		Short: "Run one task of a submission; called by its scripts",
@@ -288,7 +289,7 @@ saved.`,
 			o.SaveInterval = every
 			progress, done := showProgress(os.Stderr)
 			o.Progress = progress
-			err = cluster.RunTask(c.Context(), run, number, task, o)
+			err = cluster.RunTask(c.Context(), run, number, task, o, python.start)
 			done()
 			if err == nil {
 				note(fmt.Sprintf("task %d of %s is done", task, run))
@@ -296,6 +297,7 @@ saved.`,
 			return err
 		},
 	}
+	python.add(c.Flags())
 	c.Flags().IntVar(&number, "submission", 0, "number of the submission (default: the last)")
 	c.Flags().DurationVar(&every, "save-every", time.Minute, "interval at which unfinished work is saved")
 	return c

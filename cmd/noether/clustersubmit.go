@@ -30,6 +30,7 @@ type submitFlags struct {
 	calibrate                        time.Duration
 	mem, limit                       string
 	overrides                        cluster.Profile
+	python                           pythonFlags
 }
 
 func clusterSubmitCommand(engine *engineFlags) *cobra.Command {
@@ -64,6 +65,7 @@ manifest for kubectl apply. Flags override the profile.`,
 	s.BoolVar(&f.dryRun, "dry-run", false, "print the tasks and the script without submitting them")
 	s.BoolVar(&f.again, "again", false, "submit even if tasks of an earlier submission are queued or running")
 	addJSON(c, &f.asJSON)
+	f.python.add(s)
 	s.DurationVar(&f.calibrate, "calibrate", 2*time.Minute, "largest time to measure each model; 0: balance by parameters times input size")
 	s.StringVar(&f.memory, "memory", "", "memory for the running sums of measures, such as 512MiB")
 	s.StringVar(&f.limit, "time", "", "time limit of a task, such as 4h or 1-12:00:00 (default: twice the measured time plus ten minutes)")
@@ -146,6 +148,11 @@ func (f *submitFlags) submit(c *cobra.Command, engine *engineFlags, path string,
 	if err != nil {
 		return err
 	}
+	stopPython, err := f.python.start(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer stopPython()
 	f.out = cmp.Or(f.out, defaultFolder(s.Name))
 	run, err := filepath.Abs(f.out)
 	if err != nil {
@@ -158,6 +165,7 @@ func (f *submitFlags) submit(c *cobra.Command, engine *engineFlags, path string,
 	if err != nil {
 		return err
 	}
+	sub.Python = len(s.Python()) > 0
 	if f.dryRun {
 		return f.printDry(run, s.Name, sub)
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/goccy/go-yaml"
+
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/model"
 	"github.com/noether-ml/noether/internal/study/open"
@@ -88,6 +90,31 @@ func guessPreprocess(m *model.Model, sizes imageSizes) string {
 	default:
 		return text
 	}
+}
+
+// suggested returns the preprocessing that noether init guesses for some images, as the value of a
+// study file, or nil for a model of other inputs.
+func suggested(ctx context.Context, m *model.Model, path string) (value any, err error) {
+	if m.TakesArrays() || m.TakesAudio() {
+		return nil, nil
+	}
+	local, err := open.UnpackedData(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	data, err := open.OpenPath(ctx, local)
+	if err != nil {
+		return nil, err
+	}
+	defer dataset.Close(data) // data are only read
+	if open.RateOf(local) > 0 {
+		return nil, fmt.Errorf("%s contains audio, and the model takes %s", path, takes(m))
+	}
+	sizes, err := sizesOf(ctx, data)
+	if err != nil {
+		return nil, err
+	}
+	return value, yaml.Unmarshal([]byte(guessPreprocess(m, sizes)), &value)
 }
 
 // recordedPreprocess returns the preprocessing that noether train recorded, as YAML. A resize and a

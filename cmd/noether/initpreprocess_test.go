@@ -1,13 +1,17 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"image"
 	"image/png"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+
+	"github.com/goccy/go-yaml"
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/model"
@@ -88,5 +92,53 @@ func TestSizesOf(t *testing.T) {
 	}
 	if got, err := sizesOf(t.Context(), data); err != nil || got != (imageSizes{height: 300, width: 400, short: 280}) {
 		t.Errorf("the sizes are %+v, error %v; want the first size and the median of the shorter sides, 280", got, err)
+	}
+}
+
+// TestSuggestedPreprocess checks that inspect gives the preprocessing that init writes for the same
+// images, and none without images or where the model states its own.
+func TestSuggestedPreprocess(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 3 {
+		write(t, dir, fmt.Sprintf("photos/%d.png", i), img(t, 300, i))
+	}
+	photos := filepath.Join(dir, "photos")
+	for side, want := range map[int]any{224: "imagenet", 32: map[string]any{"preset": "cifar10", "resize": 32.0, "crop": 32.0}} {
+		b := onnx.NewBuilder(17)
+		x := b.Input("x", onnx.Float, -1, 3, side, side)
+		b.Output("y", b.Relu(b.Conv(x, b.Full(0.1, 4, 3, 1, 1), "", nil)))
+		path := testmodel.Save(t, filepath.Join(dir, fmt.Sprintf("m%d.onnx", side)), b)
+		inspected := func(args ...string) any {
+			text, err := output(t, append([]string{"inspect", path, "--json"}, args...)...)
+			var found inspection
+			if err != nil || json.Unmarshal([]byte(text), &found) != nil {
+				t.Fatalf("%v: %s", err, text)
+			}
+			return found.Suggested
+		}
+		got := inspected("--data", photos)
+		text, err := output(t, "init", path, photos)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, line, _ := strings.Cut(text, "\n    preprocess: ")
+		line, _, _ = strings.Cut(line, "\n")
+		var written any
+		if err := yaml.Unmarshal([]byte(line), &written); err != nil {
+			t.Fatal(err)
+		}
+		if a, b := fmt.Sprint(got), fmt.Sprint(written); a != b || a != fmt.Sprint(want) {
+			t.Errorf("%d pixels: inspect gives %s and init %s, want %v", side, a, b, want)
+		}
+		if got := inspected(); got != nil {
+			t.Errorf("without data: %v, want none", got)
+		}
+		write(t, dir, "preprocessor_config.json", []byte(`{"do_resize": false, "do_normalize": false, "do_rescale": true}`))
+		if got := inspected("--data", photos); got != nil {
+			t.Errorf("beside preprocessor_config.json: %v, want none", got)
+		}
+		if err := os.Remove(filepath.Join(dir, "preprocessor_config.json")); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"runtime/debug"
@@ -38,6 +39,7 @@ type inspection struct {
 	Decoded    *decodedValues `json:"decoded,omitempty"`             // how dense outputs are decoded
 	Config     string         `json:"preprocessor_config,omitempty"` // path of the file with the preprocessing
 	Preprocess *imageValues   `json:"preprocess,omitempty"`          // preprocessing of images; nil for other inputs
+	Suggested  any            `json:"suggested,omitempty"`           // preprocessing that init writes for the data of --data; nil if it is stated or there are no images
 	Doubts     []string       `json:"doubts,omitempty"`              // about the scores, for instance that samples of a batch influence each other
 	Layers     []layerEntry   `json:"layers"`
 	Problem    string         `json:"problem,omitempty"` // why the model cannot be measured
@@ -142,6 +144,7 @@ type layerEntry struct {
 func inspectCommand(e *engineFlags) *cobra.Command {
 	var patterns []string
 	var size, length int
+	var data string
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "inspect MODEL",
@@ -156,7 +159,7 @@ T token or time). Names and operators can be used as layers in a study file.`,
 				return usagef(c, "--size and --length must be above 0")
 			}
 			found, err := within(3*e.timeout, args[0], func() (*inspection, error) {
-				return inspect(c.Context(), e, args[0], patterns, size, length)
+				return inspect(c.Context(), e, args[0], patterns, size, length, data)
 			})
 			if err != nil {
 				return err
@@ -164,6 +167,7 @@ T token or time). Names and operators can be used as layers in a study file.`,
 			return show(asJSON, found, func() error { return printInspection(stdout, found) })
 		},
 	}
+	c.Flags().StringVar(&data, "data", "", "also print the preprocessing that noether init would guess for these images")
 	c.Flags().StringSliceVar(&patterns, "layers", []string{"all"}, "all, op:TYPE, a glob on tensor names, residual, penultimate, output")
 	c.Flags().IntVar(&size, "size", 0, "side of the images, for a model of free size")
 	c.Flags().IntVar(&length, "length", 0, "number of audio samples or of tokens, for a model that takes any length")
@@ -173,7 +177,7 @@ T token or time). Names and operators can be used as layers in a study file.`,
 
 // inspect opens a model as a study would. Problem says why a model cannot be measured; then layers
 // have no shapes.
-func inspect(ctx context.Context, engine *engineFlags, address string, patterns []string, size, length int) (*inspection, error) {
+func inspect(ctx context.Context, engine *engineFlags, address string, patterns []string, size, length int, dataPath string) (*inspection, error) {
 	defer debug.SetGCPercent(debug.SetGCPercent(20)) // the model may take most of the memory
 	path, err := open.ModelFile(ctx, address, note)
 	if err != nil {
@@ -257,6 +261,11 @@ func inspect(ctx context.Context, engine *engineFlags, address string, patterns 
 		if err := out.preprocessing(path); err != nil {
 			note(err.Error())
 		}
+		if dataPath != "" && out.Config == "" {
+			if out.Suggested, err = suggested(ctx, m, dataPath); err != nil {
+				return nil, err
+			}
+		}
 		if out.ClassNames, err = m.ClassNames(); err != nil {
 			note(err.Error())
 		}
@@ -312,6 +321,13 @@ func printInspection(w io.Writer, in *inspection) error {
 	}
 	if in.Config != "" {
 		t.printf("preprocess\t%s\n", in.Config)
+	}
+	if in.Suggested != nil {
+		text, err := json.Marshal(in.Suggested)
+		if err != nil {
+			return err
+		}
+		t.printf("preprocess\t%s (guessed)\n", text)
 	}
 	switch {
 	case in.Problem != "":

@@ -86,7 +86,7 @@ It takes ONNX models and data, and writes scores with intervals, tables and a re
 	root.AddCommand(
 		trainCommand(engine),
 		demoCommand(engine), initCommand(engine), runCommand(engine), mergeCommand(engine), inspectCommand(engine), invertCommand(engine),
-		compareCommand(), gradCommand(engine), forwardCommand(engine), correlateCommand(), breakingPointCommand(), diffCommand(engine), parityCommand(engine), reportCommand(), plotCommand(), exportCommand(), serveCommand(), varyCommand(), checkCommand(engine), clusterCommand(engine), schemaCommand(), doctorCommand(engine), versionCommand(), manualsCommand(), preprocessingCommand(),
+		compareCommand(), gradCommand(engine), forwardCommand(engine), correlateCommand(), breakingPointCommand(), failuresCommand(), policyCommand(), diffCommand(engine), parityCommand(engine), reportCommand(), plotCommand(), exportCommand(), serveCommand(), varyCommand(), checkCommand(engine), clusterCommand(engine), schemaCommand(), doctorCommand(engine), versionCommand(), manualsCommand(), preprocessingCommand(),
 	)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	return root
@@ -140,12 +140,16 @@ func exitCode(err error) int {
 	var usage *usageError
 	var logged *loggedError
 	var gate *gateError
+	var undecided *undecidedError
 	switch {
 	case err == nil:
 		return 0
 	case errors.As(err, &gate):
 		fmt.Fprintln(stderr, "noether: "+oneLine(err.Error()))
 		return gateExit
+	case errors.As(err, &undecided):
+		fmt.Fprintln(stderr, "noether: "+oneLine(err.Error()))
+		return undecidedExit
 	case errors.Is(err, cluster.ErrStopped):
 		fmt.Fprintln(stderr, "noether: "+oneLine(err.Error()))
 		return cluster.ExitStopped

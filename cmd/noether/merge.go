@@ -19,6 +19,7 @@ import (
 func mergeCommand(engine *engineFlags) *cobra.Command {
 	var p printFlags
 	var observe *observeFlags
+	var python pythonFlags
 	c := &cobra.Command{
 		Use:   "merge RUN [RUN...]",
 		Short: "Complete a run from its shards",
@@ -35,6 +36,11 @@ complete cells are written, the others are listed, and the exit code is 1.`,
 			if err != nil {
 				return err
 			}
+			stopPython, err := python.start(c.Context(), s)
+			if err != nil {
+				return err
+			}
+			defer stopPython()
 			o, err := engine.open()
 			if err != nil {
 				return err
@@ -47,6 +53,7 @@ complete cells are written, the others are listed, and the exit code is 1.`,
 		},
 	}
 	observe = addObserveFlags(c)
+	python.add(c.Flags())
 	p.add(c.Flags())
 	return c
 }

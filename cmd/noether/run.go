@@ -15,6 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/noether-ml/noether/internal/machine"
+	"github.com/noether-ml/noether/internal/policy"
 	"github.com/noether-ml/noether/internal/report/terminal"
 	"github.com/noether-ml/noether/internal/study"
 	"github.com/noether-ml/noether/internal/study/spec"
@@ -47,6 +48,9 @@ type runFlags struct {
 	strict                     bool
 	replace                    bool
 	print                      printFlags
+	policy                     string
+	verdict                    policyFlags
+	python                     pythonFlags
 	observe                    *observeFlags
 }
 
@@ -64,6 +68,9 @@ func (r *runFlags) add(c *cobra.Command) {
 	f.BoolVar(&r.failFast, "fail-fast", false, "stop at the first failure of a cell, model or data set, instead of continuing with the others")
 	f.BoolVar(&r.strict, "strict", false, "fail if a sample cannot be read, instead of leaving it out")
 	f.BoolVar(&r.replace, "replace", false, "if the folder holds the run of another study, remove that run")
+	f.StringVar(&r.policy, "policy", "", "judge the models by this policy file when the run is complete, see noether policy: exit code 3 if one fails, 4 if there are not enough data")
+	r.verdict.add(f)
+	r.python.add(f)
 	r.print.add(f)
 }
 
@@ -72,10 +79,26 @@ func (r *runFlags) run(c *cobra.Command, path string, engine *engineFlags) error
 	if err != nil {
 		return err
 	}
+	var p *policy.Policy
+	switch {
+	case r.policy == "" && (r.verdict.junit != "" || r.verdict.sarif != ""):
+		return usagef(c, "--junit and --sarif write the verdict of --policy: give one")
+	case r.policy != "" && (r.shard != "" || r.only != nil || r.dryRun || r.print.json):
+		return usagef(c, "--policy judges a whole run, in text: run noether policy RUN %s afterwards", r.policy)
+	case r.policy != "":
+		if p, err = policy.Read(r.policy); err != nil {
+			return err
+		}
+	}
 	s, err := loadStudy(c, path, r.vars, r.memory)
 	if err != nil {
 		return r.observe.logged(err)
 	}
+	stopPython, err := r.python.start(c.Context(), s)
+	if err != nil {
+		return r.observe.logged(err)
+	}
+	defer stopPython()
 	machine.BoundGarbage(int64(s.Memory))
 	o, err := engine.open()
 	if err != nil {
@@ -91,7 +114,11 @@ func (r *runFlags) run(c *cobra.Command, path string, engine *engineFlags) error
 	if err != nil {
 		return err
 	}
-	return stop(runStudy(c.Context(), s, out, o, r.print))
+	err = stop(runStudy(c.Context(), s, out, o, r.print))
+	if p == nil || err != nil {
+		return err
+	}
+	return judgeRun(out, r.policy, p, &r.verdict)
 }
 
 // parseShard checks the flags and returns the shard that --shard asks for.

@@ -21,6 +21,8 @@ type address struct {
 	socket string // path of a Unix socket; "": TCP
 	server string // such as http://localhost:8000, without a slash at the end
 	model  string // path of the model with its version, such as /v2/models/resnet50/versions/3
+
+	timeout time.Duration // until the server begins its answer
 }
 
 func parseAddress(text, version string) (address, error) {
@@ -53,7 +55,8 @@ func parseAddress(text, version string) (address, error) {
 	}
 	a.server = u.Scheme + "://" + u.Host + base
 	a.model = "/v2/models/" + name
-	return a, nil
+	a.timeout, err = responseTimeout()
+	return a, err
 }
 
 // local reports whether requests do not leave this machine.
@@ -79,7 +82,7 @@ func (a address) transport(connections int) *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.DisableCompression = true // sizes of binary data are those of the body
 	t.MaxIdleConnsPerHost = connections
-	t.ResponseHeaderTimeout = responseTimeout
+	t.ResponseHeaderTimeout = a.timeout
 	if a.socket != "" {
 		t.Proxy = nil
 		t.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -89,8 +92,21 @@ func (a address) transport(connections int) *http.Transport {
 	return t
 }
 
-// responseTimeout bounds the time that a server takes to begin its answer.
-const responseTimeout = 2 * time.Minute
+// TimeoutVariable names the environment variable with the time that a server may take to begin an
+// answer, such as 10m; without it, two minutes.
+const TimeoutVariable = "NOETHER_SERVER_TIMEOUT"
+
+func responseTimeout() (time.Duration, error) {
+	text := os.Getenv(TimeoutVariable)
+	if text == "" {
+		return 2 * time.Minute, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		return 0, fmt.Errorf("%s is %q: it must be a time such as 10m", TimeoutVariable, text)
+	}
+	return d, nil
+}
 
 // sameServer refuses redirections to another server, which would get the samples.
 func sameServer(r *http.Request, via []*http.Request) error {

@@ -7,9 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -20,6 +23,8 @@ type client struct {
 	http  *http.Client
 	token string
 	note  func(text string) // called for requests that are repeated
+	gone  func() error      // see Options
+	hangs func(error)
 	tries uint
 	pause time.Duration // before the first repetition
 }
@@ -29,10 +34,24 @@ func newClient(a address, o Options) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &client{address: a, token: token, note: o.Note, tries: 6, pause: 500 * time.Millisecond}
+	c := &client{address: a, token: token, note: o.Note, gone: o.Gone, hangs: o.Hangs, tries: 6, pause: 500 * time.Millisecond}
 	c.http = &http.Client{Transport: a.transport(o.Requests), CheckRedirect: sameServer}
 	if c.note == nil {
 		c.note = func(string) {}
+	}
+	if c.gone == nil {
+		c.gone = func() error { return nil }
+	}
+	if c.hangs == nil { // later requests fail at once
+		var hung atomic.Pointer[error]
+		c.hangs = func(err error) { hung.Store(&err) }
+		ended := c.gone
+		c.gone = func() error {
+			if err := hung.Load(); err != nil {
+				return *err
+			}
+			return ended()
+		}
 	}
 	return c, nil
 }
@@ -94,17 +113,27 @@ func (c *client) send(ctx context.Context, method, path string, body []byte, hea
 	tried := uint(0)
 	try := func() (answer, error) {
 		tried++
+		if err := c.gone(); err != nil {
+			return answer{}, backoff.Permanent(err)
+		}
 		a, err := c.try(ctx, method, path, body, header, limit)
 		var refused *refusal
+		var late net.Error
 		switch {
 		case err == nil:
 			return a, nil
 		case ctx.Err() != nil:
 			return a, backoff.Permanent(ctx.Err())
+		case c.socket != "" && errors.As(err, &late) && late.Timeout() && !errors.Is(err, syscall.EAGAIN): // that is a full queue
+			err := fmt.Errorf("it does not answer within %v; %s sets another time", c.timeout, TimeoutVariable)
+			c.hangs(err)
+			return a, backoff.Permanent(err)
 		case errors.As(err, &refused) && !refused.passing():
 			return a, backoff.Permanent(err)
 		case errors.Is(err, errAnswer):
 			return a, backoff.Permanent(err)
+		case refused == nil && c.ended(ctx) != nil:
+			return a, backoff.Permanent(c.gone())
 		}
 		return a, err
 	}
@@ -118,6 +147,24 @@ func (c *client) send(ctx context.Context, method, path string, body []byte, hea
 		err = fmt.Errorf("%w (tried %d times)", err, tried)
 	}
 	return a, err
+}
+
+// ended returns why a server has ended that is known to do so. A process takes a moment to end.
+func (c *client) ended(ctx context.Context) error {
+	for range 20 {
+		if err := c.gone(); err != nil || c.socket == "" {
+			return err
+		}
+		if open, err := net.Dial("unix", c.socket); err == nil {
+			return open.Close()
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	return nil
 }
 
 // errAnswer is wrapped by errors of answers that the protocol does not allow.

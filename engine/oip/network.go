@@ -24,6 +24,9 @@ type Options struct {
 	Version  string            // of the model; "": the server's choice
 	Requests int               // number of requests at a time; 0: 4
 	Note     func(text string) // is told of requests that are repeated; nil: nobody is
+	Name     string            // of the model in messages; "": its address
+	Gone     func() error      // returns why the server has ended; nil: nothing is known
+	Hangs    func(err error)   // is called when a server at a Unix socket does not answer in time; may be nil
 }
 
 // A Network is a model of a server. It implements engine.Network.
@@ -34,6 +37,8 @@ type Network struct {
 	types    map[string]string // datatypes of the inputs
 	layers   []tensor.Layer    // that are not among the outputs of every answer
 	identity []any             // what Hash hashes
+	vjp      *Network          // the model of gradients; nil: there is none
+	noVJP    string            // why
 
 	asBytes atomic.Bool  // tensors are sent as bytes
 	shares  atomic.Bool  // tensors are in memory that the server shares
@@ -72,8 +77,9 @@ func Open(ctx context.Context, location string, o Options) (*Network, error) {
 		return nil, err
 	}
 	if err := n.describe(ctx, location); err != nil {
-		return nil, fmt.Errorf("model %s: %w", location, err)
+		return nil, fmt.Errorf("model %s: %w", cmp.Or(o.Name, location), err)
 	}
+	n.metadata.Name = cmp.Or(o.Name, location)
 	return n, nil
 }
 
@@ -117,10 +123,10 @@ func (n *Network) describe(ctx context.Context, location string) error {
 	if err := n.findExtensions(ctx); err != nil {
 		return err
 	}
-	if len(m.Outputs) == 0 {
-		return n.findOutputs(ctx)
+	if err := n.findGradients(ctx); err != nil || len(m.Outputs) > 0 {
+		return err
 	}
-	return nil
+	return n.findOutputs(ctx)
 }
 
 // findExtensions reads whether the server shares memory with its clients.

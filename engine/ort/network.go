@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/noether-ml/noether/engine"
 	"github.com/noether-ml/noether/internal/reduction"
@@ -40,7 +39,7 @@ type Network struct {
 
 // OpenNetwork returns the network of a file.
 func (r *Runtime) OpenNetwork(path string, o NetworkOptions) (*Network, error) {
-	graph, err := engine.Within(time.Duration(r.limit.Load()), func() (*onnx.Model, error) { return readGraph(path) })
+	graph, err := engine.Within(r.RunLimit(), func() (*onnx.Model, error) { return readGraph(path) })
 	if err != nil {
 		return nil, fmt.Errorf("model %s: %w", path, err)
 	}
@@ -106,7 +105,7 @@ func (n *Network) Limits() engine.Limits {
 	if !OnCPU(n.options.Device) {
 		workers = 1
 	}
-	return engine.Limits{Workers: workers, Memory: n.runtime.FreeMemory(), Time: time.Duration(n.runtime.limit.Load()), Reductions: true}
+	return engine.Limits{Workers: workers, Memory: n.runtime.FreeMemory(), Time: n.runtime.RunLimit(), Reductions: true}
 }
 
 // Note implements engine.Noter.
@@ -252,8 +251,14 @@ func addReductions(b *onnx.Builder, reductions []engine.Reduction) []string {
 	return names
 }
 
+// NoVJP implements engine.Differentiable. Operators without a gradient are an error of OpenVJP.
+func (n *Network) NoVJP() string { return "" }
+
 // OpenVJP implements engine.Differentiable.
-func (n *Network) OpenVJP(_ context.Context, r engine.Request, by ...string) (engine.Session, error) {
+func (n *Network) OpenVJP(ctx context.Context, r engine.Request, by ...string) (engine.Session, error) {
+	if len(by) == 0 {
+		return n.Open(ctx, r)
+	}
 	b, names, err := n.withRequest(r)
 	if err != nil {
 		return nil, err
@@ -266,7 +271,7 @@ func (n *Network) OpenVJP(_ context.Context, r engine.Request, by ...string) (en
 	for _, name := range by {
 		inputs = append(inputs, onnx.Value(name))
 	}
-	gradients, err := grad.Pullback(b, outputs, cotangents, inputs...)
+	gradients, err := engine.Within(n.Limits().Time, func() ([]onnx.Value, error) { return grad.Pullback(b, outputs, cotangents, inputs...) })
 	if err != nil {
 		return nil, err
 	}

@@ -117,6 +117,9 @@ func (r *Runtime) DisableAcceleration() { r.noAcceleration.Store(true) }
 // no limit.
 func (r *Runtime) LimitRuns(limit time.Duration) { r.limit.Store(int64(limit)) }
 
+// RunLimit returns the time limit that LimitRuns has set, or 0.
+func (r *Runtime) RunLimit() time.Duration { return time.Duration(r.limit.Load()) }
+
 // A Watcher is told which models the engine works on, so that another process knows them if this one
 // crashes.
 type Watcher interface {

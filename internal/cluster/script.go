@@ -39,6 +39,7 @@ type script struct {
 	Save                   time.Duration
 	Parallel, Restarts     int
 	GPUCount, Mount        string
+	Python                 bool // the study runs functions of Python, which was allowed
 	User, Group            int
 }
 
@@ -46,7 +47,7 @@ type script struct {
 func (s *Submission) newScript(run, study string) script {
 	p := s.Profile
 	p.Program = cmp.Or(p.Program, "noether")
-	out := script{Profile: p, Number: s.Number, Tasks: len(s.Tasks), Name: jobName(study), Run: run,
+	out := script{Profile: p, Number: s.Number, Tasks: len(s.Tasks), Python: s.Python, Name: jobName(study), Run: run,
 		Folder: folder(run, s.Number), Log: "%a.log", Mebibytes: mebibytes(s.memoryRequest()),
 		Seconds: int(p.Warning.or(2 * time.Minute).Seconds()), Save: p.SaveEvery.or(time.Minute)}
 	if limit := s.timeLimit(); limit > 0 {

@@ -27,8 +27,9 @@ type Submission struct {
 	Scheduler string     `json:"scheduler"` // "slurm" or "kubernetes"
 	Created   time.Time  `json:"created"`
 	Profile   Profile    `json:"profile"`
-	Costs     []Cost     `json:"costs"` // by which the study was divided
-	Tasks     []Task     `json:"tasks"` // task n is the n-th, from 1
+	Python    bool       `json:"python,omitempty"` // the study runs functions of Python
+	Costs     []Cost     `json:"costs"`            // by which the study was divided
+	Tasks     []Task     `json:"tasks"`            // task n is the n-th, from 1
 	Jobs      []Job      `json:"jobs,omitempty"`
 	Cancelled *time.Time `json:"cancelled,omitempty"` // when Cancel was called; nil: not cancelled
 }

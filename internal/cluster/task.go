@@ -62,8 +62,9 @@ func OwnTask() int {
 
 // RunTask runs a task, by its number from 1, of a submission, by its number too (0: the last), and
 // writes its TaskState. If ctx ends before the task, it returns an error that wraps ErrStopped.
-// Starting a task twice, on one machine or on two, is harmless.
-func RunTask(ctx context.Context, run string, submission, number int, o study.Options) error {
+// Starting a task twice, on one machine or on two, is harmless. prepare is called with the study
+// before, and what it returns after it; it may be nil.
+func RunTask(ctx context.Context, run string, submission, number int, o study.Options, prepare func(context.Context, *study.Study) (stop func(), err error)) error {
 	r, err := Read(run)
 	if err != nil {
 		return err
@@ -88,7 +89,7 @@ func RunTask(ctx context.Context, run string, submission, number int, o study.Op
 		}
 	}
 	stop := f.startHeartbeat()
-	err = runTask(ctx, run, task, o)
+	err = runTask(ctx, run, task, o, prepare)
 	stop()
 	if err != nil && ctx.Err() != nil {
 		err = ErrStopped
@@ -96,10 +97,17 @@ func RunTask(ctx context.Context, run string, submission, number int, o study.Op
 	return errors.Join(err, f.close(err))
 }
 
-func runTask(ctx context.Context, run string, task Task, o study.Options) error {
+func runTask(ctx context.Context, run string, task Task, o study.Options, prepare func(context.Context, *study.Study) (func(), error)) error {
 	s, err := study.Load(filepath.Join(run, "study.yaml"), nil)
 	if err != nil {
 		return err
+	}
+	if prepare != nil {
+		done, err := prepare(ctx, s)
+		if err != nil {
+			return err
+		}
+		defer done()
 	}
 	// Complete: the last of the shards of a model also computes its scores.
 	o.Only, o.Shard, o.Complete = task.Models, task.Shard, true

@@ -80,7 +80,7 @@ func TestTasksWithoutScheduler(t *testing.T) {
 	for i := range smallTasks {
 		t.Setenv("JOB_COMPLETION_INDEX", fmt.Sprint(i))
 		// The last submission (0), and the task of which the environment has the index.
-		if err := RunTask(t.Context(), run, 0, OwnTask(), o); err != nil {
+		if err := RunTask(t.Context(), run, 0, OwnTask(), o, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -119,7 +119,7 @@ func TestWaitForIncompleteMerge(t *testing.T) {
 	t.Parallel()
 	run, s, o := prepared(t, "kubernetes", smallTasks...)
 	for i := range smallTasks {
-		if err := RunTask(t.Context(), run, 0, i+1, o); err != nil {
+		if err := RunTask(t.Context(), run, 0, i+1, o, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -144,7 +144,7 @@ func TestStoppedTaskResumes(t *testing.T) {
 			cancel()
 		}
 	}
-	if err := RunTask(ctx, run, 1, 1, stopped); !errors.Is(err, ErrStopped) {
+	if err := RunTask(ctx, run, 1, 1, stopped, nil); !errors.Is(err, ErrStopped) {
 		t.Fatalf("a stopped task: error %v, want ErrStopped", err)
 	}
 	status, err := Find(t.Context(), run, s)
@@ -158,7 +158,7 @@ func TestStoppedTaskResumes(t *testing.T) {
 	resumed := o
 	var total int64
 	resumed.Progress = func(p study.Progress) { total = p.Total }
-	if err := RunTask(t.Context(), run, 1, 1, resumed); err != nil {
+	if err := RunTask(t.Context(), run, 1, 1, resumed, nil); err != nil {
 		t.Fatal(err)
 	}
 	if total == 0 || total >= 900 {
@@ -194,10 +194,10 @@ func TestFailedTaskRecordsError(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(filepath.Dir(run), "b.onnx"), []byte("no model"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if err := RunTask(t.Context(), run, 1, 2, o); err == nil {
+	if err := RunTask(t.Context(), run, 1, 2, o, nil); err == nil {
 		t.Fatal("a task whose model cannot be loaded returns no error")
 	}
-	if err := RunTask(t.Context(), run, 1, 1, o); err != nil {
+	if err := RunTask(t.Context(), run, 1, 1, o, nil); err != nil {
 		t.Errorf("the task of the other model: %v", err)
 	}
 	status, err := Find(t.Context(), run, s)
@@ -205,7 +205,7 @@ func TestFailedTaskRecordsError(t *testing.T) {
 		t.Errorf("the tasks are %+v, error %v; want the first done, and the second failed with a note on b.onnx", status.Tasks, err)
 	}
 	for _, bad := range [][2]int{{1, 0}, {1, 4}, {2, 1}, {-1, 1}} {
-		if err := RunTask(t.Context(), run, bad[0], bad[1], o); err == nil || strings.Contains(err.Error(), "\n") {
+		if err := RunTask(t.Context(), run, bad[0], bad[1], o, nil); err == nil || strings.Contains(err.Error(), "\n") {
 			t.Errorf("task %d of submission %d: %v", bad[1], bad[0], err)
 		}
 	}

@@ -3,11 +3,12 @@
 package functions
 
 import (
-	"context"
+	"errors"
 	"fmt"
 	"math"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/noether-ml/noether/engine"
@@ -25,13 +26,13 @@ const Variable = "NOETHER_PYTHON"
 func Transformation() transform.Kind {
 	return transform.NewKind(transform.Kind{
 		Name: "python",
-		Doc:  "A function of the Python process that runs the study, as noether.measure of the Python package passes it.",
+		Doc:  "A function of Python.",
 		Params: []transform.Param{
-			{Name: "function", Doc: "name under which the process serves it, which ends in a hash of its source code", Text: true, Required: true},
+			{Name: "function", Doc: "package.module:function, which noether run --allow-python calls; or the name under which noether.measure serves it. A run appends @ and a hash of its source code", Text: true, Required: true},
 			{Name: "strength", Doc: "number that is passed to the function; without it none is", Min: math.Inf(-1), Max: math.Inf(1)},
 		},
 	}, func(args transform.Args) (transform.Transform, error) {
-		f := transform.Function{Call: (&remote{name: string(args["function"].(transform.Option)), inputs: 3}).transform}
+		f := transform.Function{Call: (&remote{use: Transforms, name: string(args["function"].(transform.Option)), inputs: 3}).transform}
 		if d, ok := args["strength"].(transform.Distribution); ok {
 			f.Strength = &d
 		}
@@ -41,6 +42,7 @@ func Transformation() transform.Kind {
 
 // A remote is a function that a process serves. It is opened at the first call.
 type remote struct {
+	use    string // Transforms or Measures
 	name   string
 	inputs int // their number
 
@@ -50,17 +52,23 @@ type remote struct {
 }
 
 func (f *remote) connect() {
+	name, _, _ := strings.Cut(f.name, "@")
 	address := os.Getenv(Variable)
-	if address == "" {
-		f.err = fmt.Errorf("function %s: no Python process serves it: run the study with noether.measure of the Python package", f.name)
-		return
+	switch w := find(f.use, name); {
+	case w != nil:
+		f.net, f.err = w.open(callContext(), oip.Options{})
+	case strings.Contains(name, ":"):
+		f.err = errors.New("this command runs no Python: noether run --allow-python does")
+	case address == "":
+		f.err = errors.New("no Python process serves it: run the study with noether.measure of the Python package")
+	default:
+		f.net, f.err = oip.Open(callContext(), address+"/v2/models/"+f.name, oip.Options{})
 	}
-	f.net, f.err = oip.Open(context.Background(), address+"/v2/models/"+f.name, oip.Options{})
 	if f.err == nil && len(f.net.Metadata().Inputs) != f.inputs {
 		f.err = fmt.Errorf("it has %d inputs and not %d", len(f.net.Metadata().Inputs), f.inputs)
 	}
 	if f.err != nil {
-		f.err = fmt.Errorf("function %s: %w", f.name, f.err)
+		f.err = fmt.Errorf("function %s: %w", name, f.err)
 	}
 }
 
@@ -68,7 +76,7 @@ func (f *remote) call(inputs []*engine.Array, output string) (tensor.Tensor, err
 	if f.open.Do(f.connect); f.err != nil {
 		return tensor.Tensor{}, f.err
 	}
-	outputs, err := f.net.Compute(context.Background(), inputs, []string{output})
+	outputs, err := f.net.Compute(callContext(), inputs, []string{output})
 	if err != nil {
 		return tensor.Tensor{}, fmt.Errorf("function %s: %w", f.name, err)
 	}

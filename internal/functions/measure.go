@@ -1,6 +1,7 @@
 package functions
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -13,7 +14,15 @@ import (
 
 // MeasureSettings configure the measure of Python's functions.
 type MeasureSettings struct {
-	Functions []string `key:"functions,required" json:"functions" doc:"names under which the process serves them, each of which ends in a hyphen and a hash of the function's source code; the part before it is the name of a statistic"`
+	Function  string   `key:"function" json:"function,omitempty" doc:"package.module:function, which noether run --allow-python calls. A run appends @ and a hash of its source code. The name of the function is that of a statistic"`
+	Functions []string `key:"functions" json:"functions,omitempty" doc:"several such functions; or names under which noether.measure serves them, each of which ends in a hyphen and a hash"`
+}
+
+func (s MeasureSettings) all() []string {
+	if s.Function != "" {
+		return append([]string{s.Function}, s.Functions...)
+	}
+	return s.Functions
 }
 
 // MeasureDescriptor describes the measure without its statistics, whose names are those of its
@@ -32,8 +41,11 @@ func Measure(s MeasureSettings) (measure.Measure, error) {
 	d := MeasureDescriptor()
 	pair := &pairFunctions{}
 	var columns []paired.Column
-	for _, name := range s.Functions {
-		title, _, _ := strings.Cut(name, "-")
+	if len(s.all()) == 0 {
+		return nil, errors.New("function is missing: it is the name of a function, such as package.module:function")
+	}
+	for _, name := range s.all() {
+		title := Title(name)
 		if strings.ContainsAny(name, "/?#") || title == "" {
 			return nil, fmt.Errorf("%q names no function", name)
 		}
@@ -42,12 +54,19 @@ func Measure(s MeasureSettings) (measure.Measure, error) {
 			Range: measure.Range{Low: math.Inf(-1), High: math.Inf(1)},
 		})
 		columns = append(columns, paired.Column{Statistic: title, Sample: title, Transformed: true})
-		pair.functions = append(pair.functions, &remote{name: name, inputs: 2})
+		pair.functions = append(pair.functions, &remote{use: Measures, name: name, inputs: 2})
 	}
 	return paired.New(paired.Spec{
 		Descriptor: d, Version: 1, StateVersion: 1, Settings: s, Needs: measure.Needs{Transformed: true},
 		Columns: columns, Pair: pair.pair, PairRows: pair.rows,
 	}), nil
+}
+
+// Title returns the name of a function without its module and hash: the name of its statistic.
+func Title(function string) string {
+	title, _, _ := strings.Cut(function[strings.LastIndex(function, ":")+1:], "@")
+	title, _, _ = strings.Cut(title, "-")
+	return title
 }
 
 // pairFunctions are the functions whose values are the columns of a measure.

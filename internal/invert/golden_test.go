@@ -7,10 +7,12 @@ import (
 	"testing"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/engine"
 	"github.com/noether-ml/noether/engine/ort"
 	"github.com/noether-ml/noether/internal/invert"
 	"github.com/noether-ml/noether/internal/model"
 	"github.com/noether-ml/noether/internal/model/modeltest"
+	"github.com/noether-ml/noether/internal/orttest"
 	"github.com/noether-ml/noether/internal/testdata"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -24,6 +26,24 @@ func cifarModel(t testing.TB, name string) *model.Model {
 	t.Helper()
 	m, err := modeltest.Open(t, testdata.Path(t, "models", name+"-cifar10.onnx"),
 		model.Options{Layers: []string{"penultimate"}, Preprocess: cifarPreprocess}, ort.NetworkOptions{Threads: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// noGraph is a network that gives gradients but no graph, as one of a server.
+type noGraph struct{ engine.Differentiable }
+
+// servedModel is cifarModel of a network that is no graph.
+func servedModel(t testing.TB, name, layer string) *model.Model {
+	t.Helper()
+	net, err := orttest.Load(t).OpenNetwork(testdata.Path(t, "models", name+"-cifar10.onnx"), ort.NetworkOptions{Threads: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := model.Open(t.Context(), noGraph{net},
+		model.Options{Layers: []string{layer}, Preprocess: cifarPreprocess, Scores: "logits"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +93,7 @@ type goldenCase struct {
 // the gradient; "adam" is Adam. Both have the loss |a(x') - a(x)|, for images x' and x and a layer
 // of the network a. "contrast" has that of a minus that of b, and "normalised" divides each by the
 // norm for x and multiplies that of b by 0.1. "l2" and "linf" are adversarial attacks in a ball
-// about x. The function search, in invert_test.go, runs a search.
+// about x. Those with "served" have models that are no graphs. The function search, in invert_test.go, runs a search.
 func TestGolden(t *testing.T) {
 	raw, err := os.ReadFile("testdata/golden.json")
 	if err != nil {
@@ -87,6 +107,7 @@ func TestGolden(t *testing.T) {
 		t.Fatal(err)
 	}
 	a, b := cifarModel(t, "resnet20"), cifarModel(t, "resnet32")
+	served, servedB := servedModel(t, "resnet20", a.Layers()[0].Name), servedModel(t, "resnet32", b.Layers()[0].Name)
 	la, lb := a.Layers()[0], b.Layers()[0]
 	x, labels := cifar(t, 4)
 	noise := goldenStart(x.Shape)
@@ -96,12 +117,16 @@ func TestGolden(t *testing.T) {
 		start     tensor.Tensor
 		want      goldenCase
 	}{
-		"paper":      {invert.Match(a, la), invert.Options{}, noise, golden.Paper},
-		"adam":       {invert.Match(a, la), invert.Options{Optimiser: invert.Adam}, noise, golden.Adam},
-		"contrast":   {invert.Contrast(a, la, b, lb), invert.Options{}, noise, golden.Contrast},
-		"normalised": {invert.NormalisedContrast(a, la, b, lb, 0.1), invert.Options{}, noise, golden.Normalised},
-		"l2":         {invert.Misclassify(a, nil), invert.Options{StepSize: 0.1, Ball: invert.Ball{Norm: invert.L2, Radius: 0.25}}, x, golden.L2},
-		"linf":       {invert.Misclassify(a, nil), invert.Options{StepSize: 0.002, Ball: invert.Ball{Norm: invert.Linf, Radius: 0.005}}, x, golden.Linf},
+		"paper":       {invert.Match(a, la), invert.Options{}, noise, golden.Paper},
+		"adam":        {invert.Match(a, la), invert.Options{Optimiser: invert.Adam}, noise, golden.Adam},
+		"contrast":    {invert.Contrast(a, la, b, lb), invert.Options{}, noise, golden.Contrast},
+		"normalised":  {invert.NormalisedContrast(a, la, b, lb, 0.1), invert.Options{}, noise, golden.Normalised},
+		"l2":          {invert.Misclassify(a, nil), invert.Options{StepSize: 0.1, Ball: invert.Ball{Norm: invert.L2, Radius: 0.25}}, x, golden.L2},
+		"served":      {invert.NormalisedContrast(served, la, b, lb, 0.1), invert.Options{Graphs: b}, noise, golden.Normalised},
+		"served both": {invert.Contrast(served, la, servedB, lb), invert.Options{Graphs: b}, noise, golden.Contrast},
+		"served l2":   {invert.Misclassify(served, nil), invert.Options{Graphs: b, StepSize: 0.1, Ball: invert.Ball{Norm: invert.L2, Radius: 0.25}}, x, golden.L2},
+		"served adam": {invert.Match(served, la), invert.Options{Graphs: b, Optimiser: invert.Adam}, noise, golden.Adam},
+		"linf":        {invert.Misclassify(a, nil), invert.Options{StepSize: 0.002, Ball: invert.Ball{Norm: invert.Linf, Radius: 0.005}}, x, golden.Linf},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -120,7 +145,7 @@ func TestGolden(t *testing.T) {
 			// The steps of the contrasts change the representation most. If rounding changes the sign
 			// of a ReLU unit's input, the fourth digit of the loss changes.
 			lossTolerance, pixelTolerance := 2e-5, 1e-4
-			if name == "contrast" || name == "normalised" {
+			if name == "contrast" || name == "normalised" || name == "served" || name == "served both" {
 				lossTolerance, pixelTolerance = 3e-4, 2e-3
 			}
 			for i, want := range c.want.Criterion[golden.Steps] {

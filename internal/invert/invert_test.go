@@ -9,13 +9,16 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
+	"github.com/noether-ml/noether/engine"
 	"github.com/noether-ml/noether/internal/checkpoint"
 	"github.com/noether-ml/noether/internal/invert"
 	"github.com/noether-ml/noether/internal/model"
 	"github.com/noether-ml/noether/internal/model/modeltest"
+	"github.com/noether-ml/noether/internal/orttest"
 	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/onnx"
@@ -410,5 +413,17 @@ func TestCancelledContext(t *testing.T) {
 	cancel()
 	if _, err := s.Run(ctx, invert.Problem{Images: targetImages, Start: startImages}); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want %v", err, context.Canceled)
+	}
+}
+
+// TestTimeLimitOfDifferentiation sets a limit for all models of the process, so it runs alone.
+func TestTimeLimitOfDifferentiation(t *testing.T) {
+	m := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Flatten(x, 1) })
+	rt := orttest.Load(t)
+	rt.LimitRuns(time.Nanosecond)
+	defer rt.LimitRuns(0)
+	_, err := invert.New(invert.Match(m, m.Layers()[0]), invert.Options{})
+	if late := (*engine.TimeLimitError)(nil); !errors.As(err, &late) {
+		t.Errorf("error %v, want that the time limit has passed", err)
 	}
 }

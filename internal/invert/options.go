@@ -52,6 +52,8 @@ type Options struct {
 	Batch int
 	// SaveEvery is the interval between saved checkpoints of an unfinished search; 0: 15 seconds.
 	SaveEvery time.Duration
+	// Graphs runs what surrounds a model that is no ONNX graph; it may be nil if there is none.
+	Graphs Compiler
 }
 
 // WithDefaults returns the options with zero values replaced by defaults. It returns an error if an

@@ -111,6 +111,9 @@ const (
 // shards, by padding).
 func (s *Search) batchSize(samples int) (n, shards int) {
 	shards = max(1, min(s.model.Workers(), samples))
+	if s.served() { // which has its own threads, and keeps one run in mind for its gradient
+		shards = 1
+	}
 	for _, m := range s.objective.models() {
 		if b := m.Batch(); b > 0 {
 			return b, min(shards, (samples+b-1)/b)
@@ -137,6 +140,11 @@ func (s *Search) batchSize(samples int) (n, shards int) {
 	return n, shards
 }
 
+// served reports whether a model is no graph.
+func (s *Search) served() bool {
+	return slices.ContainsFunc(s.objective.models(), func(m *model.Model) bool { return m.Graph() == nil })
+}
+
 func (s *Search) open(n, shards int) error {
 	if s.session != nil && s.n == n && s.shards == shards {
 		return nil
@@ -150,6 +158,14 @@ func (s *Search) open(n, shards int) error {
 	}
 	if s.inputs, err = step.inputs(graph.Inputs()); err != nil {
 		return err
+	}
+	if len(step.served) > 0 {
+		session, err := step.openServed(s.options.Graphs, graph, s.inputs)
+		if err != nil {
+			return err
+		}
+		s.session, s.n, s.shards, s.step = session, n, shards, step
+		return nil
 	}
 	threads := 0
 	if shards == s.model.Workers() {

@@ -3,11 +3,12 @@ package invert
 import (
 	"fmt"
 	"slices"
+	"strings"
 
+	"github.com/noether-ml/noether/engine"
 	"github.com/noether-ml/noether/internal/ball"
 	"github.com/noether-ml/noether/internal/model"
 	"github.com/noether-ml/noether/onnx"
-	"github.com/noether-ml/noether/onnx/grad"
 	"github.com/noether-ml/noether/onnx/infer"
 	"github.com/noether-ml/noether/onnx/rewrite"
 )
@@ -26,6 +27,7 @@ type stepBuilder struct {
 	image  []int          // c x h x w
 	x      onnx.Value     // the current images
 	models []*model.Model // models that have been included
+	served []servedModel  // those of them that are no graphs
 
 	state     []tensorInfo
 	schedule  []tensorInfo
@@ -43,15 +45,30 @@ const prefix = "search "
 const centre = "centre"
 
 // buildStep returns the graph of a step for n samples, and its builder. A model with an opset below
-// minOpset is an error.
+// minOpset is an error, and so is a step that is not written within the time limit of the first.
 func buildStep(objective Objective, o Options, n int) (*onnx.Model, *stepBuilder, error) {
+	type step struct {
+		graph   *onnx.Model
+		builder *stepBuilder
+	}
+	s, err := engine.Within(objective.models()[0].TimeLimit(), func() (step, error) {
+		graph, builder, err := writeStep(objective, o, n)
+		return step{graph, builder}, err
+	})
+	return s.graph, s.builder, err
+}
+
+func writeStep(objective Objective, o Options, n int) (*onnx.Model, *stepBuilder, error) {
 	m := objective.models()[0]
-	opset := m.Opset()
+	opset := 0
 	for _, m := range objective.models() {
-		if m.Opset() < minOpset {
+		if m.Graph() != nil && m.Opset() < minOpset {
 			return nil, nil, fmt.Errorf("model %s uses opset %d, but a search needs %d or later: convert it with onnx.version_converter", m.Path(), m.Opset(), minOpset)
 		}
 		opset = max(opset, m.Opset())
+	}
+	if opset == 0 { // none of the models is a graph
+		opset = onnx.DefaultOpset
 	}
 	s := &stepBuilder{b: onnx.NewBuilder(opset), n: n, image: m.ImageShape()}
 	s.x = s.addState("x", s.image...)
@@ -64,11 +81,11 @@ func buildStep(objective Objective, o Options, n int) (*onnx.Model, *stepBuilder
 		return nil, nil, err
 	}
 	s.replaceShortcuts() // by convolutions, which are faster
-	gradients, err := grad.Pullback(s.b, l.tensors, l.cotangents, s.x)
+	gradient, err := s.gradient(l)
 	if err != nil {
 		return nil, nil, fmt.Errorf("model %s: %w", m.Path(), err)
 	}
-	direction, gradientNorm := ball.Normalise(s.b, gradients[0], s.image)
+	direction, gradientNorm := ball.Normalise(s.b, gradient, s.image)
 	finite := s.b.Op("And", nil, s.finite(l.loss), s.finite(gradientNorm))
 	better := s.b.Op("And", nil, s.finite(l.criterion), s.b.Op("Less", nil, l.criterion, criterion))
 	s.setNext("best", s.b.Where(ball.PerImage(s.b, better, s.image), s.x, best))
@@ -80,12 +97,20 @@ func buildStep(objective Objective, o Options, n int) (*onnx.Model, *stepBuilder
 	if err != nil {
 		return nil, nil, err
 	}
-	var outputs []string
-	for _, p := range s.state {
-		outputs = append(outputs, prefix+"next "+p.name)
+	if len(s.served) > 0 { // of the graph, openServed cuts parts
+		return graph, s, nil
 	}
-	graph, err = rewrite.WithOutputs(graph, append(outputs, prefix+"loss", prefix+"gradient norm"))
+	graph, err = rewrite.WithOutputs(graph, s.outputs())
 	return graph, s, err
+}
+
+// outputs returns the names of the next state, and of what is measured.
+func (s *stepBuilder) outputs() []string {
+	var names []string
+	for _, p := range s.state {
+		names = append(names, prefix+"next "+p.name)
+	}
+	return append(names, prefix+"loss", prefix+"gradient norm")
 }
 
 // minOpset is the first operator set with Where.
@@ -122,6 +147,9 @@ func (s *stepBuilder) include(m *model.Model, tensor string) (onnx.Value, error)
 	if err != nil {
 		return "", fmt.Errorf("images for model %s: %w", m.Path(), err)
 	}
+	if m.Graph() == nil {
+		return s.includeServed(m, tensor, x)
+	}
 	values, err := m.Include(b, x, s.n, tensor)
 	if err != nil {
 		return "", err
@@ -144,10 +172,15 @@ func (s *stepBuilder) finite(v onnx.Value) onnx.Value {
 	return s.b.Op("Less", nil, s.b.Abs(v), s.b.Scalar(3.4e38))
 }
 
+// inputs returns the inputs of the step among those of its graph, which may have others for models
+// that are no graphs.
 func (s *stepBuilder) inputs(declared []onnx.ValueInfo) ([]tensorInfo, error) {
 	var list []tensorInfo
 	known := slices.Concat(s.state, s.schedule, s.constants)
 	for _, d := range declared {
+		if strings.HasPrefix(d.Name, servedPrefix) {
+			continue
+		}
 		i := slices.IndexFunc(known, func(p tensorInfo) bool { return prefix+p.name == d.Name })
 		if i < 0 {
 			return nil, fmt.Errorf("the graph of a step has an unknown input %q", d.Name)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -268,16 +269,22 @@ func (m *Model) Batch() int { return m.batch }
 // sample's arrays.
 func (m *Model) ImageShape() []int { return m.input.shape() }
 
+// TimeLimit returns the time limit of one run, and of preparing one; 0: none.
+func (m *Model) TimeLimit() time.Duration { return m.net.Limits().Time }
+
 // Workers returns the largest number of runs in parallel that are of use.
 func (m *Model) Workers() int { return m.net.Limits().Workers }
 
 // NoGradient returns why gradients with respect to the input cannot be computed, or "".
 func (m *Model) NoGradient() string {
+	net, ok := m.net.(engine.Differentiable)
 	switch {
 	case !m.TakesInput():
 		return "is a folder of recorded activations, which cannot run"
-	case m.source == nil:
+	case m.source == nil && !ok:
 		return "is no ONNX graph, of which gradients are computed"
+	case m.source == nil && net.NoVJP() != "":
+		return net.NoVJP()
 	case m.TakesBytes():
 		return "has a uint8 input, which has no gradient: export it with a float input"
 	}

@@ -45,7 +45,7 @@ func Run(supervised func(args []string) bool) (w *Worker, code int, done bool) {
 	}
 	code, err := supervise()
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "noether: starting a process for the work: %v\n", err)
+		fmt.Fprintf(os.Stderr, "noether: %v\n", err)
 		code = 1
 	}
 	return nil, code, true
@@ -56,6 +56,7 @@ func newWorker() *Worker {
 	_ = json.Unmarshal([]byte(os.Getenv(crashedVariable)), &w.crashed) // as the parent has written it
 	os.Unsetenv(parentVariable)
 	os.Unsetenv(crashedVariable)
+	reports := os.Stderr // only the runtime and native code write to it from here on
 	os.Stderr = os.NewFile(stderrFile, os.Stderr.Name())
 	life := os.NewFile(lifeFile, "life")
 	for _, f := range []*os.File{w.notes, os.Stderr, life} {
@@ -64,6 +65,8 @@ func newWorker() *Worker {
 	go func() {
 		_, _ = life.Read(make([]byte, 1)) // nothing is written: it returns when the parent has ended
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		// A file that nobody refers to is closed by the garbage collector, and another one gets its number.
+		runtime.KeepAlive(reports)
 	}()
 	return w
 }
@@ -80,7 +83,7 @@ func supervise() (code int, err error) {
 	for {
 		c, err := start(crashed, signals)
 		if err != nil {
-			return 0, err
+			return 0, fmt.Errorf("starting a process for the work: %w", err)
 		}
 		models := c.blamed()
 		maps.DeleteFunc(models, func(m, _ string) bool { return crashed[m] != "" })
@@ -88,8 +91,11 @@ func supervise() (code int, err error) {
 			maps.Copy(crashed, models)
 			continue
 		}
-		c.report.release()
 		status := c.state.Sys().(syscall.WaitStatus)
+		if cause, crash := c.report.cause(); crash && lacksMemory.MatchString(c.report.held.String()) {
+			return 1, fmt.Errorf("the process has no more memory%s: %s", addressSpace(), cause)
+		}
+		c.report.release()
 		if !status.Signaled() {
 			return status.ExitStatus(), nil
 		}
@@ -215,7 +221,19 @@ type report struct {
 
 // crashReport matches the first line of a crash report of Go's runtime or of native code. A panic
 // is the program's own.
-var crashReport = regexp.MustCompile(`(?m)^(SIG[A-Z]+: .*|fatal error: .*|runtime: .*|terminate called .*|panic: .*)$`)
+var crashReport = regexp.MustCompile(`(?m)^(SIG[A-Z]+: .*|fatal error: .*|runtime: .*|runtime/cgo: .*|terminate called .*|panic: .*)$`)
+
+// lacksMemory matches the crash reports of a process that got no more memory or threads.
+var lacksMemory = regexp.MustCompile(`(?m)^(fatal error: (runtime: )?(out of memory|cannot allocate memory|failed to reserve)|runtime: (out of memory|cannot allocate|failed to create new OS thread)|runtime/cgo: pthread_create failed|terminate called .*bad_alloc)`)
+
+// addressSpace tells the limit of the address space, if there is one.
+func addressSpace() string {
+	limit := unix.Rlimit{}
+	if err := unix.Getrlimit(unix.RLIMIT_AS, &limit); err != nil || limit.Cur == unix.RLIM_INFINITY {
+		return ""
+	}
+	return fmt.Sprintf(", of the %.1f GB that ulimit -v allows", float64(limit.Cur)/1e9)
+}
 
 const longestReport = 1 << 20 // bytes
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/engine"
 	"github.com/noether-ml/noether/engine/ort"
 	"github.com/noether-ml/noether/internal/ball"
 	"github.com/noether-ml/noether/internal/seed"
@@ -198,7 +199,7 @@ func divergence(b *onnx.Builder, logP, logQ onnx.Value) onnx.Value {
 }
 
 func (t *Trainer) openSearch() error {
-	graph, err := t.program.search()
+	graph, err := engine.Within(t.runtime.RunLimit(), t.program.search)
 	if err != nil {
 		return fmt.Errorf("the search for adversarial examples: %w", err)
 	}

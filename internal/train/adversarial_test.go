@@ -3,12 +3,15 @@ package train
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/noether-ml/noether/engine"
 	"github.com/noether-ml/noether/internal/orttest"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -161,5 +164,20 @@ func TestAdversarialLinear(t *testing.T) {
 	}
 	if want := math.Log1p(math.Exp(-margin + radius*math.Sqrt(norm))); math.Abs(loss-want) > 1e-5 {
 		t.Errorf("loss %.6f, want %.6f", loss, want)
+	}
+}
+
+// TestTimeLimitOfDifferentiation sets a limit for all models of the process, so it runs alone.
+func TestTimeLimitOfDifferentiation(t *testing.T) {
+	rt := orttest.Load(t)
+	m, err := MLP(1, 4, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rt.LimitRuns(time.Nanosecond)
+	defer rt.LimitRuns(0)
+	_, err = New(rt, Spec{Model: m, Loss: CrossEntropy, Optimiser: SGD{Rate: 0.1}})
+	if late := (*engine.TimeLimitError)(nil); !errors.As(err, &late) {
+		t.Errorf("error %v, want that the time limit has passed", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/noether-ml/noether/engine"
 	"github.com/noether-ml/noether/engine/ort"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/rewrite"
@@ -89,7 +90,7 @@ func newTrainer(rt *ort.Runtime, spec Spec) (*Trainer, error) {
 	if spec.Schedule == nil {
 		spec.Schedule = Constant
 	}
-	p, err := newProgram(spec)
+	p, err := engine.Within(rt.RunLimit(), func() (*program, error) { return newProgram(spec) })
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +103,7 @@ func newTrainer(rt *ort.Runtime, spec Spec) (*Trainer, error) {
 }
 
 func (t *Trainer) open() error {
-	step, err := t.program.step()
+	step, err := engine.Within(t.runtime.RunLimit(), t.program.step)
 	if err != nil {
 		return err
 	}

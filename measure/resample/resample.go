@@ -4,6 +4,8 @@
 //	Wilson       an interval for a proportion
 //	Student      an interval for the mean of independent values
 //	Welch        an interval for the difference of two such means
+//	Mean         an interval at any level for the mean of independent values, also of few different ones
+//	Difference   an interval for the difference of two such means
 //	PValue       the p-value that belongs to an interval
 //	HalfSamples  balanced half-samples: choices of four of eight groups of samples
 //	RankSpread   the sampling distribution of the ranks of two representations, where a rank is the

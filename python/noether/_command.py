@@ -29,22 +29,30 @@ def program() -> str:
     """Return the path of the command.
 
     It is the first that exists of: the path in the environment variable NOETHER, the program in this
-    package, the program of the checkout that contains this package, and the program on PATH.
+    package, the program of the checkout that contains this package, and the program on PATH. NOETHER
+    may also be a name, such as noether, that is looked for on PATH after these two.
     """
     name = "noether.exe" if os.name == "nt" else "noether"
-    named = os.environ.get("NOETHER")
-    if named:
-        if not os.path.isfile(named):
-            raise Error(f"there is no file {named}, which the environment variable NOETHER names")
-        return named
+    named = os.environ.get("NOETHER", "")
+    if os.path.isfile(named):
+        return os.path.abspath(named)
+    if os.path.basename(named) != named:
+        raise Error(f"there is no file {named}, which the environment variable NOETHER names")
     here = Path(__file__).resolve().parent
     for path in (here / "bin" / name, here.parent.parent / "bin" / name):
         if path.is_file():
             return str(path)
-    found = shutil.which("noether")
-    if found:
+    found = shutil.which(named or "noether")
+    if found and not _runs_python(found):
         return found
-    raise Error("the command noether was not found: install the wheel, run 'make build' in the checkout, or set NOETHER")
+    raise Error(f"the command {named or 'noether'} was not found: install the wheel, run 'make build' in the checkout, or set NOETHER to its path")
+
+
+def _runs_python(path: str) -> bool:
+    """Report whether a program is a script of Python: that of this package, which runs the command, would run itself."""
+    with open(path, "rb") as f:
+        start = f.read(500)
+    return start.startswith(b"#!") and b"python" in start
 
 
 def require(package: str, use: str) -> Any:

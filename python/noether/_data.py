@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import shutil
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from . import _cache
+from . import _cache, _files
 from ._command import Error, first_line, require
 
 # Mean and standard deviation of each channel, by the name of a preset of preprocessing.
@@ -31,33 +33,165 @@ class Prepared(NamedTuple):
     # they usually come from a transform of the data set that resizes and crops.
     framed: bool = False
     labelled: bool = False
+    names: list[str] | None = None  # of the classes, in the order of the numbers that are their labels
+
+    @property
+    def sound(self) -> bool:
+        return any(kind in self.entry for kind in ("sound", "librispeech", "tones"))
+
+    @property
+    def raw(self) -> bool:
+        """Whether the samples are arrays that the model takes as they are, which no transformation of a study applies to."""
+        arrays = self.entry.get("arrays")
+        return isinstance(arrays, Mapping) and arrays.get("layout") == "raw"
 
 
-def prepare(data: Any, labels: Any = None, limit: int | None = None, preprocess: Any = None) -> list[Prepared]:
+def prepare(data: Any, labels: Any = None, limit: int | None = None, preprocess: Any = None, rate: int | None = None) -> list[Prepared]:
     """Return data as entries of a study. Arrays, Datasets and DataLoaders are written to the cache.
 
-    limit is the largest number of samples, and preprocess is that of the model.
+    limit is the largest number of samples, preprocess is that of the model, and rate the sample rate of
+    recordings that do not have their own.
     """
-    if isinstance(data, Mapping) or isinstance(data, list) and data and all(isinstance(d, Mapping) for d in data):
+    if isinstance(data, Mapping) and data and all(hasattr(v, "features") for v in data.values()):
+        raise Error(f"the data set has the splits {', '.join(map(str, data))}: give one of them, such as data[{next(iter(data))!r}]")
+    if isinstance(data, Mapping) or isinstance(data, list) and data and all(isinstance(d, Mapping) and not _files.is_sample(d) for d in data):
         entries = [data] if isinstance(data, Mapping) else data
         if labels is not None:
             raise Error("labels are for arrays only: an entry of a study has its own labels")
-        return [Prepared(_entry(e, limit)) for e in entries]
+        return [Prepared(_entry(_with_arrays(e), limit)) for e in entries]
     if isinstance(data, (str, os.PathLike)):
         if labels is not None:
             raise Error("labels are for arrays only: a folder has its labels in the names of its folders, or in a CSV; see the reference of data")
         return [Prepared(_entry_of_path(Path(data), limit))]
-    if isinstance(data, tuple) and len(data) == 2 and labels is None:
+    if hasattr(data, "columns") and hasattr(data, "itertuples"):
+        if labels is not None:
+            raise Error("labels are for arrays only: a DataFrame has its own, in the column label")
+        entry, labelled = _files.table(data, limit)
+        return [Prepared(entry, labelled=labelled)]
+    if isinstance(data, tuple) and len(data) == 2 and labels is None and not isinstance(data[1], int):
         data, labels = data
     numpy = require("numpy", "arrays and data sets need")
+    if _is_array(data) and getattr(data, "ndim", 0) in (2, 5):
+        return [_recordings(numpy, data, labels, limit, rate) if data.ndim == 2 else _clips(numpy, data, labels, limit)]
     if _is_array(data):
         return [_write(numpy, preprocess, _slices(numpy, data, labels, limit))]
+    if isinstance(data, list) and labels is not None and len(labels) == len(data):
+        data, labels = list(zip(data, labels)), None
     if labels is not None:
-        raise Error("labels are for arrays only: a Dataset or DataLoader returns its own, as (image, label)")
+        raise Error("labels are for arrays and lists only: a Dataset or DataLoader returns its own, as (image, label)")
     if hasattr(data, "__iter__") or hasattr(data, "__getitem__"):
+        names = _files.class_names(data)
         batched = hasattr(data, "batch_size") and hasattr(data, "dataset") and data.batch_size is not None
-        return [_write(numpy, preprocess, _chunks(numpy, _items(data, limit), limit, batched))]
+        head, items = _files.first(_items(_files.undecoded(data), limit))
+        x = None if head is None else _files.pair(head)[0]
+        if not batched and (_files.is_picture(x) or _files.is_recording(x) or len(getattr(x, "shape", ())) == 1):
+            entry, labelled = _files.write(numpy, items, limit, rate)
+            return [Prepared(entry, labelled=labelled, names=names)]
+        return [_write(numpy, preprocess, _chunks(numpy, items, limit, batched))._replace(names=names)]
     raise Error(f"data must be a folder, an entry of a study, arrays, a Dataset or a DataLoader, not {type(data).__name__}")
+
+
+def _with_arrays(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return an entry of a study in which arrays are replaced by the files that they are written to."""
+    if not any(hasattr(v, "__array__") or isinstance(v, Mapping) for v in entry.values()):
+        return entry
+    numpy = require("numpy", "arrays need")
+    with _cache.temporary("data") as folder:
+        out = _files.arrays(numpy, entry, folder, "data")
+        if not any(folder.iterdir()):
+            return entry
+        at = _cache.keep("data", folder)
+
+        def moved(value: Any) -> Any:
+            if isinstance(value, Mapping):
+                return {k: moved(v) for k, v in value.items()}
+            return str(at / value.name) if isinstance(value, Path) and value.parent == folder else value
+
+        found: Mapping[str, Any] = moved(out)
+        if _is_array(entry.get("arrays")):  # {"arrays": x, "layout": "raw"}
+            found = {k: v for k, v in found.items() if k not in ("layout", "labels")} | {"arrays": {
+                "inputs": found["arrays"], **{k: found[k] for k in ("layout", "labels") if k in found}}}
+        return found
+
+
+def _recordings(numpy: Any, data: Any, labels: Any, limit: int | None, rate: int | None) -> Prepared:
+    """Write recordings of one length, the rows of an array."""
+    x, y = array(numpy, data)[:limit], None
+    if labels is not None:
+        y = _labels(numpy, labels, len(data))[:limit]
+    entry, labelled = _files.write(numpy, x if y is None else zip(x, y), limit, rate)
+    return Prepared(entry, labelled=labelled)
+
+
+def _clips(numpy: Any, data: Any, labels: Any, limit: int | None) -> Prepared:
+    """Write videos, the rows of an array that the model takes as it is."""
+    x = array(numpy, data)[:limit]
+    with _cache.temporary("data") as folder:
+        numpy.save(folder / "x.npy", numpy.ascontiguousarray(x if x.dtype.kind == "f" else x / numpy.float32(255), dtype="<f4"))
+        if labels is not None:
+            numpy.save(folder / "y.npy", _labels(numpy, labels, len(data))[:limit].astype(numpy.int64))
+        at = _cache.keep("data", folder)
+    keys = {"inputs": str(at / "x.npy"), "layout": "raw", **({"labels": str(at / "y.npy")} if labels is not None else {})}
+    return Prepared({"name": "data", "arrays": keys}, x.shape[1:], True, labels is not None)
+
+
+def moved(data: Prepared, transforms: Any) -> list[Prepared]:
+    """Return pairs of arrays that a model takes as they are, and of the same after each transformation, a function of one sample.
+
+    Without transformations, videos (batch, frames and channels or channels and frames, height, width) are
+    mirrored, and played backwards.
+    """
+    numpy = require("numpy", "arrays need")
+    keys = dict(data.entry["arrays"])
+    if str(keys["inputs"]).endswith(".npz"):
+        raise Error("arrays of several inputs need pairs: {'pairs': {'clean': ..., 'moved': ..., 'layout': 'raw'}}")
+    x = numpy.load(keys["inputs"], mmap_mode="r")
+    changes: list[tuple[str, Any]] = []
+    if transforms is None and x.ndim == 5:
+        frames = 1 if x.shape[1] in (1, 3) and x.shape[2] not in (1, 3) else 0  # the axis in a sample
+        changes = [("mirrored", lambda v: v[..., ::-1]), ("backwards", lambda v: numpy.flip(v, frames))]
+    for t in transforms or ():
+        python = t.get("python") if isinstance(t, Mapping) else {"function": t}
+        keys_of: Mapping[str, Any] = python if isinstance(python, Mapping) else {}
+        function = keys_of.get("function")
+        if not callable(function):
+            raise Error(f"arrays that a model takes as they are, such as videos and spectrograms, are transformed by functions of Python or given as pairs, not {t!r}")
+        name = str(t.get("name", "")) if isinstance(t, Mapping) else ""
+        name = name or getattr(function, "__name__", type(function).__name__).strip("<>")
+        strength = keys_of.get("strength")
+        values = strength.get("values") if isinstance(strength, Mapping) else None if strength is None else [strength]
+        changes += [(name, function)] if values is None else [(f"{name}-{v:g}", functools.partial(function, strength=v)) for v in values]
+    if not changes:
+        raise Error("arrays that a model takes as they are need transforms=, functions of one sample, or pairs: {'pairs': {'clean': x, 'moved': y, 'layout': 'raw'}}")
+    out = []
+    for name, change in changes:
+        with _cache.temporary("data") as folder:
+            changed = numpy.stack([array(numpy, change(numpy.array(v)), name) for v in x]).astype(x.dtype)
+            if "labels" in keys:
+                numpy.savez(folder / "moved.npz", x=changed)
+            else:
+                numpy.save(folder / "moved.npy", changed)
+            at = next(_cache.keep("data", folder).iterdir())
+        rest = {k: v for k, v in data.entry.items() if k not in ("arrays", "name")}
+        clean = keys["inputs"]
+        if "labels" in keys:
+            clean = _labelled(numpy, x, keys["labels"])
+        out.append(data._replace(entry={"name": name, "pairs": {"clean": str(clean), "moved": str(at), "layout": "raw"}, **rest}))
+    return out
+
+
+def _labelled(numpy: Any, x: Any, labels: str) -> Path:
+    """Write an array and its labels to one file."""
+    with _cache.temporary("data") as folder:
+        numpy.savez(folder / "x.npz", x=x, labels=numpy.load(labels))
+        return _cache.keep("data", folder) / "x.npz"
+
+
+def _labels(numpy: Any, labels: Any, count: int) -> Any:
+    y = array(numpy, labels, "labels")
+    if y.shape != (count,):
+        raise Error(f"the labels have the shape {y.shape}: it must be {(count,)}, one label for each sample")
+    return y
 
 
 def _entry(entry: Mapping[str, Any], limit: int | None) -> dict[str, Any]:
@@ -78,15 +212,20 @@ def _entry(entry: Mapping[str, Any], limit: int | None) -> dict[str, Any]:
     return out
 
 
+# The kind of data of a file, or of a folder of such files, by its ending.
+_KINDS = {".npy": "arrays", ".npz": "arrays", ".parquet": "parquet", ".tar": "webdataset", ".mp4": "video", ".mkv": "video", ".webm": "video", ".avi": "video", ".mov": "video"}
+
+
 def _entry_of_path(path: Path, limit: int | None) -> dict[str, Any]:
     """Return the entry for a folder of images, or for a .npy or .npz file."""
     if not path.exists():
         raise Error(f"there are no data at {path}")
+    kind = _KINDS.get(path.suffix.lower(), "")
     if path.is_dir():
-        kind = "images"
-    elif path.suffix in (".npy", ".npz"):
-        kind = "arrays"
-    else:
+        found = {Path(name).suffix.lower() for _, _, files in os.walk(path) for name in files}
+        kinds = {_KINDS.get(suffix, "sound" if suffix in _files.SOUND_FILES else "images") for suffix in found}
+        kind = kinds.pop() if len(kinds) == 1 and kinds != {"arrays"} else "images"
+    if not kind:
         raise Error(f"{path} is neither a folder of images nor .npy nor .npz: name its kind, as in {{'cifar10': {str(path)!r}}}")
     entry: dict[str, Any] = {"name": path.resolve().name.split(".")[0] or "data", kind: str(path.resolve())}
     if limit is not None:
@@ -120,9 +259,7 @@ def _slices(numpy: Any, data: Any, labels: Any, limit: int | None) -> Iterator[t
         raise Error(f"the array has the shape {x.shape}: images must be N x H x W x C of uint8, N x C x H x W of floats, or N x H x W")
     y = None
     if labels is not None:
-        y = array(numpy, labels, "labels")
-        if y.shape != (len(x),):
-            raise Error(f"the labels have the shape {y.shape}: it must be {(len(x),)}, one label for each image")
+        y = _labels(numpy, labels, len(x))[:limit]
     x = x[:limit]
     step = max(1, (16 << 20) // max(1, x[:1].nbytes))
     for i in range(0, len(x), step):
@@ -144,7 +281,7 @@ def _chunks(numpy: Any, items: Iterable[Any], limit: int | None, batched: bool) 
     targets: list[Any] = []
     left = limit if limit is not None else -1  # samples to come; without a limit it never reaches 0
     for item in items:
-        x, y = _pair(item)
+        x, y = _files.pair(item)
         x = array(numpy, x, "an item of the data set")
         if batched:
             x = x if limit is None else x[:left]
@@ -152,7 +289,8 @@ def _chunks(numpy: Any, items: Iterable[Any], limit: int | None, batched: bool) 
             left -= len(x)
         else:
             if images and images[0].shape != x.shape:
-                raise Error(f"the items of the data set differ in shape, {images[0].shape} and {x.shape}: resize and crop them in its transform")
+                raise Error(f"the items of the data set differ in shape, {images[0].shape} and {x.shape}: resize and crop them in its transform, "
+                            "or let it return images of PIL and give preprocess=")
             images.append(x)
             targets.append(y)
             left -= 1
@@ -163,17 +301,6 @@ def _chunks(numpy: Any, items: Iterable[Any], limit: int | None, batched: bool) 
             break
     if images:
         yield numpy.stack(images), _whole_labels(numpy, targets, len(images))
-
-
-def _pair(item: Any) -> tuple[Any, Any]:
-    """Return the image and the label of an item, or None for a missing label."""
-    if isinstance(item, Mapping):
-        raise Error(f"the data set returns dicts, with the keys {', '.join(map(str, item))}: wrap it so that it returns (image, label)")
-    if isinstance(item, (tuple, list)):
-        if not item:
-            raise Error("the data set returns empty items")
-        return item[0], item[1] if len(item) > 1 else None
-    return item, None
 
 
 def _whole_labels(numpy: Any, values: Any, count: int) -> Any:
@@ -274,6 +401,9 @@ class _Writer:
         if outside:
             raise Error(f"the values of the images are from {x.min():.4g} to {x.max():.4g}: floats must be from 0 to 1, or normalised by the mean and std of preprocess=")
         x = x.clip(0, 1)
+        if self.normalised and self.count == 0 and (np.abs(x * 255 - np.rint(x * 255)) < 0.02).mean() < 0.5:
+            warnings.warn("noether: with the normalisation of preprocess= reversed, the values of most pixels are no multiples of 1/255: the mean and the "
+                          "deviation may be others than those that normalised the images (or these were resized as floats)", stacklevel=7)
         if self.bytes:
             rounded = np.rint(x * 255)
             if np.abs(x * 255 - rounded).max() < 1e-3:

@@ -7,20 +7,14 @@ import copy
 import dataclasses
 import difflib
 import inspect
-import io
-import itertools
 import json
-import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from . import _cache
 from ._command import Error, call, first_line, require
-
-# Domain and type of the ONNX operator that marks the output of a module while it is exported.
-MARK = ("noether", "ModuleOutput")
 
 # The largest difference between an exported file and its module, relative to the norm of a tensor.
 # Rounding gives 1e-6 to 1e-4; a batch size that is fixed in the graph gives 0.1 and more.
@@ -43,20 +37,36 @@ def export(module: Any, input: Any = None) -> Path:
     a tuple the first tensor gets the name. A module in a type of 16 bits is exported in float32.
     Training mode and device of the module do not change.
 
-    The file is compared with the module, at batches of one and three samples.
+    The file is compared with the module, at batches of one and three samples. If tracing fails, or its
+    file differs from the module, PyTorch's exporter by dynamo writes it, with a warning that says why.
     """
-    onnx = require("onnx", "exporting a torch.nn.Module needs")
+    require("onnx", "exporting a torch.nn.Module needs")
+    from . import _dynamo, _trace
+
     module = in_float32(unwrapped(module))
     example = _example(module, input)
-    with _cache.temporary("models") as folder, called(module, example) as names:
+    with called(module, example) as names:
         check_random(module, example)
+        try:
+            return _kept(module, example, names, _trace.write)
+        except Error as e:
+            if not _dynamo.available():
+                raise
+            traced = e
+        try:
+            path = _kept(module, example, names, _dynamo.write)
+        except Error as e:
+            raise Error(f"{traced}; by dynamo: {str(e).removeprefix(type(module).__name__ + ' ')}") from None
+        warnings.warn(f"noether: {traced}; so dynamo exported it, and layers have the names that its file gives", stacklevel=2)
+        return path
+
+
+def _kept(module: Any, example: Any, names: list[str], write: Callable[..., None]) -> Path:
+    """Write a file to the cache, compare it with the module, and return it. names are those of the outputs."""
+    with _cache.temporary("models") as folder:
         path = folder / "model.onnx"
-        graph, branches = _trace(module, example, names, path, onnx)
-        if branches:
-            _check_branches(module, example, branches)
-        _rename(graph, {name for name, _ in module.named_modules()})
-        onnx.save(graph, str(path))
-        _compare(module, example, path, {x for n in graph.graph.node for x in n.output})
+        write(module, example, names, path)
+        _compare(module, example, path)
         return _cache.keep("models", folder) / "model.onnx"
 
 
@@ -244,7 +254,7 @@ def _module_outputs(module: Any, x: Any) -> dict[str, Any]:
     return found
 
 
-def _compare(module: Any, example: Any, path: Path, tensors: set[str]) -> None:
+def _compare(module: Any, example: Any, path: Path) -> None:
     """Raise an error if an exported file does not compute what its module does."""
     import onnx
     import torch
@@ -252,6 +262,7 @@ def _compare(module: Any, example: Any, path: Path, tensors: set[str]) -> None:
     numpy = require("numpy", "exporting a torch.nn.Module needs")
 
     graph = onnx.load(str(path), load_external_data=False).graph
+    tensors = {x for n in graph.node for x in n.output}
     ends = [o.name for o in graph.output]
     batches = [example[:1], torch.cat([example, example[:1]])]
     with _evaluating(module), _without_fast_path(module, example), warnings.catch_warnings():
@@ -271,7 +282,7 @@ def _compare(module: Any, example: Any, path: Path, tensors: set[str]) -> None:
         try:
             call(["forward", str(folder / "request.json")])
         except Error as e:
-            text = first_line(e).replace(str(folder) + "/", "")
+            text = first_line(e).replace(str(folder) + "/", "").replace(str(path), "the file")
             raise Error(f"{type(module).__name__} was exported wrongly: the file fails for batches of 1 or 3 samples: {text:.200}") from None
         for key in asked:
             for i, x in enumerate(batches):
@@ -296,34 +307,6 @@ def _difference(got: Any, want: Any) -> float:
     return float(difference.norm() / max(scale, 1e-6 * want.numel() ** 0.5))
 
 
-def _trace(module: Any, example: Any, names: list[str], path: Path, onnx: Any) -> tuple[Any, list[str]]:
-    """Export a module. Return the model, and the lines of code that depend on values of tensors.
-
-    names has the names of the outputs.
-    """
-    import torch
-
-    options: dict[str, Any] = {}  # newer versions of PyTorch need dynamo=False for the exporter by tracing
-    if "dynamo" in inspect.signature(torch.onnx.export).parameters:
-        options["dynamo"] = False
-    # A failing export prints its graph.
-    with _evaluating(module), _marked(module), _without_fast_path(module, example) as example, \
-            contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            axes = {name: {0: "batch"} for name in ["input", *names]}
-            # With TrainingMode.PRESERVE batch normalisation is not folded into the convolution before it.
-            torch.onnx.export(module, (example,), str(path), input_names=["input"], output_names=names, dynamic_axes=axes,
-                              training=torch.onnx.TrainingMode.PRESERVE, custom_opsets={MARK[0]: 1}, **options)
-        except Error:
-            raise
-        except Exception as e:
-            raise Error(f"{type(module).__name__} cannot be exported to ONNX: {first_line(e)}") from None
-    branches = [f"{Path(w.filename).name}:{w.lineno}" for w in caught
-                if w.category.__name__ == "TracerWarning" and re.search("boolean|number|float|integer|index", str(w.message))]
-    return onnx.load(str(path), load_external_data=False), branches
-
-
 @contextlib.contextmanager
 def _evaluating(module: Any) -> Iterator[None]:
     """Set a module to evaluation mode, and restore the mode of each of its modules at the end."""
@@ -334,49 +317,6 @@ def _evaluating(module: Any) -> Iterator[None]:
     finally:
         for m, training in modes:
             m.training = training
-
-
-@contextlib.contextmanager
-def _marked(module: Any) -> Iterator[None]:
-    """Mark the outputs of all modules inside a module."""
-    import torch
-
-    class Mark(torch.autograd.Function):  # type: ignore[misc]  # of an optional package
-        @staticmethod
-        def forward(ctx: Any, x: Any, name: str, entered: int, left: int) -> Any:
-            return x.view_as(x)
-
-        @staticmethod
-        def symbolic(g: Any, x: Any, name: str, entered: int, left: int) -> Any:
-            y = g.op("::".join(MARK), x, name_s=name, entered_i=entered, left_i=left)  # _s: a string, _i: an integer
-            y.setType(x.type())
-            return y
-
-    def mark(value: Any, *when: Any) -> Any:
-        if isinstance(value, torch.Tensor):
-            return Mark.apply(value, *when) if value.is_floating_point() else value
-        if type(value) in (tuple, list) and value:
-            return type(value)([mark(value[0], *when), *value[1:]])
-        if isinstance(value, MutableMapping) and value:
-            first = next(iter(value))
-            value[first] = mark(value[first], *when)
-        elif dataclasses.is_dataclass(value) and not isinstance(value, type) and dataclasses.fields(value):
-            first = dataclasses.fields(value)[0].name
-            value = dataclasses.replace(value, **{first: mark(getattr(value, first), *when)})
-        return value
-
-    clock = itertools.count()
-    entered: list[int] = []  # when the calls began that have not ended
-    hooks = []
-    for name, m in module.named_modules():
-        if name:
-            hooks.append(m.register_forward_pre_hook(lambda _m, _in: entered.append(next(clock))))
-            hooks.append(m.register_forward_hook(lambda _m, _in, out, name=name: mark(out, name, entered.pop(), next(clock))))
-    try:
-        yield
-    finally:
-        for hook in hooks:
-            hook.remove()
 
 
 @contextlib.contextmanager
@@ -404,159 +344,6 @@ def _without_fast_path(module: Any, example: Any) -> Iterator[Any]:
     else:
         with torch.no_grad():
             yield example
-
-
-def _check_branches(module: Any, example: Any, branches: Sequence[str]) -> None:
-    """Raise an error if the graph depends on input values, since an exported graph has no branches.
-
-    branches are the lines of code ("file:line") that may cause this, from _trace.
-    """
-    import torch
-
-    graphs = set()
-    with _evaluating(module), _without_fast_path(module, example) as example, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for scale in (1, 100, -100):  # of the example: small, large and negative values
-            try:
-                graph = torch.jit.trace(module, scale * example, check_trace=False, strict=False).inlined_graph
-            except Exception as e:
-                raise Error(f"{type(module).__name__} cannot be exported to ONNX: {first_line(e)}") from None
-            graphs.add(re.sub(r"__torch__[\w.]*", "", str(graph)))  # the names of classes differ from trace to trace
-    if len(graphs) > 1:
-        raise Error(f"{type(module).__name__} cannot be exported to ONNX: its operations depend on the values of the input, at {branches[0]}")
-
-
-def _rename(model: Any, modules: set[str]) -> None:
-    """Replace marks by names: tensors get the names of the modules that return them.
-
-    If several modules return the same tensor, it gets the name of the outermost of those that it is
-    computed in: a module that was entered after another one returned the tensor only passes it on.
-    For the others there are copies, which no other node reads.
-    """
-    import onnx
-
-    graph = model.graph
-    marks = [n for n in graph.node if (n.domain, n.op_type) == MARK]
-    fixed = {x.name for x in [*graph.input, *graph.output, *graph.initializer]}
-    taken = fixed | {name for n in graph.node for name in n.output}
-    source = {n.output[0]: n.input[0] for n in marks}
-
-    def root(name: str) -> str:  # the tensor before all marks
-        while name in source:
-            name = source[name]
-        return name
-
-    names: dict[str, list[str]] = {}  # of modules, by the tensor that they return
-    final: dict[str, str] = {}
-    returned: dict[str, int] = {}  # when the first module returned a tensor
-    for n in marks:
-        attributes = {a.name: onnx.helper.get_attribute_value(a) for a in n.attribute}
-        module_name, count = attributes["name"].decode(), 0
-        name = module_name
-        while name in taken:
-            count += 1
-            name = f"{module_name}_{count}"
-        taken.add(name)
-        t = root(n.input[0])
-        names.setdefault(t, []).append(name)
-        if attributes["entered"] < returned.setdefault(t, attributes["left"]):
-            final[t] = t if t in fixed else name
-    outputs = {x.name for x in graph.output}
-    for t in {n.output[0] for n in marks} & outputs:  # a module's output is the model's
-        final[root(t)] = t
-    _name_reshaped(graph, root, final, taken)
-    _name_joins(graph, modules, final, taken)
-    _rename_tensors(graph, lambda name: final.get(root(name), root(name)))
-    kept = [n for n in graph.node if (n.domain, n.op_type) != MARK]
-    kept += [_identity(final[t], name) for t, given in names.items() for name in given if name != final[t]]
-    kept += [_identity(root(t), t) for t in outputs - {name for n in kept for name in n.output}]
-    del graph.node[:]
-    graph.node.extend(kept)
-    del graph.value_info[:]
-    for i, o in reversed(list(enumerate(model.opset_import))):
-        if o.domain == MARK[0]:
-            del model.opset_import[i]
-
-
-# Operators that only change the shape of a tensor, and those that take a part or a mean of it.
-_RESHAPING = ("Flatten", "Reshape", "Squeeze", "Transpose", "Unsqueeze")
-_REDUCING = ("Gather", "ReduceMean", "Slice")
-
-
-def _name_reshaped(graph: Any, root: Callable[[str], str], final: dict[str, str], taken: set[str]) -> None:
-    """Name tensors next to a module's output: the name of the module and the type of operator, such as "pool.flatten".
-
-    They are copies of it in another shape, parts and means of it, and the tensors that a module only
-    reshapes before it returns them.
-    """
-    nodes = [n for n in graph.node if (n.domain, n.op_type) != MARK]
-    fixed = {x.name for x in [*graph.input, *graph.output, *graph.initializer]}
-    readers: dict[str, int] = {}
-    for n in nodes:
-        for x in n.input if n.op_type != "Shape" else ():
-            readers[root(x)] = readers.get(root(x), 0) + 1
-    operators = {n.output[0]: n.op_type for n in nodes if n.output}
-    module = dict(final)  # whose output a tensor is or nearly is
-
-    def name(tensor: str, of: str) -> None:
-        if tensor in final or tensor in fixed or tensor not in operators:
-            return
-        module[tensor] = module[of]
-        base = f"{module[of]}.{operators[tensor].lower()}"
-        found = next(x for x in itertools.chain([base], (f"{base}_{i}" for i in itertools.count(1))) if x not in taken)
-        taken.add(found)
-        final[tensor] = found
-
-    for n in reversed(nodes):
-        if n.op_type in _RESHAPING and n.output[0] in module and readers.get(root(n.input[0])) == 1:
-            name(root(n.input[0]), n.output[0])
-    for n in nodes:
-        if n.op_type in (*_RESHAPING, *_REDUCING) and root(n.input[0]) in module and root(n.input[0]) not in fixed:
-            name(n.output[0], root(n.input[0]))
-
-
-def _name_joins(graph: Any, modules: set[str], final: dict[str, str], taken: set[str]) -> None:
-    """Name the sums and concatenations in a module that no module returns: the module and the operator, such as "layers.0.add".
-
-    The exporter's name of a tensor has the modules: /stages/stages.0/blocks/blocks.1/Add_output_0.
-    """
-    fixed = {x.name for x in [*graph.input, *graph.output, *graph.initializer]}
-    for n in graph.node:
-        path = n.output[0].split("/") if n.output else []
-        if n.op_type not in ("Add", "Concat") or n.output[0] in final or n.output[0] in fixed or len(path) < 3 or path[0]:
-            continue
-        parts: list[str] = []
-        for part in path[1:-1]:  # of a list of modules the exporter repeats the name
-            parts = [*parts[:-1], part] if parts and part.startswith(parts[-1] + ".") else [*parts, part]
-        module = ".".join(parts)
-        if module not in modules:
-            continue
-        base = f"{module}.{n.op_type.lower()}"
-        final[n.output[0]] = next(x for x in itertools.chain([base], (f"{base}_{i}" for i in itertools.count(1))) if x not in taken)
-        taken.add(final[n.output[0]])
-
-
-def _identity(source: str, name: str) -> Any:
-    import onnx
-
-    return onnx.helper.make_node("Identity", [source], [name], name=name)
-
-
-def _rename_tensors(graph: Any, new_name: Any) -> None:
-    """Rename the inputs and outputs of the nodes of a graph and of its subgraphs, except marks.
-
-    new_name returns the new name of a tensor.
-    """
-    for n in graph.node:
-        if (n.domain, n.op_type) == MARK:
-            continue
-        for tensors in (n.input, n.output):
-            tensors[:] = [new_name(x) if x else x for x in tensors]
-        for a in n.attribute:
-            for inner in [a.g, *a.graphs] if a.HasField("g") or a.graphs else []:
-                _rename_tensors(inner, new_name)
-                for out in inner.output:
-                    out.name = new_name(out.name)
 
 
 def near(name: str, names: Sequence[str]) -> str:

@@ -8,12 +8,13 @@ import hashlib
 import inspect
 import json
 import os
+import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
-from . import _cache, _data, _functions, _models, _preprocess, _server
+from . import _cache, _data, _files, _functions, _models, _preprocess, _server
 from ._command import Error, Progress, call, flags
 from ._run import Run
 
@@ -22,7 +23,27 @@ TRANSFORMS: list[dict[str, Any]] = [
     {"name": "quarter", "rotate": {"values": [90, 180, 270]}},
     {"name": "tilt", "rotate": {"values": [-15, -5, 5, 15]}},
 ]
+SOUND_TRANSFORMS: list[dict[str, Any]] = [
+    {"name": "noise", "white-noise": {"values": [30, 20, 10]}},
+    {"name": "gain", "gain": {"values": [-12, -6, 6]}},
+]
 MEASURES = ["effective-invariance", "prediction-divergence", "distance"]
+
+# Keys of a model in a study that are parameters of measure, and hold for all models of a call.
+MODEL_KEYS = ("axes", "inputs", "layout", "output", "scores", "tags", "tokens")
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+class Study(TypedDict, total=False):
+    """Further keys of a study file, which measure takes as they are."""
+
+    batch: int
+    description: str
+    memory: int | str
+    pictures: int
+
 
 # The environment variable with the address of this process for the command.
 ADDRESS = "NOETHER_PYTHON"
@@ -38,6 +59,7 @@ def measure(
     preprocess: Any = None,
     labels: Any = None,
     limit: int | None = None,
+    rate: int | None = None,
     input: Any = None,
     folder: str | os.PathLike[str] | None = None,
     name: str | None = None,
@@ -48,15 +70,26 @@ def measure(
     device: str | None = None,
     threads: int | None = None,
     quiet: bool = False,
-    **study: Any,
+    scores: str | None = None,
+    output: str | Mapping[str, Any] | None = None,
+    inputs: Mapping[str, Any] | None = None,
+    tokens: Mapping[str, Any] | None = None,
+    axes: Mapping[str, str] | None = None,
+    layout: str | None = None,
+    tags: Mapping[str, Any] | None = None,
+    classes: str | Sequence[int | str] | None = None,
+    **study: Unpack[Study],
 ) -> Run:
     """Measure how the layers of models react when their input is transformed.
 
     model: a path of an ONNX file or of a folder with one, an onnx.ModelProto, a torch.nn.Module,
-        "hf://ORG/NAME", "torchvision:NAME" or "timm:NAME"; or a dict of several by name.
+        "hf://ORG/NAME", "torchvision:NAME" or "timm:NAME"; or a dict of several by name. In place of one
+        of several, {"model": one, "scores": "none"} has keys of its own.
     data: a folder of images, an .npy or .npz file, a data entry of a study (or a list of them),
         an array (N x H x W x C of uint8, N x C x H x W of floats), a pair of images and labels, a
-        Dataset or a DataLoader of PyTorch.
+        Dataset or a DataLoader of PyTorch, a data set of Hugging Face, images of PIL of any size, a
+        DataFrame of paths and labels, waveforms (N x T, or a list), videos (five axes, as the model
+        takes them).
     transforms: as in a study file, or functions of an image (height x width x channels, floats in
         [0, 1]), also of albumentations, torchvision, kornia or timm. A function with the parameter
         strength is named as {"python": {"function": f, "strength": {"values": [0.1, 0.3]}}}.
@@ -71,6 +104,7 @@ def measure(
         used.
     labels: the classes of the samples of an array.
     limit: the largest number of samples.
+    rate: the sample rate of waveforms in Hz.
     input: an example or the shape of one sample, to export a module.
     folder: the run folder; by default one in the cache that is determined by the arguments.
     name: the name of the study, and of a single model.
@@ -81,6 +115,9 @@ def measure(
         exported, else "onnx".
     device, threads: as the flags --device and --threads of noether run.
     quiet: show no progress.
+    scores, output, inputs, tokens, axes, layout, tags: as for a model in a study file. They hold for
+        all models that have none of their own.
+    classes: as for data in a study file: the output of each class, or "present".
     study: further keys of a study file.
 
     A call that was interrupted continues if it is repeated.
@@ -93,7 +130,12 @@ def measure(
     if engine not in (None, "onnx", "torch"):
         raise Error(f'engine is "onnx" or "torch", not {engine!r}')
     preprocess = _preprocess.resolve(preprocess)
-    sources = _data.prepare(data, labels, limit, preprocess)
+    sources = _data.prepare(data, labels, limit, preprocess, rate)
+    if classes is not None:
+        for s in sources:
+            s.entry["classes"] = classes if isinstance(classes, str) else list(classes)
+    values = (axes, inputs, layout, output, scores, tags, tokens)
+    common = {key: value for key, value in zip(MODEL_KEYS, values) if value is not None}
     # What is known of the first data is taken to hold for all: the shape of a sample, whether there
     # are labels, and framed: whether samples already have the size that the model takes.
     known = sources[0]
@@ -101,16 +143,27 @@ def measure(
         models: list[dict[str, Any]] = []
         served: dict[str, _server.Model] = {}
         for key, m in given.items():
+            m, own = _own_keys(m)
             shape = input if input is not None else known.shape if known.framed or preprocess is None else None
             prepared = stack.enter_context(_models.prepared(m, preprocess, shape, engine))
-            models.append(_entry(prepared, key, known, layers))
+            models.append({**_entry(prepared, key, known, layers), **common, **own})
             if "preprocess" not in models[-1]:
                 _warn_of_images(m, known)
             if prepared.served is not None:
-                served[f"model-{len(served) + 1}"] = prepared.served
+                address = f"model-{len(models)}"
+                served[address] = prepared.served
+                gradients = prepared.served.gradients()
+                if gradients is not None:
+                    served[address + ".vjp"] = gradients
                 # In a variable, so that the text of the study is the same each time.
-                models[-1]["url"] = f"${{{ADDRESS}}}/v2/models/model-{len(served)}"
-        moved = _transforms(TRANSFORMS if transforms is None else transforms, served)
+                models[-1]["url"] = f"${{{ADDRESS}}}/v2/models/{address}"
+        if known.names is not None and "classes" not in known.entry:
+            _name_classes(known, given, models)
+        if known.raw:
+            sources, transforms = _data.moved(known, transforms), []
+        elif transforms is None:
+            transforms = SOUND_TRANSFORMS if known.sound else TRANSFORMS
+        moved = _transforms(transforms, served)
         default = (["accuracy"] if known.labelled else []) + MEASURES
         spec = {
             "name": name or ("models" if several else models[0]["name"]), "seed": seed, "trials": trials, "samples": samples,
@@ -122,6 +175,51 @@ def measure(
         return run(spec, folder, quiet, environment, identity, device=device, threads=threads)
 
 
+def _name_classes(data: _data.Prepared, given: Mapping[str, Any], models: Sequence[Mapping[str, Any]]) -> None:
+    """Say which outputs the classes of a data set are: by synset, by the names of the model's config, or in order if they are as many."""
+    names = [data.names[i] for i in _files.labels_of(data.entry) if isinstance(i, int) and 0 <= i < len(data.names or ())] if data.names else []
+    if not names:
+        return
+    if all(re.fullmatch(r"n\d{8}", name) for name in names):
+        data.entry["classes"] = names
+        return
+    for model, entry in zip(given.values(), models):
+        known = getattr(getattr(model, "config", None), "id2label", None)
+        outputs = {str(v).lower(): int(k) for k, v in known.items()} if isinstance(known, Mapping) else {}
+        if all(name.lower() in outputs for name in names):
+            data.entry["classes"] = [outputs[name.lower()] for name in names]
+            return
+        last = list(model.modules())[-1] if hasattr(model, "modules") else None
+        count = getattr(last, "out_features", None)
+        if count is not None and count != len(data.names or ()):
+            warnings.warn(f"noether: {entry['name']} has {count} outputs and the data set {len(data.names or ())} classes: class i is taken for output i; "
+                          "give classes= if that is wrong", stacklevel=4)
+
+
+def _own_keys(model: Any) -> tuple[Any, dict[str, Any]]:
+    """Return a model of several, and the keys that are given with it."""
+    if not isinstance(model, Mapping):
+        return model, {}
+    own = dict(model)
+    found = own.pop("model", None)
+    unknown = [key for key in own if key not in MODEL_KEYS and key not in ("layers", "preprocess")]
+    if found is None or unknown:
+        raise Error(f"one of several models is a model, or a dict with the key model and any of {', '.join(MODEL_KEYS)}, layers and preprocess, "
+                    f"not a dict with {', '.join(map(repr, model))}")
+    if "preprocess" in own:
+        own["preprocess"] = _preprocess.resolve(own["preprocess"])
+    return found, own
+
+
+def _folder(data: _data.Prepared) -> Any:
+    """Return the folder of images, or None if data are others or files all over the disk that a table names."""
+    images = data.entry.get("images")
+    if isinstance(images, Mapping):
+        folder, labels = images.get("folder"), images.get("labels")
+        return folder if folder and (labels is None or Path(labels).parent == Path(folder)) else None
+    return images
+
+
 def _entry(prepared: _models.Prepared, name: str, data: _data.Prepared, layers: str | Sequence[str] | None) -> dict[str, Any]:
     """Return the entry of a model in the study, without the address of one that is served."""
     entry: dict[str, Any] = {"name": name or prepared.name}
@@ -129,9 +227,16 @@ def _entry(prepared: _models.Prepared, name: str, data: _data.Prepared, layers: 
     inspected: dict[str, Any] = {}
     if served is None:
         entry["onnx"] = prepared.path
-        if layers is None or data.framed and steps is None:
-            inspected = _models.inspect(prepared.path)
-    if data.framed:
+        files = _folder(data) if steps is None else None
+        if layers is None or files is not None or data.framed and steps is None:
+            inspected = _models.inspect(prepared.path, files)
+        steps = steps if steps is not None else inspected.get("suggested")
+        if files is not None and steps is not None:
+            warnings.warn(f"noether: preprocess={json.dumps(steps)} is a guess, as noether init makes it: a wrong mean, std or size "
+                          "makes every score wrong, so set preprocess", stacklevel=4)
+    if data.raw:
+        steps = None
+    elif data.framed:
         steps = _framed(steps if steps is not None else inspected.get("preprocess"), data.shape)
     if steps is not None:
         entry["preprocess"] = steps

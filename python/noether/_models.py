@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from . import _cache, _export, _preprocess, _torch
+from . import _adapters, _cache, _export, _preprocess, _server, _torch
 from ._command import Error, first_line, query, require
 
 
@@ -21,14 +21,20 @@ class Prepared(NamedTuple):
     path: str  # or URL; "": it is served
     name: str
     preprocess: Any = None  # if known
-    served: _torch.Torch | None = None
+    served: _server.Served | None = None
 
 
 @contextlib.contextmanager
 def prepared(model: Any, preprocess: Any, input: Any, engine: str | None) -> Iterator[Prepared]:
     """Yield a model as a file, or a module as it is: if engine is "torch" or, without an engine, if it is on a GPU or cannot be exported."""
     torch = sys.modules.get("torch")
-    module = _export.unwrapped(model) if torch is not None and isinstance(model, torch.nn.Module) else None
+    scripted = torch is not None and isinstance(model, (torch.jit.ScriptModule, torch.export.ExportedProgram))
+    module = _export.unwrapped(model) if torch is not None and isinstance(model, torch.nn.Module) and not scripted else None
+    found = _adapters.adapted(model) if module is None and not hasattr(model, "SerializeToString") else None
+    if found is not None and engine != "onnx":
+        with serving(found if not isinstance(found, _adapters.Batched) else model, input if input is not None else frame(preprocess)) as served:
+            yield Prepared("", name_of(model), preprocess, served)
+        return
     if module is None:
         if engine == "torch":
             raise Error(f'engine="torch" runs a torch.nn.Module, not {type(model).__name__}')
@@ -47,6 +53,24 @@ def prepared(model: Any, preprocess: Any, input: Any, engine: str | None) -> Ite
             return
     with _torch.model(module, input if input is not None else frame(preprocess)) as served:
         yield Prepared("", type(module).__name__.lower(), preprocess, served)
+
+
+def name_of(model: Any) -> str:
+    """Return the name of a model that is served."""
+    return Path(model).stem if isinstance(model, (str, os.PathLike)) else str(getattr(model, "__name__", type(model).__name__)).lower()
+
+
+@contextlib.contextmanager
+def serving(model: Any, input: Any) -> Iterator[_server.Served]:
+    """Yield a model that this process serves as it is. input is an example or the shape of a sample."""
+    found = _adapters.adapted(model)
+    if found is None:
+        raise Error(f"a model is a torch.nn.Module, a file that a library runs, or a function of a batch, not {type(model).__name__}")
+    if isinstance(found, _adapters.Batched):
+        yield _adapters.Function(found, input)
+        return
+    with _torch.model(_export.unwrapped(found), input) as served:
+        yield served
 
 
 def prepare(model: Any, preprocess: Any = None, input: Any = None) -> Prepared:
@@ -77,7 +101,7 @@ def prepare(model: Any, preprocess: Any = None, input: Any = None) -> Prepared:
     if torch is not None and isinstance(model, torch.nn.Module):
         path = _export.export(model, input if input is not None else frame(preprocess))
         return Prepared(str(path), type(model).__name__.lower(), preprocess)
-    raise Error(f"a model must be a path, 'hf://ORG/NAME', 'torchvision:NAME', 'timm:NAME', an onnx.ModelProto or a torch.nn.Module, not {type(model).__name__}")
+    raise Error(f"a model must be a path, 'hf://ORG/NAME', 'torchvision:NAME', 'timm:NAME', an onnx.ModelProto, a torch.nn.Module or a function of a batch, not {type(model).__name__}")
 
 
 def frame(preprocess: Any) -> tuple[int, ...] | None:
@@ -94,9 +118,12 @@ def frame(preprocess: Any) -> tuple[int, ...] | None:
     return (preprocess.get("channels", 3) if isinstance(preprocess, Mapping) else 3, height, width)
 
 
-def inspect(path: str) -> dict[str, Any]:
-    """Return what "noether inspect --json" prints, for 224 x 224 pixels if the size is open."""
-    return query("inspect", path, size=224)
+def inspect(path: str, images: Any = None) -> dict[str, Any]:
+    """Return what "noether inspect --json" prints, for 224 x 224 pixels if the size is open.
+
+    "suggested" is the preprocessing that "noether init" guesses for images, a path, if none is known.
+    """
+    return query("inspect", path, size=224, data=images)
 
 
 def chosen_layers(found: Mapping[str, Any]) -> list[str] | None:

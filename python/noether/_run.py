@@ -2,26 +2,48 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import html
 import json
+import math
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from . import _cache
 from ._command import Error, call
 
-# Columns of scores.csv that contain numbers.
-NUMBERS = ("depth", "value", "low", "high", "null", "n")
+# Columns of scores.csv that contain numbers, and those of them that are whole.
+NUMBERS = ("depth", "trial", "value", "low", "high", "null", "n")
+WHOLE = ("depth", "trial", "n")
+
+# Columns of files and commands whose names are those of methods and attributes of a DataFrame, which
+# df.transform and df.index are, and their names here.
+RENAMED = {"transform": "transformation", "index": "sample_index"}
+
+# The largest picture of a chart in a notebook, in bytes.
+LARGEST_CHART = 100_000
 
 
 def table(rows: list[dict[str, Any]]) -> Any:
-    """Return rows as a pandas DataFrame, or unchanged if pandas is not installed."""
+    """Return rows as a pandas DataFrame, or as they are if pandas is not installed.
+
+    Columns that a DataFrame has methods for get other names. Whole numbers that lack in some rows
+    are <NA> there, and other numbers NaN.
+    """
+    rows = [{RENAMED.get(key, key): value for key, value in row.items()} for row in rows]
     try:
         import pandas
     except ImportError:
         return rows
-    return pandas.DataFrame(rows)
+    found = pandas.DataFrame(rows)
+    for name in found.columns:
+        kinds = {type(row.get(name)) for row in rows} - {type(None)}
+        if kinds <= {int, float}:
+            found[name] = found[name].astype("Int64" if kinds <= {int} and name in WHOLE else float)
+    return found
 
 
 class Run:
@@ -42,9 +64,21 @@ class Run:
     def scores(self) -> Any:
         """The rows of scores.csv: a pandas DataFrame, or a list of dicts without pandas.
 
-        A value that does not apply is an empty string, or NaN (None without pandas) for numbers.
+        The column transform is called transformation. A value that does not apply is an empty string,
+        or missing for numbers. parameter has numbers if all parameters are. mean_over is "values"
+        for the mean over the values of a transformation, "trials" for one over trials, "values and
+        trials" for one over both, and empty for other scores.
         """
-        return table(self._rows())
+        return table(self._scores())
+
+    def _scores(self) -> list[dict[str, Any]]:
+        """Return the rows of scores.csv with numbers as parameters if all are, and the column mean_over."""
+        rows = self._rows()
+        several = {_curve_of(row) for row in rows if row["parameter"] != ""}
+        for row in rows:
+            over = ["values"] * (row["parameter"] == "" and _curve_of(row) in several) + ["trials"] * (row["trial"] is None)
+            row["mean_over"] = " and ".join(over)
+        return _with_numbers(rows)
 
     def _rows(self) -> list[dict[str, Any]]:
         path = self.folder / "scores.csv"
@@ -55,7 +89,7 @@ class Run:
         for row in rows:
             for name in NUMBERS:
                 text = row[name]
-                row[name] = None if text == "" else int(text) if name in ("depth", "n") else float(text)
+                row[name] = None if text == "" else int(text) if name in WHOLE else float(text)
         return rows
 
     @property
@@ -73,7 +107,8 @@ class Run:
         """The values of single samples as a pandas DataFrame.
 
         If the study ran with samples=True, they cover all samples and all layers; otherwise the
-        first 500 samples, the predictions and the last layer.
+        first 500 samples, the predictions and the last layer. The columns transform and index of
+        samples.parquet are called transformation and sample_index.
         """
         path = self.folder / "samples.parquet"
         if not path.is_file():
@@ -81,15 +116,58 @@ class Run:
         try:
             import pandas
 
-            return pandas.read_parquet(path)
+            return pandas.read_parquet(path).rename(columns=RENAMED)
         except ImportError:
             raise Error(f"reading {path} needs the packages pandas and pyarrow: pip install pandas pyarrow") from None
 
-    def diff(self, other: Run | str | os.PathLike[str], all: bool = False) -> Any:
-        """Return the scores that differ beyond chance between this run and a newer one, or all."""
+    @property
+    def wrong_samples(self) -> Any:
+        """The samples that a model gets wrong, those that cost most first: the table failures.csv.
+
+        kind is "broken" (right on the clean image and wrong on the transformed one), "changed" (another
+        class, of a sample without a label) or "wrong" (wrong on the clean image).
+        """
+        return table(call(["failures", str(self.folder), "--json"])["failures"])
+
+    def diff(self, other: Run | str | os.PathLike[str], all: bool = False, models: Mapping[str, str] | None = None) -> Any:
+        """Return the scores that differ beyond chance between this run and a newer one, or all: a row for each.
+
+        value, low and high are this run's, new_value, new_low and new_high the other's, and difference
+        is the latter minus the former, with its interval. beyond says whether that is without 0.
+        models has names of models in the other run for those of this run, where they differ.
+        """
         newer = other.folder if isinstance(other, Run) else Path(other)
-        found = call(["diff", str(self.folder), str(newer), "--json", *(["--all"] if all else [])])
-        return table(found["differences"] if isinstance(found, dict) else found or [])
+        pairs = ["--models=" + ",".join(f"{a}={b}" for a, b in models.items())] if models else []
+        found = call(["diff", str(self.folder), str(newer), "--json", *pairs, *(["--all"] if all else [])])
+        return table(_with_numbers([_flat(d) for d in (found["differences"] if isinstance(found, dict) else found) or []]))
+
+    def curve(self, score: str, model: str | None = None, layer: str | None = None, data: str | None = None) -> Any:
+        """Return a score at each value of a transformation's parameter, in order: a row for each value.
+
+        score is "MEASURE.STATISTIC" or "MEASURE.STATISTIC@TRANSFORMATION", such as
+        "effective-invariance.ei@tilt". model, layer and data select those of one. Of several trials the
+        means are taken.
+        """
+        name, _, transformation = score.partition("@")
+        rows = [r for r in self._rows() if f"{r['measure']}.{r['statistic']}" == name]
+        if not rows:
+            raise Error(f'the run has no score "{name}": it has {", ".join(sorted({m["measure"] + "." + m["statistic"] for m in self._rows()}))}')
+        for column, wanted in (("transform", transformation or None), ("model", model), ("layer", layer), ("data", data)):
+            known = sorted({r[column] for r in rows})
+            if wanted is not None and wanted not in known:
+                raise Error(f'"{name}" has no {RENAMED.get(column, column)} "{wanted}": it has {", ".join(map(repr, known))}')
+            rows = [r for r in rows if wanted is None or r[column] == wanted]
+        rows = [r for r in rows if r["parameter"] != ""]
+        if not rows:
+            raise Error(f'"{score}" has no curve: its transformations have no list of values')
+        if any(r["trial"] is None for r in rows):
+            rows = [r for r in rows if r["trial"] is None]
+        order: dict[tuple[Any, ...], int] = {}
+        for r in rows:
+            order.setdefault(_curve_of(r), len(order))
+        rows = sorted(_with_numbers(rows), key=lambda r: (order[_curve_of(r)], r["parameter"] if isinstance(r["parameter"], float) else 0))
+        columns = ("model", "layer", "data", "transform", "parameter", "variant", "factor", "value", "low", "high", "null", "n", "warning")
+        return table([{c: r[c] for c in columns} for r in rows])
 
     def breaking_point(self, *tolerances: str) -> Any:
         """Return up to which strength of each transformation scores keep to tolerances: a row for each curve.
@@ -116,11 +194,27 @@ class Run:
         failed = f", {len(self.failures)} failed" if self.failures else ""
         return f"<noether.Run {str(self.folder)!r}: {count}{failed}>"
 
+    def show(self) -> Report:
+        """Return the report, which a notebook shows in a frame. It adds one or two megabytes to the notebook."""
+        return Report(self.report)
+
     def _repr_html_(self) -> str:
-        """The report in a frame without access to the notebook, or a table if scripts are disabled."""
-        page = html.escape(self.report.read_text("utf-8"), quote=True) if self.report.is_file() else ""
-        return (f'<iframe sandbox="allow-scripts allow-downloads" srcdoc="{page}" style="width:100%;height:640px;border:1px solid #ccc"></iframe>'
-                f"<noscript>{self._small_table()}</noscript>")
+        """Charts of the scores, a table of some, and the path of the report."""
+        charts = "".join(self._chart(kind) for kind in ("depth", "parameter")) if (self.folder / "scores.csv").is_file() else ""
+        path = html.escape(str(self.report.absolute()), quote=True)
+        return f'<p>{html.escape(repr(self))}: <a href="file://{path}">{path}</a></p>{charts}{self._small_table()}'
+
+    def _chart(self, kind: str) -> str:
+        """Return a chart of noether plot as an image, or nothing if the run has no scores for it."""
+        with _cache.temporary("runs") as folder:
+            try:
+                call(["plot", str(self.folder), f"--chart={kind}", "--columns=2", f"--out={folder / 'chart.svg'}"], silent=True)
+            except Error:
+                return ""
+            drawn = (folder / "chart.svg").read_bytes()
+        if len(drawn) > LARGEST_CHART:
+            return f"<p>The chart of scores by {kind} is large; it is in the report.</p>"
+        return f'<img alt="scores by {kind}" style="max-width:100%;background:white" src="data:image/svg+xml;base64,{base64.b64encode(drawn).decode()}"><br>'
 
     def _small_table(self) -> str:
         """Return at most twenty scores of predictions (rows without a layer) as an HTML table."""
@@ -133,3 +227,51 @@ class Run:
         head = "".join(f"<th>{c}</th>" for c in columns)
         body = "".join("<tr>" + "".join(f"<td>{cell(r[c])}</td>" for c in columns) + "</tr>" for r in rows)
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+class Report:
+    """The report of a run, which a notebook shows in a frame without access to the notebook."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def _repr_html_(self) -> str:
+        page = html.escape(self.path.read_text("utf-8"), quote=True)
+        return f'<iframe sandbox="allow-scripts allow-downloads" srcdoc="{page}" style="width:100%;height:640px;border:1px solid #ccc"></iframe>'
+
+
+def _number(text: Any) -> float | None:
+    """Return a text as a number, or None if it is none."""
+    try:
+        value = float(text)
+    except (TypeError, ValueError):
+        return None
+    return value if math.isfinite(value) else None
+
+
+def _with_numbers(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return rows with numbers as parameters, None for an empty one, if all are numbers."""
+    if all(_number(row["parameter"]) is not None for row in rows if row["parameter"] != ""):
+        for row in rows:
+            row["parameter"] = _number(row["parameter"])
+    return rows
+
+
+def _curve_of(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return what tells the curve of a score from others: all columns but the parameter, the trial and the values."""
+    return tuple(row[c] for c in ("model", "layer", "other_model", "other_layer", "data", "transform", "measure", "variant", "factor", "statistic"))
+
+
+def _flat(difference: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row for what noether diff prints of a score."""
+    old, new, by = (difference.get(key) or {} for key in ("a", "b", "difference"))
+    either = {**new, **old}
+    row = {c: either.get(c, "") for c in ("model", "layer", "other_model", "other_layer", "data", "transform", "parameter")}
+    row["trial"] = either.get("trial")
+    row |= {c: either.get(c, "") for c in ("measure", "variant", "factor", "statistic")}
+    row |= {c: old.get(c) for c in ("value", "low", "high")} | {f"new_{c}": new.get(c) for c in ("value", "low", "high")}
+    row |= {"difference": by.get("value"), "difference_low": by.get("low"), "difference_high": by.get("high")}
+    row |= {"paired": difference.get("paired", False), "beyond": difference.get("beyond", False), "warning": either.get("warning", "")}
+    if new.get("model", row["model"]) != row["model"]:
+        row["new_model"] = new["model"]
+    return row

@@ -14,6 +14,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -65,6 +66,16 @@ class Model(Protocol):
 
     def infer(self, inputs: Mapping[str, Any], wanted: Sequence[str], room: Room) -> None:
         """Compute outputs and layers by name."""
+
+
+class Served(Model, Protocol):
+    """A model with layers that measures read."""
+
+    def default_layers(self) -> list[str]:
+        """Return the layers that are measured if none are named."""
+
+    def gradients(self) -> Model | None:
+        """Return the model of vector-Jacobian products: see _gradients."""
 
 
 class _Refused(Exception):
@@ -141,8 +152,8 @@ class _Handler(BaseHTTPRequestHandler):
                 arrays[name] = self.server.region(region, asked[name]["shared_memory_offset"], size).view(numpy.float32).reshape(shape)
             return arrays[name]
 
-        with self.server.lock:
-            model.infer(inputs, list(asked), room)
+        # In one thread: each thread that runs a model has a pool of threads of its own for it.
+        self.server.runner.submit(model.infer, inputs, list(asked), room).result()
         missing = [name for name in asked if name not in arrays]
         if missing:
             raise _Refused(500, f"the model did not compute {missing[0]}")
@@ -200,13 +211,17 @@ class _Handler(BaseHTTPRequestHandler):
 
 class _Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
     daemon_threads = True
+    request_queue_size = 64  # connections that wait to be accepted: a Unix socket refuses more
     block_on_close = False  # connections end with the process or when their client closes them
 
     def __init__(self, path: str, models: Mapping[str, Model]) -> None:
         super().__init__(path, _Handler)
         self.models = models
-        self.lock = threading.Lock()
+        self.runner = ThreadPoolExecutor(1)
         self._regions: dict[str, mmap.mmap] = {}
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Print nothing when a client has closed its connection."""
 
     def register(self, name: str, region: Mapping[str, Any]) -> None:
         key = str(region["key"]).lstrip("/")
@@ -249,3 +264,4 @@ def serving(models: Mapping[str, Model]) -> Iterator[str]:
             server.shutdown()
             server.server_close()
             thread.join()
+            server.runner.shutdown(wait=False, cancel_futures=True)

@@ -11,6 +11,7 @@ from typing import Any
 
 from . import _export
 from ._command import Error, first_line
+from ._gradients import Gradients
 from ._server import DATATYPES, Port, Room
 
 # Modules whose output has the channels second, or last.
@@ -50,10 +51,17 @@ class Torch:
     def _is_output(self, name: str) -> bool:
         return name.split(".")[0] == self._output
 
-    def _run(self, x: Any, wanted: set[str] | None, write: Callable[[str, Any, str], None]) -> None:
+    def tensor(self, array: Any) -> Any:
+        """Return samples on the module's device and in its type."""
         import torch
 
-        with torch.no_grad(), torch.autocast(**self._autocast), hooked(self.module, wanted, write):
+        return torch.from_numpy(array).to(device=self.example.device, dtype=self.example.dtype)
+
+    def run(self, x: Any, wanted: set[str] | None, write: Callable[[str, Any, str], None], gradients: bool = False) -> None:
+        """Call write with the name, the tensor and the class of each layer and output that is wanted; None: of all."""
+        import torch
+
+        with torch.set_grad_enabled(gradients), torch.autocast(**self._autocast), hooked(self.module, wanted, write):
             out = self.module(x)
         for name, value in _export.outputs(out, self._output):
             if wanted is None or name in wanted:
@@ -62,7 +70,7 @@ class Torch:
     def _find(self, example: Any) -> dict[str, tuple[Any, str]]:
         """Return a tensor and the class of the module for each layer and output."""
         found: dict[str, tuple[Any, str]] = {}
-        self._run(example, None, lambda name, x, op: found.__setitem__(name, (x, op)))
+        self.run(example, None, lambda name, x, op: found.__setitem__(name, (x, op)))
         return found
 
     def infer(self, inputs: Mapping[str, Any], wanted: Sequence[str], room: Room) -> None:
@@ -73,7 +81,11 @@ class Torch:
             # Now, since a module in place may change the tensor.
             torch.from_numpy(room(name, tuple(x.shape))).copy_(x)
 
-        self._run(torch.from_numpy(inputs["input"]).to(device=self.example.device, dtype=self.example.dtype), set(wanted), write)
+        self.run(self.tensor(inputs["input"]), set(wanted), write)
+
+    def gradients(self) -> Gradients | None:
+        """Return the model of vector-Jacobian products, if the input can have a gradient."""
+        return Gradients(self) if self.example.is_floating_point() else None
 
     def default_layers(self) -> list[str]:
         """Return the outputs of the blocks: modules with modules inside, in a list of them and in no other block."""

@@ -45,7 +45,7 @@ def log(run: Run, project: str | None = None, folder: str | os.PathLike[str] | N
 
 def _scores(logged: Any, rows: list[dict[str, Any]], several_data: bool) -> None:
     """Log the scores of predictions in the summary of a run of wandb, those of layers over depth."""
-    several_trials = len({row["trial"] for row in rows} - {""}) > 1
+    several_trials = len({row["trial"] for row in rows} - {None}) > 1
     logged.define_metric("depth")
     layers: dict[int, dict[str, Any]] = {}
     for row in rows:
@@ -66,7 +66,7 @@ def _key(row: dict[str, Any], several_data: bool, several_trials: bool) -> str:
     """Name a score, such as effective-invariance.ei/rotation/90: measure, statistic and what else tells scores apart."""
     parts = [f"{row['measure']}.{row['statistic']}"] + ([row["data"]] if several_data else [])
     parts += [str(row[c]).replace("/", "-") for c in ("other_model", "other_layer", "transform", "parameter", "variant", "factor") if row[c] != ""]
-    if several_trials and row["trial"] != "":
+    if several_trials and row["trial"] is not None:
         parts.append(f"trial-{row['trial']}")
     return "/".join(parts)
 

@@ -68,6 +68,11 @@ def test_order_limit_and_labels(cache, images):
     assert x.dtype == numpy.uint8 and (x == images[:7].transpose(0, 3, 1, 2)).all() and (y == labels[:7]).all()
 
 
+def test_the_limit_of_an_array_with_labels(cache, images):
+    found, = _data.prepare((images, numpy.arange(16) % 5), limit=7)
+    assert (numpy.load(found.entry["arrays"]["labels"]) == numpy.arange(7) % 5).all()
+
+
 def test_floats_that_are_not_multiples_of_1_255_are_kept(images, cache):
     unit = images.transpose(0, 3, 1, 2).astype(numpy.float32) / 255
     unit[9] *= 0.3333
@@ -82,14 +87,14 @@ def test_labels_give_accuracy(module, images):
 
 
 class Dicts(Samples):
-    """A data set of dicts, which is not supported."""
+    """A data set of dicts that do not say which of their values is the image."""
 
     def __getitem__(self, i):
-        return {"image": self.x[i], "label": self.y[i]}
+        return {"a": self.x[i], "b": self.y[i]}
 
 
 @pytest.mark.parametrize("data, text", [
-    (Dicts(numpy.zeros((2, 3, 8, 8), numpy.float32), [0, 1]), "dicts, with the keys image, label"),
+    (Dicts(numpy.zeros((2, 3, 8, 8), numpy.float32), [0, 1]), "dicts, with the keys a, b"),
     (numpy.zeros((4, 8), numpy.uint8), "shape"),
     (numpy.zeros((0, 8, 8, 3), numpy.uint8), "shape"),
     (numpy.full((4, 3, 8, 8), 7.5), "from 7.5 to 7.5"),

@@ -32,7 +32,7 @@ def module():
 
 def scores(run, statistic="l2"):
     s = run.scores
-    return s[s.statistic == statistic].groupby(["transform", "parameter"]).value.first()
+    return s[s.statistic == statistic].groupby(["transformation", "parameter"], dropna=False).value.first()
 
 
 def distances(module, images, function):
@@ -54,8 +54,8 @@ def test_functions_equal_built_in_transformations_and_themselves(module, images)
     assert found["flip"].iloc[0] == pytest.approx(found["built-in"].iloc[0], abs=1e-6)
     for strength in (0.25, 0.5):
         want = distances(module, images, lambda image, s=strength: darker(image, s))
-        assert found[("dark", str(strength))] == pytest.approx(want, rel=1e-4)
-    assert found[("dark", "0.25")] < found["dark-range"].iloc[0] < found[("dark", "0.5")]
+        assert found[("dark", strength)] == pytest.approx(want, rel=1e-4)
+    assert found[("dark", 0.25)] < found["dark-range"].iloc[0] < found[("dark", 0.5)]
 
 
 def test_random_draws_are_keyed_by_sample(module, images, tmp_path):
@@ -109,7 +109,7 @@ def test_failures_are_one_line_and_others_stay(function, want, module, images):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         run = noether.measure(module, images, layers="output", measures=["distance"], quiet=True, transforms=[flip, function])
-    assert set(run.scores["transform"]) == {"flip"}
+    assert set(run.scores.transformation) == {"flip"}
     assert all(want in f["error"] and "\n" not in f["error"] for f in run.failures) and run.failures
 
 
@@ -152,7 +152,7 @@ def test_measures(module, images):
     run = noether.measure(module, images, layers=["layer1.0", "output"], transforms=[flip, {"name": "quarter", "rotate": {"values": [90, 180]}}],
                           measures=["distance", angle, largest], quiet=True, samples=True)
     scores = run.scores
-    found = {name: scores[scores.statistic == name].set_index(["layer", "transform", "parameter"]) for name in ("cosine", "angle", "largest")}
+    found = {name: scores[scores.statistic == name].set_index(["layer", "transformation", "parameter"]) for name in ("cosine", "angle", "largest")}
     assert len(found["angle"]) == len(found["cosine"]) == len(found["largest"]) > 6
     for column in ("value", "low", "high", "null"):
         assert (found["angle"][column] - found["cosine"][column]).abs().max() < 1e-5, column

@@ -1,8 +1,10 @@
 """PyTorch modules: names and values of layers, and modules that cannot be exported."""
 
+import collections
 import copy
 import dataclasses
 import types
+import warnings
 
 import networks
 import numpy
@@ -12,7 +14,7 @@ import torch
 from torch import nn
 
 import noether
-from noether import _export
+from noether import _dynamo, _export
 
 FLIP = [{"name": "flip", "flip": "horizontal"}]
 
@@ -153,11 +155,45 @@ class Wrong(nn.Module):
 
 
 @pytest.mark.parametrize("code", ["len", "int", "numpy", "if"])
-def test_a_file_that_differs_from_its_module_is_refused(code, capfd):
+def test_a_file_that_differs_from_its_module_is_refused(code, capfd, monkeypatch):
+    monkeypatch.setattr(_dynamo, "available", lambda: False)
     with pytest.raises(noether.Error, match=r"Wrong was exported wrongly: (for a batch of [13], output output differs by \d+%|the file fails)") as e:
         _export.export(Wrong(code), (3, 16, 16))
     assert "\n" not in str(e.value)
     assert capfd.readouterr().out == ""
+
+
+needs_dynamo = pytest.mark.skipif(not _dynamo.available(), reason="needs PyTorch 2.6 and onnxscript")
+
+
+@needs_dynamo
+def test_dynamo_exports_what_tracing_does_not(images, capfd):
+    """NumPy becomes a constant by tracing; the file by dynamo computes what the module does, and has its names."""
+    torch.manual_seed(1)
+    module = nn.Sequential(collections.OrderedDict(stem=nn.Conv2d(3, 3, 3), numpy=Wrong("numpy"), head=nn.Linear(4, 5))).eval()
+    with pytest.warns(UserWarning, match="Sequential was exported wrongly: .*; so dynamo exported it"):
+        path = _export.export(module, (3, 32, 32))
+    assert capfd.readouterr().out == ""
+    assert {"stem", "numpy.conv", "numpy"} <= {layer["name"] for layer in noether.inspect(path)["layers"]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        run = noether.measure(module, images, engine="onnx", transforms=FLIP, measures=["distance"], layers=["numpy", "output"], quiet=True)
+    x = torch.from_numpy(images).permute(0, 3, 1, 2).float() / 255
+    with torch.no_grad():
+        want = (module(x) - module(x.flip(3))).norm(dim=1).mean().item()
+    scores = run.scores
+    assert scores[(scores.layer == "output") & (scores.statistic == "l2")].value.iloc[0] == pytest.approx(want, rel=1e-4)
+
+
+@needs_dynamo
+@pytest.mark.parametrize("code", ["len", "if"])
+def test_what_both_exporters_cannot_is_served(code, images, capfd):
+    with pytest.raises(noether.Error, match=r"Wrong was exported wrongly: .*; by dynamo: .*") as e:
+        _export.export(Wrong(code), (3, 32, 32))
+    assert "\n" not in str(e.value)
+    with pytest.warns(UserWarning, match=r"; by dynamo: .*; so PyTorch runs the module itself"):
+        run = noether.measure(Wrong(code), images, transforms=FLIP, measures=["distance"], layers="output", quiet=True, preprocess="none")
+    assert len(run.scores) and capfd.readouterr().out == ""
 
 
 class Random(nn.Module):

@@ -146,3 +146,15 @@ def test_images_without_preprocess_warn(images, tmp_path, recwarn):
     noether.measure(module, images, preprocess="none", **options)
     noether.measure(module, numpy.float32(images.transpose(0, 3, 1, 2) / 255), **options)  # as the user has prepared them
     assert not [w for w in recwarn if "not normalised" in str(w.message)]
+
+
+@pytest.mark.parametrize("side, guess", [(32, {"preset": "cifar10", "resize": 32, "crop": 32}), (128, {"preset": "imagenet", "resize": 146, "crop": 128})])
+def test_preprocessing_of_files_is_guessed_as_by_init(tmp_path, side, guess):
+    for i in range(3):
+        Image.fromarray(numpy.random.default_rng(i).integers(0, 256, (150, 160, 3), numpy.uint8)).save(tmp_path / f"{i}.png")
+    options = dict(transforms=[{"flip": "horizontal"}], measures=["distance"], layers="output", quiet=True, input=(3, side, side))
+    module = networks.Shared()
+    with pytest.warns(UserWarning, match="is a guess, as noether init makes it"):
+        guessed = noether.measure(module, tmp_path, **options)
+    stated = noether.measure(module, tmp_path, preprocess=guess, **options)
+    assert guessed.scores.value.tolist() == stated.scores.value.tolist()

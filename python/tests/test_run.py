@@ -1,5 +1,6 @@
 """Tests of run folders, of functions other than measure, and of stopping and resuming runs."""
 
+import importlib.util
 import os
 import signal
 import subprocess
@@ -13,7 +14,7 @@ import pytest
 import torch
 
 import noether
-from noether import _export
+from noether import _command, _export
 
 
 # A run folder holds the results of a measurement, here of 16 images (a fixture of conftest.py).
@@ -26,12 +27,21 @@ def run(images, tmp_path):
 def test_run(run, tmp_path):
     assert run.folder == tmp_path / "run" and run.report.is_file() and run.failures == []
     scores = run.scores
-    assert scores.value.dtype == float and set(scores["transform"]) == {"quarter", "tilt"}  # the default transformations: rotations
+    assert scores.value.dtype == float and set(scores.transformation) == {"quarter", "tilt"}  # the default transformations: rotations
+    columns = [*scores, *(run.samples if importlib.util.find_spec("pyarrow") else ())]
+    assert not [name for name in columns if hasattr(type(scores), name)]  # s.NAME is the column, not a method
+    assert scores.parameter.dtype == float and (scores.trial == 0).all()
+    cosine = scores[(scores.statistic == "cosine") & (scores.transformation == "tilt")]
+    means, values = cosine[cosine.mean_over == "values"], cosine[cosine.mean_over == ""]
+    assert set(values.parameter) == {-15, -5, 5, 15} and means.parameter.isna().all()
+    assert means.value.iloc[0] == pytest.approx(values.value.mean())
     again = noether.load(run.folder)
     assert again.scores.equals(scores)
     assert "scores" in repr(run)
     page = run._repr_html_()
-    assert page.startswith('<iframe sandbox="allow-scripts allow-downloads" srcdoc="&lt;!') and "<td>effective-invariance</td>" in page
+    assert len(page) < 300_000 and "<td>effective-invariance</td>" in page and str(run.report) in page
+    assert page.count('src="data:image/svg+xml;base64,') == 2  # charts over depth and over the parameter
+    assert run.show()._repr_html_().startswith('<iframe sandbox="allow-scripts allow-downloads" srcdoc="&lt;!')
     with pytest.raises(noether.Error, match="not a run folder"):
         noether.load(tmp_path)
 
@@ -39,7 +49,7 @@ def test_run(run, tmp_path):
 def test_without_pandas(run, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     rows = run.scores
-    assert isinstance(rows, list) and isinstance(rows[0]["value"], float) and rows[0]["depth"] is None
+    assert isinstance(rows, list) and isinstance(rows[0]["value"], float) and rows[0]["depth"] is None and "transformation" in rows[0]
     with pytest.raises(noether.Error, match="pip install pandas pyarrow"):
         print(run.samples)
 
@@ -48,7 +58,86 @@ def test_diff(run, images, tmp_path):
     torch.manual_seed(2)
     other = noether.measure(networks.Shared(), images, layers=["relu"], folder=tmp_path / "other", quiet=True)
     # Without all, only the scores that differ beyond chance are returned.
-    assert len(run.diff(other, all=True)) > len(run.diff(run))
+    everything = run.diff(other, all=True)
+    assert len(everything) > len(run.diff(run))
+    # A row has both scores and their difference, as columns.
+    assert (everything.new_value - everything.value - everything.difference).abs().max() < 1e-6
+    assert everything.beyond.any() and set(everything.transformation) == {"quarter", "tilt"}
+    assert not [name for name in everything if hasattr(type(everything), name)]
+
+
+def test_diff_of_models_with_other_names(run, images, tmp_path):
+    other = noether.measure(networks.Shared(), images, layers=["relu"], name="second", folder=tmp_path / "other", quiet=True)
+    rows = run.diff(other, all=True, models={"shared": "second"})
+    assert set(rows.model) == {"shared"} and set(rows.new_model) == {"second"}
+
+
+def test_trials_are_averaged(images):
+    run = noether.measure(networks.Shared(), images, layers=["relu"], trials=2, measures=["distance"], quiet=True,
+                          transforms=[{"name": "tilt", "rotate": {"values": [5, 20]}}, {"name": "flip", "flip": "horizontal"}])
+    scores = run.scores[run.scores.statistic == "l2"]
+    assert dict(scores[scores.transformation == "tilt"].mean_over.value_counts()) == {"": 4, "trials": 2, "values": 2, "values and trials": 1}
+    # A transformation without values has no parameter, though its scores are no means.
+    assert dict(scores[scores.transformation == "flip"].mean_over.value_counts()) == {"": 2, "trials": 1}
+    curve = run.curve("distance.l2@tilt")
+    trials = scores[(scores.mean_over == "") & (scores.transformation == "tilt")]
+    assert list(curve.parameter) == [5, 20] and list(curve.value) == pytest.approx(list(trials.groupby("parameter").value.mean()))
+
+
+def test_curve(run):
+    curve = run.curve("distance.cosine@tilt")
+    assert list(curve.parameter) == [-15, -5, 5, 15] and set(curve.layer) == {"relu"}
+    scores = run.scores
+    assert list(curve.value) == list(scores[(scores.statistic == "cosine") & (scores.transformation == "tilt") & (scores.mean_over == "")].sort_values("parameter").value)
+    assert len(run.curve("distance.cosine")) == 7  # of both transformations
+    for bad, text in (("distance.cosin", 'no score "distance.cosin": it has .*distance.cosine'), ("distance.cosine@tild", "no transformation \"tild\": it has 'quarter', 'tilt'")):
+        with pytest.raises(noether.Error, match=text):
+            run.curve(bad)
+    with pytest.raises(noether.Error, match='no layer "conv"'):
+        run.curve("distance.cosine", layer="conv")
+
+
+def test_keys_of_models(images, tmp_path):
+    """The keys of a model and of data in a study, for all models or for one of them."""
+    run = noether.measure({"a": networks.Shared(), "b": {"model": networks.small_resnet(), "scores": "none", "layers": "layer4"}}, images, limit=4, quiet=True,
+                          layers="relu", scores="logits", tags={"family": "conv"}, classes=[3, 1], labels=numpy.arange(16) % 2, axes={"relu": "NCHW"}, folder=tmp_path / "run")
+    study = (run.folder / "study.yaml").read_text("utf-8")
+    assert "classes:\n      - 3\n      - 1\n" in study
+    models = {m["name"]: m for m in run.record["models"]}
+    assert models["a"]["tags"] == models["b"]["tags"] == {"family": "conv"}
+    scores = run.scores
+    assert set(scores[scores.measure == "effective-invariance"].model) == {"a"}  # b has no predictions
+    assert set(scores[scores.model == "b"].layer) == {"layer4"}
+    with pytest.raises(noether.Error, match="not a dict with 'model', 'score'"):
+        noether.measure({"a": {"model": networks.Shared(), "score": "none"}}, images)
+
+
+def test_a_name_in_place_of_the_path_of_the_command(monkeypatch, tmp_path):
+    """The GitHub action and others set NOETHER to the name of the command."""
+    monkeypatch.setenv("NOETHER", "noether")
+    for number in range(2):  # the second: with the script of the wheel as the only noether on PATH
+        path = _command.program()
+        assert os.path.isabs(path) and os.access(path, os.X_OK), number
+        script = tmp_path / "noether"
+        script.write_text("#!/usr/bin/python3\n")
+        script.chmod(0o755)
+        monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(_command, "__file__", str(tmp_path / "a" / "b" / "_command.py"))
+    with pytest.raises(noether.Error, match="the command noether was not found"):
+        _command.program()
+    monkeypatch.setenv("NOETHER", "nowhere/noether")
+    with pytest.raises(noether.Error, match="no file nowhere/noether"):
+        _command.program()
+
+
+@pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="needs mypy")
+def test_types(tmp_path):
+    """mypy finds misspelt keywords."""
+    (tmp_path / "user.py").write_text("import noether\nnoether.measure('a', 'b', preproces='imagenet')\nnoether.measure('a', 'b', preprocess='imagenet', memory='1GiB', scores='none')\n")
+    path = next(p for p in sys.path if p.endswith("python"))
+    command = [sys.executable, "-m", "mypy", "--ignore-missing-imports", "--follow-imports=silent", "user.py"]
+    found = subprocess.run(command, cwd=tmp_path, env={**os.environ, "MYPYPATH": path}, capture_output=True, text=True)
+    assert 'user.py:2: error: Unexpected keyword argument "preproces"' in found.stdout and "user.py:3" not in found.stdout
 
 
 def test_failures_are_reported(images, tmp_path):
@@ -198,10 +287,19 @@ def test_import_loads_no_large_package():
 def test_breaking_point(images):
     run = noether.measure(networks.small_resnet(), images, layers="output", measures=["distance"], quiet=True,
                           transforms=[{"name": "tilt", "rotate": {"values": [5, 20, 40]}}])
-    curve = run.scores[(run.scores.statistic == "l2") & (run.scores.parameter != "")].set_index("parameter").value
-    limit = (curve["5"] + curve["20"]) / 2
+    curve = run.curve("distance.l2").set_index("parameter").value
+    limit = (curve[5] + curve[20]) / 2
     point = run.breaking_point(f"distance.l2 <= {limit}").iloc[0]
     assert point.state == "found" and point.strength == pytest.approx(12.5)
     assert run.breaking_point("distance.l2 <= 1e9").iloc[0].state == "beyond"
     with pytest.raises(noether.Error, match="invalid tolerance"):
         run.breaking_point("distance")
+
+
+def test_wrong_samples(images):
+    run = noether.measure(networks.small_resnet(), images, labels=[i % 5 for i in range(16)], layers="output", measures=["accuracy"],
+                          quiet=True, transforms=[{"rotate": 90}])
+    wrong = run.wrong_samples
+    clean = run.scores[run.scores.statistic == "clean"].value.iloc[0]
+    assert (wrong.kind == "wrong").sum() == round(16 * (1 - clean))
+    assert set(wrong.columns) >= {"path", "label", "predicted_clean", "predicted_moved", "cost", "transform", "parameter"}

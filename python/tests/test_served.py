@@ -13,7 +13,7 @@ import noether
 from noether import _server, _torch
 
 FLIP = [{"name": "flip", "flip": "horizontal"}]
-KEYS = ["layer", "transform", "parameter", "measure", "statistic"]
+KEYS = ["layer", "transformation", "parameter", "measure", "statistic"]
 
 
 class Untraceable(nn.Module):

@@ -1,8 +1,9 @@
-"""Logging to Weights & Biases, with a mock of the functions of wandb that are used."""
+"""Logging to Weights & Biases, by the package itself, offline."""
 
+import importlib.util
+import json
 import subprocess
 import sys
-import types
 from pathlib import Path
 
 import networks
@@ -12,49 +13,7 @@ import torch
 import noether
 from noether import _wandb
 
-
-class MockRun:
-    """A run of wandb that records what is logged, and rejects values that wandb would reject."""
-
-    def __init__(self, options):
-        self.options, self.summary, self.steps, self.metrics, self.artifacts, self.exit_code = options, {}, [], {}, [], None
-        self.dir = str(Path(options["dir"] or ".") / "wandb" / f"offline-run-{options['name']}" / "files")
-
-    def define_metric(self, name, step_metric=None):
-        self.metrics[name] = step_metric
-
-    def log(self, values):
-        assert all(isinstance(v, (int, float)) for v in values.values())
-        self.steps.append(values)
-
-    def log_artifact(self, artifact):
-        self.artifacts.append(artifact)
-
-    def finish(self, exit_code=0):
-        self.exit_code = exit_code
-
-
-@pytest.fixture
-def wandb(monkeypatch):
-    package = types.ModuleType("wandb")
-    package.runs = []
-
-    def init(*, project, group, name, config, mode, dir):
-        package.runs.append(MockRun(dict(project=project, group=group, name=name, config=config, mode=mode, dir=dir)))
-        return package.runs[-1]
-
-    class Artifact:
-        def __init__(self, name, type):
-            assert name and all(c.isalnum() or c in "-_." for c in name)
-            self.name, self.files = name, []
-
-        def add_file(self, path):
-            assert Path(path).is_file()
-            self.files.append(Path(path).name)
-
-    package.init, package.Artifact = init, Artifact
-    monkeypatch.setitem(sys.modules, "wandb", package)
-    return package
+needs_wandb = pytest.mark.skipif(importlib.util.find_spec("wandb") is None, reason="needs wandb")
 
 
 # Measures two layers of a small convolutional network on the 16 random images of the fixture images
@@ -65,37 +24,79 @@ def run(images, tmp_path):
     return noether.measure(networks.Shared(), images, layers=["relu", "penultimate"], name="first look", folder=tmp_path / "run", quiet=True)
 
 
-def test_to_wandb(run, wandb, tmp_path):
+def records(folder):
+    """Return the records that wandb has written for a run, which "wandb sync" would send.
+
+    The file is a log of LevelDB after a header of seven bytes: blocks of 32 KiB with records of a
+    checksum (4 bytes), a length (2), a type (1; 1 whole, 2 first, 3 middle, 4 last part) and the data.
+    """
+    from wandb.proto import wandb_internal_pb2
+
+    (path,) = Path(folder).glob("run-*.wandb")
+    data, at, found, part = path.read_bytes(), 7, [], b""
+    while at < len(data):
+        if (left := 32768 - at % 32768) < 7:
+            at += left
+            continue
+        length, kind = int.from_bytes(data[at + 4:at + 6], "little"), data[at + 6]
+        part += data[at + 7:at + 7 + length]
+        at += 7 + length
+        if kind in (1, 4):
+            record = wandb_internal_pb2.Record()
+            record.ParseFromString(part)
+            found.append(record)
+            part = b""
+    return found
+
+
+def values(items):
+    return {item.key or "/".join(item.nested_key): json.loads(item.value_json) for item in items}
+
+
+@needs_wandb
+def test_to_wandb(run, tmp_path):
     """Check the scores for a rotation by 90 degrees (quarter). Those of predictions (ei, effective invariance) have no layer."""
-    folders = run.to_wandb(folder=tmp_path)
-    (logged,) = wandb.runs
-    assert folders == [str(tmp_path / "wandb" / f"offline-run-{logged.options['name']}")]
-    assert logged.options["mode"] == "offline" and logged.options["project"] == "first look" and logged.exit_code == 0
+    (folder,) = run.to_wandb(folder=tmp_path)
+    assert Path(folder).parent == tmp_path / "wandb"
+    found = records(folder)
+    (started,) = (r.run for r in found if r.WhichOneof("record_type") == "run")
+    assert started.project == "first look" and started.run_group == "first look"
     # Names in wandb are measure.statistic/transformation/parameter. With /low they are those of the
     # lower end of the 95 % interval. A layer's depth is the number of nodes on the longest path to
     # it from the input.
+    summary = {}
+    for r in found:
+        if r.WhichOneof("record_type") == "summary":
+            summary.update(values(r.summary.update))
     scores = run.scores
-    of_predictions = scores[(scores.layer == "") & (scores["transform"] == "quarter") & (scores.parameter == "90") & (scores.statistic == "ei")].iloc[0]
-    assert logged.summary["effective-invariance.ei/quarter/90"] == of_predictions.value and logged.summary["effective-invariance.ei/quarter/90/low"] == of_predictions.low
-    depths = [step["depth"] for step in logged.steps]
+    quarter = scores[(scores.transformation == "quarter") & (scores.parameter == 90)]
+    of_predictions = quarter[(quarter.layer == "") & (quarter.statistic == "ei")].iloc[0]
+    assert summary["effective-invariance.ei/quarter/90"] == of_predictions.value and summary["effective-invariance.ei/quarter/90/low"] == of_predictions.low
+    steps = [step for step in (values(r.history.item) for r in found if r.WhichOneof("record_type") == "history") if "depth" in step]
+    depths = [step["depth"] for step in steps]
     assert depths == sorted(set(scores[scores.layer != ""].depth))
-    for step in logged.steps:
-        of_layer = scores[(scores.depth == step["depth"]) & (scores["transform"] == "quarter") & (scores.parameter == "90") & (scores.statistic == "cosine")]
+    for step in steps:
+        of_layer = quarter[(quarter.depth == step["depth"]) & (quarter.statistic == "cosine")]
         assert step["distance.cosine/quarter/90"] == of_layer.value.iloc[0]
-    assert logged.metrics["distance.cosine/quarter/90"] == "depth"
-    assert logged.artifacts[0].files == ["study.yaml", "run.json", "scores.csv", "scores.parquet", "report.html"]
+    (artifact,) = (r.artifact for r in found if r.WhichOneof("record_type") == "artifact") if any(r.WhichOneof("record_type") == "artifact" for r in found) else \
+        (r.request.log_artifact.artifact for r in found if r.request.WhichOneof("request_type") == "log_artifact")
+    assert [e.path for e in artifact.manifest.contents] == sorted(["study.yaml", "run.json", "scores.csv", "scores.parquet", "report.html"])
+    assert next(r.exit.exit_code for r in found if r.WhichOneof("record_type") == "exit") == 0
 
 
 # main is the command noether export-wandb.
-def test_command(run, wandb, tmp_path, capsys):
+@needs_wandb
+def test_command(run, tmp_path, capsys):
     assert _wandb.main([str(run.folder), "--project", "mine", "--dir", str(tmp_path)]) == 0
-    assert wandb.runs[0].options["project"] == "mine" and "offline-run-" in capsys.readouterr().out
+    folder = capsys.readouterr().out.strip()
+    assert "offline-run-" in folder and any(r.run.project == "mine" for r in records(folder))
 
 
-# The environment of the tests has no package wandb, so the import fails.
-def test_without_the_package(run, tmp_path):
+def test_without_the_package(run, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "wandb", None)
     with pytest.raises(noether.Error, match="pip install wandb"):
         run.to_wandb()
     root = Path(__file__).resolve().parents[1]
-    done = subprocess.run([sys.executable, "-m", "noether", "export-wandb", str(run.folder)], cwd=tmp_path, env={"PYTHONPATH": str(root)}, capture_output=True, text=True)
+    code = "import sys; sys.modules['wandb'] = None; sys.argv[:] = ['noether', *sys.argv[1:]]; from noether.__main__ import main; main()"
+    done = subprocess.run([sys.executable, "-c", code, "export-wandb", str(run.folder)], cwd=tmp_path, env={"PYTHONPATH": str(root)}, capture_output=True, text=True)
     assert done.returncode == 1 and done.stderr.strip() == "noether: logging to Weights & Biases needs the package wandb: pip install wandb"

@@ -59,7 +59,9 @@ func (r *run) batch() int {
 
 func (r *run) measure(ctx context.Context) error {
 	net, g := r.job.A.Model, r.generators[r.done]
-	p, err := newProgram(net, r.layers, g, r.settings.Slopes, r.batch(), r.contributes())
+	p, err := engine.Within(net.TimeLimit(), func() (*program, error) {
+		return newProgram(net, r.layers, g, r.settings.Slopes, r.batch(), r.contributes())
+	})
 	if err != nil {
 		return fmt.Errorf("model %s: %w", r.job.A.Name, err)
 	}

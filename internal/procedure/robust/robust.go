@@ -166,7 +166,9 @@ func (m *robust) newRun(ctx context.Context, j *procedure.Job) (*run, error) {
 }
 
 func (r *run) attack(ctx context.Context) error {
-	s, err := invert.New(invert.Misclassify(r.job.A.Model, r.job.A.Outputs), r.settings.options())
+	o := r.settings.options()
+	o.Graphs = r.job.Graphs
+	s, err := invert.New(invert.Misclassify(r.job.A.Model, r.job.A.Outputs), o)
 	if err != nil {
 		return err
 	}

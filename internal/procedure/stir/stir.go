@@ -64,7 +64,9 @@ func contrastProblem(j *procedure.Job) string {
 	}
 	opset := max(a.Opset(), b.Opset())
 	for _, s := range []procedure.Subject{j.A, j.B} {
-		if err := s.Model.Graph().CompatibleWith(opset); err != nil {
+		if graph := s.Model.Graph(); graph == nil {
+			continue
+		} else if err := graph.CompatibleWith(opset); err != nil {
 			return fmt.Sprintf("%s beside a model of opset %d: %v", s.Name, opset, err)
 		}
 	}
@@ -283,6 +285,7 @@ func (r *run) search(ctx context.Context, v inversion, o invert.Options, progres
 	if err != nil {
 		return nil, err
 	}
+	o.Graphs = r.job.Graphs
 	s, err := invert.New(r.objective(v), o)
 	if err != nil {
 		return nil, err

@@ -64,6 +64,8 @@ func (m *stitching) Skip(j *procedure.Job) string {
 		return "a classifier needs at least two classes"
 	case j.B.Model.Graph() == nil:
 		return j.B.Name + " is no ONNX graph, into which a stitch could be put"
+	case j.A.Model.Graph() == nil:
+		return j.A.Name + " is no ONNX graph, behind which a stitch could be put"
 	case j.A.Model.NoGradient() != "":
 		return j.A.Name + " " + j.A.Model.NoGradient()
 	case m.trainCount(j.Data.Len()) < 2 || j.Data.Len()-m.trainCount(j.Data.Len()) < 2:

@@ -120,7 +120,8 @@ func (f *Files) findAll(ctx context.Context, d spec.Data, paths []spec.Path, opt
 	return out, nil
 }
 
-// Model returns the local path of a model's file; URLs are downloaded, with external data files.
+// Model returns the local path of a model's file; URLs are downloaded, with external data files. For a
+// model that is no file it returns the address.
 // The SHA-256 of a local file, and of a model with external data, is compared later, by the plan.
 func (f *Files) Model(ctx context.Context, m spec.Model) (string, error) {
 	switch {
@@ -128,6 +129,8 @@ func (f *Files) Model(ctx context.Context, m spec.Model) (string, error) {
 		return f.local(ctx, m.Activations, "")
 	case m.URL != "":
 		return m.URL, nil
+	case m.Python != "":
+		return m.Python, nil
 	}
 	address := spec.Resolve(f.folder, m.ONNX.String())
 	if !uri.IsURL(address) {

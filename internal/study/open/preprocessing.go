@@ -38,7 +38,7 @@ func (f *Files) Preprocessing(ctx context.Context, m spec.Model, path string, wa
 		return preprocessing.ReadConfig(file)
 	case m.Preprocess.Given:
 		return m.Preprocess.Settings, nil
-	case m.Activations.String() != "" || m.URL != "":
+	case m.Activations.String() != "" || m.URL != "" || m.Python != "":
 		return preprocessing.Settings{}, nil
 	}
 	if beside := PreprocessorConfig(path); beside != "" {

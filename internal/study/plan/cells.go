@@ -165,7 +165,10 @@ func (p *Plan) addMeasure(m *Model, d *Data, v View, meas measure.Measure) error
 			Budget: int64(p.Study.Memory), Key: p.key(c), Output: format, Truth: truth,
 		}
 		if !p.Study.Samples && i == len(layers)-1 { // a prediction, or the last layer
-			site.KeepSamples, site.KeepBelow = true, FirstSamples // values per sample, of the first samples
+			site.KeepSamples = true // values per sample
+			if !p.Study.KeepsSamples() {
+				site.KeepBelow = FirstSamples
+			}
 		}
 		if p.Study.Images > 0 && v.Trial == 0 && v.Name != "" && format == nil && slices.Contains([]int{0, len(layers) / 2, len(layers) - 1}, i) {
 			site.Project = projectedSamples

@@ -44,7 +44,11 @@ func (p *Plan) keyText(c *Cell) string {
 	if c.other != nil {
 		field("other", model(c.other))
 	}
-	field("samples", spec.CanonicalJSON(p.Study.Samples))
+	kept := spec.CanonicalJSON(p.Study.Samples)
+	if !p.Study.Samples && p.Study.KeepsSamples() {
+		kept = `"predictions"`
+	}
+	field("samples", kept)
 	field("seed", spec.CanonicalJSON(p.Study.Seed))
 	v := c.View // the transformation with one value of its parameter, in one trial
 	values := p.encode([2]string{v.Name, v.Parameter}, func() any { return []any{v.Name, v.Parameter} })

@@ -13,6 +13,7 @@ import (
 	"github.com/noether-ml/noether/engine/ort"
 	"github.com/noether-ml/noether/engine/recorded"
 	"github.com/noether-ml/noether/internal/config"
+	"github.com/noether-ml/noether/internal/functions"
 	"github.com/noether-ml/noether/internal/model"
 	"github.com/noether-ml/noether/internal/study/open"
 	"github.com/noether-ml/noether/internal/study/spec"
@@ -101,6 +102,8 @@ func openNetwork(ctx context.Context, s *spec.Study, entry spec.Model, path stri
 		net, err = recorded.Open(ctx, path)
 	case entry.URL != "":
 		net, err = oip.Open(ctx, path, oip.Options{Version: entry.Version, Note: func(text string) { o.Warnf("%s", text) }})
+	case entry.Python != "":
+		net, err = functions.OpenModel(ctx, entry.Python, oip.Options{Note: func(text string) { o.Warnf("%s", text) }})
 	default:
 		return o.Runtime.OpenNetwork(path, ort.NetworkOptions{Threads: o.Threads, Device: o.Device,
 			ReloadWeights: len(s.Models) > 1}) // the weights of one model at a time are in memory

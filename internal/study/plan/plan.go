@@ -58,6 +58,9 @@ func (p *Plan) open(ctx context.Context, o Options) (err error) {
 	if err := p.openData(ctx, files, o); err != nil {
 		return err
 	}
+	if err := p.checkBy(o); err != nil {
+		return err
+	}
 	if err := checkModelNames(p.Study, o.Only); err != nil {
 		return err
 	}

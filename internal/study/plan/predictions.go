@@ -31,7 +31,7 @@ func (p *Plan) addPredictions(a, b *Model, d *Data, v View, meas measure.Measure
 	// bytes.
 	site := measure.Site{
 		Layer:  tensor.Layer{Depth: scores.NoDepth, Shape: []int{len(joint.names)}, Axes: "NC"},
-		Layout: d.Layout, Classes: joint.names, KeepSamples: p.Study.Samples,
+		Layout: d.Layout, Classes: joint.names, KeepSamples: p.Study.KeepsSamples(),
 		PerSample: v.Transform != nil && v.Per == "sample" && transform.Random(v.Transform),
 		Budget:    int64(p.Study.Memory), Key: p.key(c),
 	}

@@ -162,13 +162,14 @@ var isRunFile = map[string]func(name string) bool{
 	"": func(name string) bool {
 		return slices.Contains(tables, name) || slices.Contains([]string{"run.json", "study.yaml", "report.html", pictures.Archive}, name)
 	},
-	"cells":           store.IsLog,
-	"states":          store.IsLog,
-	"failures":        failName.MatchString,
-	viewSheetFolder:   isSheet,
-	sampleSheetFolder: isSheet,
-	mapSheetFolder:    isSheet,
-	modelImageFolder:  isSheet,
+	"cells":            store.IsLog,
+	"states":           store.IsLog,
+	"failures":         failName.MatchString,
+	viewSheetFolder:    isSheet,
+	sampleSheetFolder:  isSheet,
+	mapSheetFolder:     isSheet,
+	mistakeSheetFolder: isSheet,
+	modelImageFolder:   isSheet,
 }
 
 // isSheet reports whether a file is a contact sheet, an image of a model, or a description.

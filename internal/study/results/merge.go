@@ -63,7 +63,7 @@ func Merge(ctx context.Context, s *spec.Study, dirs []string, o plan.Options) (r
 		return nil, err
 	}
 	if len(incomplete.Missing) > 0 {
-		result, err := r.finishIncomplete(incomplete)
+		result, err := r.finishIncomplete(ctx, incomplete)
 		return result, errors.Join(err, r.Outcome(), incomplete)
 	}
 	if result := r.Unchanged(); result != nil {

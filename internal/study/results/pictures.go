@@ -18,7 +18,7 @@ import (
 )
 
 // pictureFolders are the folders of the pictures that a run makes.
-var pictureFolders = []string{viewSheetFolder, sampleSheetFolder, mapSheetFolder, modelImageFolder}
+var pictureFolders = []string{viewSheetFolder, sampleSheetFolder, mapSheetFolder, mistakeSheetFolder, modelImageFolder}
 
 // An archive takes the pictures of a run that did not ask for any, so that they are one file.
 type archive struct {
@@ -110,10 +110,13 @@ func (r *Writer) writePictures(ctx context.Context) error {
 }
 
 func (r *Writer) makePictures(ctx context.Context) error {
-	group, ctx := errgroup.WithContext(ctx) // most of the time is the compression of sheets
-	group.Go(func() error { return r.writeImages(ctx) })
-	group.Go(func() error { return r.writeSampleSheets(ctx) })
+	group, both := errgroup.WithContext(ctx) // most of the time is the compression of sheets
+	group.Go(func() error { return r.writeImages(both) })
+	group.Go(func() error { return r.writeSampleSheets(both) })
 	if err := group.Wait(); err != nil {
+		return err
+	}
+	if err := r.writeMistakeSheets(ctx); err != nil {
 		return err
 	}
 	if err := r.collectMaps(); err != nil {
@@ -129,7 +132,7 @@ func (r *Writer) keepSheets() error {
 		return nil // another run draws them
 	}
 	defer set.Close()
-	for _, folder := range pictureFolders[:3] {
+	for _, folder := range pictureFolders[:4] {
 		names, err := set.Glob(folder + "/*")
 		if err != nil {
 			return err

@@ -47,10 +47,16 @@ func (r *Writer) Finish(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if r.mistakes, err = r.findMistakes(ctx); err != nil {
+		return nil, err
+	}
+	if err := cmp.Or(r.mistakes.write(r.Folder), r.writeGroups(ctx)); err != nil {
+		return nil, err
+	}
 	var result *Result
 	var group errgroup.Group // each table is written by one goroutine
 	group.Go(func() (err error) {
-		result, err = r.writeScores(r.Plan.Cells)
+		result, err = r.writeScores(ctx, r.Plan.Cells)
 		return err
 	})
 	if t := r.sampleTable; t != nil {
@@ -137,9 +143,9 @@ func allowGarbage(p *plan.Plan) (restore func()) {
 
 // finishIncomplete writes the scores of the finished cells, and a record that is not marked as
 // finished and names the missing shards.
-func (r *Writer) finishIncomplete(incomplete *Incomplete) (*Result, error) {
+func (r *Writer) finishIncomplete(ctx context.Context, incomplete *Incomplete) (*Result, error) {
 	r.missing = incomplete.ByModel()
-	result, err := r.writeScores(slices.DeleteFunc(slices.Clone(r.Plan.Cells), func(c *plan.Cell) bool { return !c.Done }))
+	result, err := r.writeScores(ctx, slices.DeleteFunc(slices.Clone(r.Plan.Cells), func(c *plan.Cell) bool { return !c.Done }))
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +154,7 @@ func (r *Writer) finishIncomplete(incomplete *Incomplete) (*Result, error) {
 }
 
 // writeScores writes the tables of scores of the given cells. The result lacks the record.
-func (r *Writer) writeScores(finished []*plan.Cell) (*Result, error) {
+func (r *Writer) writeScores(ctx context.Context, finished []*plan.Cell) (*Result, error) {
 	finished = slices.DeleteFunc(slices.Clone(finished), func(c *plan.Cell) bool { return c.Failed })
 	cells, sum, err := r.readRecords(finished)
 	if err != nil {
@@ -158,12 +164,16 @@ func (r *Writer) writeScores(finished []*plan.Cell) (*Result, error) {
 	r.ForgetRecords()
 	// Derived adds means over values of a transformation and over trials.
 	result := &Result{Cells: scores.Derived(cells, r.unfinishedCells()...)}
-	result.Rows = scores.Rows(r.Plan.Study.Name, result.Cells)
+	byGroup, err := r.groupRows(ctx, result.Cells)
+	if err != nil {
+		return nil, err
+	}
+	result.Rows = append(scores.Rows(r.Plan.Study.Name, result.Cells), byGroup...)
 	return result, r.Folder.writeTables(result.Rows)
 }
 
 // tables are the tables that are made from all cells.
-var tables = []string{"scores.csv", "scores.parquet", "samples.parquet", "units.parquet", "curves.parquet"}
+var tables = []string{"scores.csv", "scores.parquet", "samples.parquet", "units.parquet", "curves.parquet", "failures.csv", "failure-groups.csv", "groups.csv"}
 
 // sumFiles returns the checksums of the tables and pictures that the folder has.
 func (f Folder) sumFiles() (map[string]scores.FileSum, error) {

@@ -83,7 +83,7 @@ func (r *Writer) sampleRows(c *plan.Cell, packed map[string][]statisticValues,
 // describeSamples returns the samples whose values a run keeps, by index, without their inputs: all
 // samples if the study asks for them, else the first ones.
 func (r *Writer) describeSamples(ctx context.Context, d *plan.Data) (map[int]plan.Described, error) {
-	if r.Plan.Study.Samples {
+	if r.Plan.Study.KeepsSamples() {
 		return d.Describe(ctx)
 	}
 	if known, ok := r.described[d]; ok {

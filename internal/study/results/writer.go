@@ -50,13 +50,15 @@ type Writer struct {
 	imageless []string // why data sets have no contact sheet, if the study asks for images
 
 	described map[*plan.Data]map[int]plan.Described // samples whose values are kept, by index; see describeSamples
+	grouped   map[string][]scores.Grouping          // by name of the data; see groupings
+	mistakes  *mistakes                             // set by Finish
 }
 
 // NewWriter returns a Writer for the run of a plan, and records the failures of the plan in the
 // folder.
 func NewWriter(p *plan.Plan, folder Folder, o plan.Options) (*Writer, error) {
 	r := &Writer{Plan: p, Folder: folder.ownLogs(o), Options: o, Log: telemetry.NewLogger(o.Log), Stats: p.Stats, failures: p.Failures, started: time.Now().UTC(),
-		described: map[*plan.Data]map[int]plan.Described{}, units: map[*plan.Cell][]store.Part{}}
+		described: map[*plan.Data]map[int]plan.Described{}, grouped: map[string][]scores.Grouping{}, units: map[*plan.Cell][]store.Part{}}
 	r.Stats.Cells.Store(int64(len(p.Cells)))
 	r.Stats.Failures.Store(int64(len(p.Failures.Failed)))
 	machine.ResetPeak()

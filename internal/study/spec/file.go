@@ -26,8 +26,11 @@ type Study struct {
 	Measures    []MeasureSpec `key:"measures,required" doc:"what to measure; a name, or a name with settings"`
 	Trials      int           `key:"trials" default:"1" min:"1" doc:"independent repetitions of every random draw"`
 	Samples     bool          `key:"samples" doc:"keep the values of all samples and all layers in samples.parquet. Otherwise it has those of the first 500 samples of each data set, for predictions and the last layer"`
+	By          []string      `key:"by" doc:"properties of samples, such as site: scores of predictions and of the last layer are also computed for the samples of each of their values. Factors of the data (columns of the file of labels), label, and brightness, contrast, sharpness and size of images; numbers of more than eight values are divided into quarters"`
 	Images      int           `key:"pictures" min:"0" max:"24" default:"6" doc:"number of samples that the report shows, clean and under each transformation"`
 	Batch       int           `key:"batch" min:"1" doc:"samples in one call of ONNX Runtime; chosen by the memory if not given. Scores do not depend on it"`
+	Executable  string        `key:"python" doc:"Python interpreter of the functions that the study names; default: that of the environment variable NOETHER_PYTHON_EXECUTABLE, else python3"`
+	PythonPath  []Path        `key:"python-path" doc:"folders in which the modules of these functions are looked for before the installed ones; default: that of the study file"`
 	Memory      Size          `key:"memory" doc:"bytes that the running sums of measures (accumulators) may hold, for instance 512MiB: those of one layer, and those of all that is measured in one pass over the data. If not given: 256MiB for a layer, and for a pass a quarter of the free memory if that is more"`
 
 	memorySet bool              // the study or SetMemory has set Memory
@@ -113,6 +116,10 @@ func (s *Study) SetMemory(bytes Size) { s.Memory, s.memorySet = bytes, true }
 // is the default: it still decides which confidence intervals are computed, but a pass (a reading
 // of the samples) may hold more.
 func (s *Study) BoundsMemory() bool { return s.memorySet || s.Memory != DefaultMemory }
+
+// KeepsSamples reports whether the values of all samples are kept, at least those of predictions and
+// of the last layer.
+func (s *Study) KeepsSamples() bool { return s.Samples || len(s.By) > 0 }
 
 // AsksForImages reports whether the study itself, not the default, sets a number of images above 0.
 func (s *Study) AsksForImages() bool { return s.imagesSet && s.Images > 0 }

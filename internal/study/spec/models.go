@@ -15,6 +15,7 @@ type Model struct {
 	// Activations and URL take the place of ONNX.
 	Activations Path                  `key:"activations" doc:"in place of onnx: a folder of activations that were recorded on the samples of the data, see the reference on models"`
 	URL         string                `key:"url" doc:"in place of onnx: a model of an inference server that speaks the Open Inference Protocol, such as http://localhost:8000/v2/models/resnet50, or unix:SOCKET:/v2/models/resnet50"`
+	Python      string                `key:"python" doc:"in place of onnx: a function of Python without parameters that returns the model, package.module:function, or a model itself; see --allow-python"`
 	Version     string                `key:"version" doc:"with url: version of the model; default: the server's choice"`
 	SHA256      string                `key:"sha256" doc:"SHA-256 of the file; a different hash is an error. A run writes it into the resolved study"`
 	Preprocess  Preprocess            `key:"preprocess" doc:"conversion of an image with values in [0, 1] to the model's input"`
@@ -35,32 +36,36 @@ type Model struct {
 	node *config.Node // the entry in the parsed file, with its position for errors
 }
 
-// Address returns the path or URL of the model's file, the folder of its activations, or its
-// address on an inference server.
+// Address returns the path or URL of the model's file, the folder of its activations, its address on
+// an inference server, or the function of Python that returns it.
 func (m Model) Address() Path {
 	switch {
 	case m.Activations.text != "":
 		return m.Activations
 	case m.URL != "":
 		return Path{text: m.URL, node: m.At("url")}
+	case m.Python != "":
+		return Path{text: m.Python, node: m.At("python")}
 	}
 	return m.ONNX
 }
 
-// check returns an error unless the entry has one of a file, a folder of activations and an address
-// on an inference server.
+// check returns an error unless the entry has one of a file, a folder of activations, an address on
+// an inference server and a function of Python.
 func (m Model) check() error {
 	var given []string
-	for _, key := range []string{"onnx", "activations", "url"} {
+	for _, key := range []string{"onnx", "activations", "url", "python"} {
 		if m.node.Get(key) != nil {
 			given = append(given, key)
 		}
 	}
 	switch {
 	case len(given) == 0:
-		return m.node.Errorf("the key \"onnx\" is missing; activations, a folder of recorded ones, or url, a model of an inference server, may take its place")
+		return m.node.Errorf("the key \"onnx\" is missing; activations, a folder of recorded ones, url, a model of an inference server, or python, a function that returns a model, may take its place")
 	case len(given) > 1:
 		return m.At(given[1]).Errorf("leave out %s: a model has one of them", strings.Join(given, " or "))
+	case m.Python != "" && !isFunction(m.Python):
+		return m.At("python").Errorf("python is %q: it must be a function, such as package.module:function", m.Python)
 	case m.Version != "" && m.URL == "":
 		return m.At("version").Errorf("version is that of a model of an inference server, and there is no url")
 	}

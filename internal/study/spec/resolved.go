@@ -16,6 +16,12 @@ func (s *Study) Resolved() (string, error) {
 	for _, path := range s.paths() {
 		path.node.Text = s.absolute(path.text)
 	}
+	if len(s.Python()) > 0 {
+		s.node.Set("python", s.Interpreter())
+		if len(s.PythonPath) == 0 {
+			s.node.Set("python-path", s.absolute("."))
+		}
+	}
 	// Write the settings that the keys of cells depend on, so that a later version with other
 	// defaults computes the same keys.
 	s.node.SetInt("seed", int64(s.Seed))
@@ -34,7 +40,9 @@ func (s *Study) KeepHashes(resolved []byte, isOpen func(index int) bool) {
 	}
 	for i, m := range s.Models {
 		address := s.absolute(m.Address().text)
-		same := func(o Model) bool { return o.Name == m.Name && uri.SameModel(o.Address().text, address) }
+		same := func(o Model) bool {
+			return o.Name == m.Name && (m.Python != "" && m.Python == o.Python || uri.SameModel(o.Address().text, address))
+		}
 		j := slices.IndexFunc(other.Models, same)
 		if !isOpen(i) && j >= 0 && m.SHA256 == "" && other.Models[j].SHA256 != "" {
 			m.node.Set("sha256", other.Models[j].SHA256)
@@ -81,6 +89,9 @@ func (s *Study) paths() []*Path {
 	}
 	for i := range s.Data {
 		out = append(out, s.Data[i].paths()...)
+	}
+	for i := range s.PythonPath {
+		out = append(out, &s.PythonPath[i])
 	}
 	return out
 }

@@ -1,0 +1,211 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/noether-ml/noether/internal/atomicfile"
+	"github.com/noether-ml/noether/internal/catalog"
+	"github.com/noether-ml/noether/internal/parquetfile"
+	"github.com/noether-ml/noether/internal/plural"
+	"github.com/noether-ml/noether/internal/policy"
+	"github.com/noether-ml/noether/internal/study"
+	"github.com/noether-ml/noether/scores"
+)
+
+func policyCommand() *cobra.Command {
+	var f policyFlags
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "policy RUN POLICY",
+		Short: "Judge the models of a run for a stated use: pass, fail or not enough data",
+		Long: `Judges the models of a run by a policy file, which states a use: transformations up to strengths, the loss of accuracy
+that may be, and groups of samples for which it must hold too. Each model passes, fails, or there are not enough data. Each claim is listed
+with its evidence and, if it is not decided, the number of samples that would decide it.
+
+Exit codes: 0 if all models pass, 3 if one fails, 4 if none fails and there are not enough data for one.`,
+		Example: "  noether policy runs/street policy.yaml\n" +
+			"  noether policy runs/street policy.yaml --junit policy.xml --sarif policy.sarif",
+		Args: usageArgs(cobra.ExactArgs(2)),
+		RunE: func(c *cobra.Command, args []string) error {
+			p, err := policy.Read(args[1])
+			if err != nil {
+				return err
+			}
+			verdicts, err := judge(args[0], p)
+			if err != nil {
+				return err
+			}
+			if err := f.write(p, verdicts, args[1]); err != nil {
+				return err
+			}
+			if err := show(asJSON, verdictsJSON(p, verdicts), func() error { return printVerdicts(stdout, p, verdicts, f.all) }); err != nil {
+				return err
+			}
+			return verdictError(p, verdicts)
+		},
+	}
+	f.add(c.Flags())
+	c.Flags().BoolVar(&f.all, "all", false, "list also the claims that pass, of models that fail or are not decided")
+	addJSON(c, &asJSON)
+	return c
+}
+
+type policyFlags struct {
+	junit, sarif string
+	all          bool
+}
+
+func (f *policyFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.junit, "junit", "", "also write the verdict as JUnit's XML to this file")
+	flags.StringVar(&f.sarif, "sarif", "", "also write the verdict as SARIF to this file")
+}
+
+// write writes the files that the flags name. file is the policy's.
+func (f *policyFlags) write(p *policy.Policy, verdicts []policy.Verdict, file string) error {
+	for path, write := range map[string]func(io.Writer) error{
+		f.junit: func(w io.Writer) error { return p.WriteJUnit(w, verdicts) },
+		f.sarif: func(w io.Writer) error { return p.WriteSARIF(w, verdicts, filepath.ToSlash(file), version()) },
+	} {
+		if path == "" {
+			continue
+		}
+		if err := atomicfile.WriteFunc(path, write); err != nil {
+			return fmt.Errorf("writing the verdict: %w", err)
+		}
+	}
+	return nil
+}
+
+// judge judges the models of a run folder.
+func judge(dir string, p *policy.Policy) ([]policy.Verdict, error) {
+	run, err := study.ReadResult(dir)
+	if err != nil {
+		return nil, err
+	}
+	e := policy.Evidence{Rows: run.Rows, Record: run.Record, Neutral: neutralValues(run)}
+	s, err := catalog.Parse("study.yaml", []byte(run.Record.Resolved), nil)
+	if err != nil {
+		return nil, fmt.Errorf("the study of %s: %w", dir, err)
+	}
+	for _, t := range s.Transforms {
+		e.Transforms = append(e.Transforms, t.Name)
+	}
+	path := filepath.Join(dir, "samples.parquet")
+	err = parquetfile.ReadFile(path, parquetfile.ReadSamples, func(r scores.SampleRow) {
+		if r.Layer == "" && r.OtherModel == "" {
+			e.Samples = append(e.Samples, r)
+		}
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	groups, err := os.Open(filepath.Join(dir, "groups.csv"))
+	if err == nil {
+		defer groups.Close()
+		e.Groupings, err = scores.ReadGroupings(groups)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("groups.csv of %s: %w", dir, err)
+	}
+	return p.Judge(e)
+}
+
+// undecidedExit is the exit code if no model fails a policy, and there are not enough data for one.
+const undecidedExit = 4
+
+// An undecidedError says that there are not enough data for a policy.
+type undecidedError struct{ error }
+
+// verdictError returns nil if all models pass.
+func verdictError(p *policy.Policy, verdicts []policy.Verdict) error {
+	for _, state := range []policy.State{policy.Fail, policy.Undecided} {
+		var models []string
+		for _, v := range verdicts {
+			if v.State == state {
+				models = append(models, v.Model)
+			}
+		}
+		if len(models) == 0 {
+			continue
+		}
+		err := fmt.Errorf("%s: %s: %s", p.Use, state, strings.Join(models, ", "))
+		if state == policy.Fail {
+			return &gateError{err}
+		}
+		return &undecidedError{err}
+	}
+	return nil
+}
+
+func printVerdicts(w io.Writer, p *policy.Policy, verdicts []policy.Verdict, all bool) error {
+	fmt.Fprintf(w, "%s\n", p.Use)
+	for _, v := range verdicts {
+		n := map[policy.State]int{}
+		for _, c := range v.Claims {
+			n[c.State]++
+		}
+		fmt.Fprintf(w, "\n%s: %s (%s hold, %d do not, %d not decided)\n", v.Model, strings.ToUpper(string(v.State)), plural.Of(n[policy.Pass], "claim"), n[policy.Fail], n[policy.Undecided])
+		t := newTable(w)
+		t.printf("  verdict\tclaim\twhere\tevidence\n")
+		passed := 0
+		for _, c := range v.Claims {
+			if c.State == policy.Pass && v.State != policy.Pass && !all {
+				passed++
+				continue
+			}
+			t.printf("  %s\t%s\t%s\t%s\n", string(c.State), c.Text, c.Where(), c.Evidence())
+		}
+		if err := t.Flush(); err != nil {
+			return err
+		}
+		if passed > 0 {
+			fmt.Fprintf(w, "  %s that hold: --all lists them\n", plural.Of(passed, "claim"))
+		}
+	}
+	_, err := fmt.Fprintln(w, "\nValues have 95 % intervals. A model passes if every interval keeps to its limit, and fails if one does not after correction for the number of claims.")
+	return err
+}
+
+func verdictsJSON(p *policy.Policy, verdicts []policy.Verdict) any {
+	number := func(v float64) *float64 {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil
+		}
+		return &v
+	}
+	models := []map[string]any{}
+	for _, v := range verdicts {
+		claims := []map[string]any{}
+		for _, c := range v.Claims {
+			claims = append(claims, map[string]any{"state": c.State, "claim": c.Text, "data": c.Data, "transform": c.Transform, "parameter": c.Parameter, "group": c.Group,
+				"value": number(c.Mean), "low": number(c.Low), "high": number(c.High), "n": c.N, "limit": number(c.Limit), "needed": c.Needed, "why": c.Why})
+		}
+		models = append(models, map[string]any{"model": v.Model, "state": v.State, "claims": claims})
+	}
+	return map[string]any{"use": p.Use, "models": models}
+}
+
+// judgeRun prints the verdict on a run that has just finished.
+func judgeRun(dir, file string, p *policy.Policy, f *policyFlags) error {
+	verdicts, err := judge(dir, p)
+	if err == nil {
+		err = f.write(p, verdicts, file)
+	}
+	if err != nil {
+		return err
+	}
+	if err := printVerdicts(stdout, p, verdicts, false); err != nil {
+		return err
+	}
+	return verdictError(p, verdicts)
+}

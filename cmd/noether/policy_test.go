@@ -1,0 +1,92 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/internal/testmodel"
+)
+
+// TestFailuresAndPolicy runs a study with a policy, judges the run again, and lists its failures.
+func TestFailuresAndPolicy(t *testing.T) {
+	dir := t.TempDir()
+	testmodel.Write(t, dir, "one", testmodel.Options{})
+	testmodel.Write(t, dir, "two", testmodel.Options{})
+	write := func(name, text string) string {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	study := write("study.yaml", `name: s
+data: [{name: shapes, shapes: {n: 120, size: 16, seed: 2}}]
+models: [{name: one, onnx: one.onnx, layers: output}, {name: copy, onnx: one.onnx, layers: output}]
+transforms: [{name: tilt, rotate: {values: [20, 40]}}]
+measures: [accuracy]
+by: [label]
+`)
+	same := write("same.yaml", "use: a copy\nmodels: [copy]\nreference: one\ntransforms: {tilt: 40}\nloss: 0.1\n")
+	strict := write("strict.yaml", "use: perfect\ntransforms: {tilt: 40}\nleast: 0.99\n")
+	open := write("open.yaml", "use: a copy\nmodels: [copy]\nreference: one\ntransforms: {tilt: 40}\nloss: 0.1\ngroups: [label]\n")
+	run, junit, sarif := filepath.Join(dir, "run"), filepath.Join(dir, "out.xml"), filepath.Join(dir, "out.sarif")
+	for _, c := range []struct {
+		args []string
+		code int
+		out  string
+	}{
+		{[]string{"run", study, "-o", run, "--policy", same, "--junit", junit, "--sarif", sarif}, 0, "copy: PASS (3 claims hold, 0 do not, 0 not decided)"},
+		{[]string{"policy", run, same}, 0, "loss of accuracy.moved against one <= 0.1"},
+		{[]string{"policy", run, strict}, gateExit, "one: FAIL"},
+		{[]string{"policy", run, open}, undecidedExit, "copy: NOT ENOUGH DATA"},
+		{[]string{"policy", run, write("wrong.yaml", "use: x\nloss: 0.1\ntransforms: {fog: 1}\n")}, 1, ""},
+		{[]string{"run", study, "--junit", junit}, 2, ""},
+		{[]string{"run", study, "--policy", same, "--shard", "1/2"}, 2, ""},
+		{[]string{"failures", run, "--limit", "3"}, 0, "class pair "},
+		{[]string{"failures", run, "--kind", "right"}, 2, ""},
+		{[]string{"failures", run, "--group", "label"}, 2, ""},
+		{[]string{"failures", dir}, 1, ""},
+	} {
+		out, err := output(t, c.args...)
+		if code := exitCode(err); code != c.code || !strings.Contains(out, c.out) {
+			t.Errorf("%s: code %d, want %d with %q\n%s", c.args, code, c.code, c.out, out)
+		}
+	}
+	for path, want := range map[string]string{junit: `tests="3" failures="0" errors="0"`, sarif: `"kind": "pass"`} {
+		if text, err := os.ReadFile(path); err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("%s: %s %v, want %q", path, text, err, want)
+		}
+	}
+
+	all, err := output(t, "failures", run, "--json", "--model", "copy", "--kind", "broken")
+	var listed struct {
+		Failures []struct{ Model, Kind, Path, Label string }
+		Groups   []struct{ Model string }
+	}
+	if err == nil {
+		err = json.Unmarshal([]byte(all), &listed)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(listed.Failures) == 0 || len(listed.Groups) == 0 {
+		t.Fatal("nothing is listed")
+	}
+	paths := map[string]bool{}
+	for _, f := range listed.Failures {
+		if f.Model != "copy" || f.Kind != "broken" {
+			t.Errorf("listed: %+v", f)
+		}
+		if f.Label == listed.Failures[0].Label {
+			paths[f.Path] = true
+		}
+	}
+	text, err := output(t, "failures", run, "--model", "copy", "--kind", "broken", "--paths", "--group", "label="+listed.Failures[0].Label)
+	if got := strings.Count(text, "\n"); err != nil || got != len(paths) {
+		t.Errorf("%d paths, want %d (%v)", got, len(paths), err)
+	}
+}

@@ -1,0 +1,236 @@
+package policy
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/scores"
+)
+
+// evidence returns a run of the models float and int8 on n samples, rotated by 5 and 10 degrees.
+// float has every sample right, and int8 a sample wrong if wrong says so.
+func evidence(n int, wrong func(parameter string, sample int) bool) Evidence {
+	statistic := measure.StatisticDescriptor{Name: "moved", Range: measure.ZeroToOne, Direction: measure.Higher, PerSample: true}
+	e := Evidence{Record: scores.Record{Measures: []measure.Descriptor{{Name: "accuracy", Statistics: []measure.StatisticDescriptor{statistic}}}},
+		Groupings: map[string][]scores.Grouping{"street": {{Column: "camera", Groups: []string{"north", "tunnel"}, Of: map[int]int{}}}},
+		Neutral:   func(string) (float64, error) { return 0, nil }, Transforms: []string{"tilt", "fog"}}
+	for i := range n {
+		e.Groupings["street"][0].Of[i] = 0
+		if i%10 == 9 {
+			e.Groupings["street"][0].Of[i] = 1
+		}
+	}
+	nan := math.NaN()
+	for _, model := range []string{"float", "int8"} {
+		for _, parameter := range []string{"5", "10"} {
+			right := 0
+			for i := range n {
+				row := scores.SampleRow{Model: model, Data: "street", Transform: "tilt", Parameter: parameter, Measure: "accuracy", Index: i, Statistic: "correct-clean", Value: 1}
+				e.Samples = append(e.Samples, row)
+				row.Statistic = "correct-moved"
+				if model == "int8" && wrong(parameter, i) {
+					row.Value = 0
+				} else {
+					right++
+				}
+				e.Samples = append(e.Samples, row)
+			}
+			moved := float64(right) / float64(n)
+			e.Rows = append(e.Rows, scores.Row{Model: model, Data: "street", Transform: "tilt", Parameter: parameter, Measure: "accuracy", Statistic: "moved",
+				Value: moved, Low: moved - 0.02, High: min(1, moved+0.02), Null: nan, N: n})
+		}
+	}
+	return e
+}
+
+const street = "use: street\nreference: float\ntransforms: {tilt: 10}\nloss: 0.02\n"
+
+func verdict(t *testing.T, text string, e Evidence) Verdict {
+	t.Helper()
+	p, err := Parse("policy.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := p.Judge(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(v) != 1 || v[0].Model != "int8" {
+		t.Fatalf("verdicts %+v, want one on int8", v)
+	}
+	return v[0]
+}
+
+// TestJudge checks verdicts, and the claims that decide them.
+func TestJudge(t *testing.T) {
+	t.Parallel()
+	never := func(string, int) bool { return false }
+	for name, c := range map[string]struct {
+		text  string
+		n     int
+		wrong func(string, int) bool
+		state State
+		first string // claim: its text and where
+		all   int    // claims
+	}{
+		"no loss":                {street, 1000, never, Pass, "loss of accuracy.clean against float <= 0.02 (street, clean)", 3},
+		"few samples":            {street, 100, never, Undecided, "loss of accuracy.clean against float <= 0.02 (street, clean)", 3},
+		"a tenth is lost at 10":  {street, 1000, func(p string, i int) bool { return p == "10" && i%10 == 0 }, Fail, "loss of accuracy.moved against float <= 0.02 (street, tilt=10)", 3},
+		"a small group is open":  {street + "groups: [camera]", 1000, never, Undecided, "loss of accuracy.clean against float <= 0.02 (street, clean, camera=tunnel)", 9},
+		"a group fails":          {street + "groups: [camera]", 3000, func(p string, i int) bool { return i%50 == 9 }, Fail, "loss of accuracy.moved against float <= 0.02 (street, tilt=5, camera=tunnel)", 9},
+		"not tried so far":       {strings.Replace(street, "tilt: 10", "tilt: 12", 1), 1000, never, Undecided, "accuracy.moved (street, tilt)", 4},
+		"a weaker use":           {strings.Replace(street, "tilt: 10", "tilt: 5", 1), 1000, func(p string, i int) bool { return p == "10" }, Pass, "loss of accuracy.clean against float <= 0.02 (street, clean)", 2},
+		"against its own":        {"use: street\nmodels: [int8]\ntransforms: {tilt: all}\nloss: 0.05\n", 1000, func(p string, i int) bool { return i%10 == 0 }, Fail, "loss of accuracy.moved against clean <= 0.05 (street, tilt=5)", 2},
+		"least":                  {"use: street\nmodels: [int8]\ntransforms: {tilt: 10}\nleast: 0.7\n", 1000, func(p string, i int) bool { return i%5 == 0 }, Pass, "accuracy.moved >= 0.7 (street, tilt=5)", 2},
+		"keep":                   {"use: street\nmodels: [int8]\nkeep: ['accuracy.moved@tilt >= 0.85']\n", 1000, func(p string, i int) bool { return i%5 == 0 && p == "10" }, Fail, "accuracy.moved@tilt >= 0.85 (street, tilt=10)", 2},
+		"keep, up to a strength": {"use: street\nmodels: [int8]\ntransforms: {tilt: 5}\nkeep: ['accuracy.moved >= 0.85']\n", 1000, func(p string, i int) bool { return i%5 == 0 && p == "10" }, Pass, "accuracy.moved >= 0.85 (street, tilt=5)", 1},
+		"keep an unknown score":  {"use: street\nmodels: [int8]\nkeep: ['accuracy.none >= 0.85']\n", 100, never, Undecided, "accuracy.none >= 0.85 (street, clean)", 1},
+	} {
+		v := verdict(t, c.text, evidence(c.n, c.wrong))
+		if first := v.Claims[0].Text + " (" + v.Claims[0].Where() + ")"; v.State != c.state || first != c.first || len(v.Claims) != c.all {
+			t.Errorf("%s: %s, first of %d claims %q (%s); want %s, of %d %q", name, v.State, len(v.Claims), first, v.Claims[0].Evidence(), c.state, c.all, c.first)
+		}
+	}
+}
+
+// TestNeeded checks that with the number of samples that a verdict asks for, the same loss is
+// decided in some 80 % of draws.
+func TestNeeded(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(3, 4))
+	draw := func(n int) Verdict {
+		lost := make([]bool, n)
+		for i := range lost {
+			lost[i] = random.Float64() < 0.01
+		}
+		return verdict(t, strings.Replace(street, "tilt: 10", "tilt: 5", 1), evidence(n, func(_ string, i int) bool { return lost[i] }))
+	}
+	lost := evidence(300, func(_ string, i int) bool { return i%100 == 0 })
+	v := verdict(t, strings.Replace(street, "tilt: 10", "tilt: 5", 1), lost)
+	c := v.Claims[0]
+	if v.State != Undecided || c.Transform != "tilt" || c.Needed < 600 || c.Needed > 2000 {
+		t.Fatalf("%+v, want 600 to 2000 samples", v)
+	}
+	decided := 0
+	const trials = 100
+	for range trials {
+		if draw(c.Needed).State == Pass {
+			decided++
+		}
+	}
+	if decided < trials*70/100 || decided > trials*97/100 {
+		t.Errorf("%d of %d draws of %d samples are decided, want about 80 %%", decided, trials, c.Needed)
+	}
+}
+
+// TestEqualModelsDoNotFail simulates models that are as good as the limit allows, under ten claims:
+// in at most 5 % they fail, and in at most 5 % they pass.
+func TestEqualModelsDoNotFail(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(5, 6))
+	n := map[State]int{}
+	const trials = 120
+	for range trials {
+		const samples = 400
+		lost := map[string][]bool{"5": make([]bool, samples), "10": make([]bool, samples)}
+		for _, l := range lost {
+			for i := range l {
+				l[i] = random.Float64() < 0.05
+			}
+		}
+		text := "use: street\nmodels: [int8]\ntransforms: {tilt: 10}\nloss: 0.05\ngroups: [camera]\n"
+		n[verdict(t, text, evidence(samples, func(p string, i int) bool { return lost[p][i] })).State]++
+	}
+	if n[Fail] > trials/20 || n[Pass] > trials/20 {
+		t.Errorf("%v of %d at the limit", n, trials)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"loss: 0.1":                    "use",
+		"use: x":                       "no limit",
+		"use: x\nloss: -1":             "loss",
+		"use: x\nlosses: 1":            `unknown key "losses"`,
+		"use: x\nloss: 0.1\nscore: ei": "MEASURE.STATISTIC",
+		"use: x\nloss: 0.1\nscore: effective-invariance.ei":         "needs a reference",
+		"use: x\nkeep: ['accuracy.moved >= 90%']":                   "relative",
+		"use: x\nkeep: ['accuracy.moved']":                          "tolerance",
+		"use: x\nloss: 0.1\nmodels: [a]\nreference: a":              "against itself",
+		"use: x\nloss: 0.1\ntransforms: {tilt: far}":                "a strength is a number",
+		"use: x\nloss: 0.1\nmodels: [int4]":                         `the model "int4"; the run has float, int8`,
+		"use: x\nloss: 0.1\ntransforms: {rain: 1}":                  `the transformation "rain"; the run has tilt, fog`,
+		"use: x\nloss: 0.1\ngroups: [site]":                         "list it under by",
+		"use: x\nreference: float\nloss: 0.1\nscore: accuracy.drop": "no score accuracy.drop",
+	} {
+		p, err := Parse("policy.yaml", []byte(text))
+		if err == nil {
+			_, err = p.Judge(evidence(20, func(string, int) bool { return false }))
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error %v, want %q", text, err, want)
+		}
+	}
+}
+
+// TestFiles checks JUnit's XML and SARIF of a verdict with claims of all three states.
+func TestFiles(t *testing.T) {
+	t.Parallel()
+	p, err := Parse("policy.yaml", []byte(street+"groups: [camera]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	verdicts, err := p.Judge(evidence(1000, func(p string, i int) bool { return p == "10" && i%10 == 0 }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := map[State]int{}
+	for _, c := range verdicts[0].Claims {
+		count[c.State]++
+	}
+	if len(count) != 3 {
+		t.Fatalf("states %v, want three", count)
+	}
+	var b bytes.Buffer
+	if err := p.WriteJUnit(&b, verdicts); err != nil {
+		t.Fatal(err)
+	}
+	var suites junitSuites
+	if err := xml.Unmarshal(b.Bytes(), &suites); err != nil {
+		t.Fatal(err)
+	}
+	if s := suites.Suites[0]; suites.Name != "street" || s.Tests != 9 || s.Failures != count[Fail] || s.Errors != count[Undecided] || len(s.Cases) != 9 || s.Cases[0].Failure == nil {
+		t.Errorf("JUnit %+v", s)
+	}
+	b.Reset()
+	if err := p.WriteSARIF(&b, verdicts, "policy.yaml", "1"); err != nil {
+		t.Fatal(err)
+	}
+	var sarif struct {
+		Version string
+		Runs    []struct {
+			Results []struct{ Kind, Level, RuleID string }
+			Tool    struct {
+				Driver struct{ Rules []struct{ ID string } }
+			}
+		}
+	}
+	if err := json.Unmarshal(b.Bytes(), &sarif); err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[string]int{}
+	for _, r := range sarif.Runs[0].Results {
+		kinds[r.Kind+" "+r.Level]++
+	}
+	if want := map[string]int{"fail error": count[Fail], "open none": count[Undecided], "pass none": count[Pass]}; fmt.Sprint(kinds) != fmt.Sprint(want) || sarif.Version != "2.1.0" || len(sarif.Runs[0].Tool.Driver.Rules) != 2 {
+		t.Errorf("SARIF %v, want %v", kinds, want)
+	}
+}

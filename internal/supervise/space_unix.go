@@ -1,0 +1,5 @@
+//go:build unix && cgo
+
+package supervise
+
+import "C" // space.c

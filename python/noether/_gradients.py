@@ -1,0 +1,66 @@
+"""Vector-Jacobian products of a module as a second model that the server serves: see engine/oip."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ._command import Error
+from ._server import Port, Room
+
+if TYPE_CHECKING:
+    from ._torch import Torch
+
+COTANGENT, GRADIENT = "cotangent ", "gradient "
+
+
+class Gradients:
+    """The layers of a module and, by autograd, the gradient of their products with cotangents.
+
+    The cotangents that a request lacks are 0. A request for layers alone keeps what the request for
+    the gradient for the same samples needs, which follows as a rule.
+    """
+
+    def __init__(self, model: Torch) -> None:
+        self._model = model
+        layers = [*model.outputs, *model.layers]
+        self.inputs = [*model.inputs, *(Port(COTANGENT + p.name, "FP32", p.shape) for p in layers)]
+        self.outputs = [Port(GRADIENT + p.name, "FP32", p.shape) for p in model.inputs]
+        self.layers = layers
+        self.digest = model.digest
+        self._kept: tuple[Any, Any, dict[str, Any]] | None = None  # the array, x and layers
+
+    def infer(self, inputs: Mapping[str, Any], wanted: Sequence[str], room: Room) -> None:
+        import torch
+
+        name = self._model.inputs[0].name
+        array = inputs[name]
+        cotangents = {key.removeprefix(COTANGENT): value for key, value in inputs.items() if key.startswith(COTANGENT)}
+        layers = [w for w in wanted if w != GRADIENT + name]
+        x, found = self._layers(array, {*layers, *cotangents})
+        for layer in layers:
+            if layer in found:
+                torch.from_numpy(room(layer, tuple(found[layer].shape))).copy_(found[layer].detach())
+        if len(layers) == len(wanted):
+            self._kept = (array.copy(), x, found)
+            return
+        # Layers of integers, or that do not depend on the input, have no gradient.
+        z = {layer: found[layer] for layer in cotangents if layer in found and found[layer].requires_grad}
+        if not z:
+            raise Error(f"{type(self._model.module).__name__} has no gradient of {', '.join(cotangents) or 'nothing'} by its input")
+        weights = [torch.from_numpy(cotangents[layer].copy()).reshape(t.shape).to(t) for layer, t in z.items()]
+        gradient, = torch.autograd.grad(list(z.values()), x, weights)
+        torch.from_numpy(room(GRADIENT + name, tuple(gradient.shape))).copy_(gradient)
+
+    def _layers(self, array: Any, names: set[str]) -> tuple[Any, dict[str, Any]]:
+        """Return the input as a tensor, and layers that depend on it."""
+        import numpy
+
+        kept, self._kept = self._kept, None
+        if kept is not None and names <= set(kept[2]) and numpy.array_equal(kept[0], array):
+            return kept[1], kept[2]
+        x = self._model.tensor(array).detach().clone().requires_grad_()
+        found: dict[str, Any] = {}
+        # A copy, since a module in place may change the tensor.
+        self._model.run(x, names, lambda name, t, _op: found.__setitem__(name, t.clone()), gradients=True)
+        return x, found
