@@ -54,6 +54,7 @@ func Measures() []spec.Family {
 		family(probe.RepresentationEquivarianceDescriptor(), probe.RepresentationEquivariance),
 		family(probe.InvarianceDescriptor(), probe.Invariance),
 		family(probe.RetrievalDescriptor(), probe.Retrieval),
+		family(probe.ConfoundingDescriptor(), probe.Confounding),
 		family(probe.DisentanglementDescriptor(), probe.Disentanglement),
 		family(robust.Descriptor(), robust.New),
 		family(functions.MeasureDescriptor(), functions.Measure),

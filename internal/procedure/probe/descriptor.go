@@ -86,6 +86,23 @@ func RetrievalDescriptor() measure.Descriptor {
 	}
 }
 
+// ConfoundingDescriptor describes the measure confounding.
+func ConfoundingDescriptor() measure.Descriptor {
+	const frequent = "the most frequent value"
+	return measure.Descriptor{
+		Name: "confounding", Title: "Confounding", Level: measure.LayerLevel, Resampled: "sample", Chart: "depth",
+		Question: "Does a layer know a factor of the samples, such as their site, better than their class?",
+		Reading:  "The robustness index is above 0.5 if neighbours share the class rather than the factor, and below it if they share the factor rather than the class. Compare it with its null, which the frequencies of classes and values alone give.",
+		Statistics: []measure.StatisticDescriptor{
+			{Name: "robustness-index", Title: "robustness index", About: "Of the nearest neighbours that share either the class or the factor with a sample, the fraction that shares the class.", Range: measure.ZeroToOne, Direction: measure.Higher, Null: "all samples as neighbours"},
+			{Name: "knn-class", Title: "class by neighbours", About: "The fraction of samples whose class is the most frequent one of their nearest neighbours.", Range: measure.ZeroToOne, Null: frequent},
+			{Name: "knn-factor", Title: "factor by neighbours", About: "The fraction of samples whose value of the factor is the most frequent one of their nearest neighbours.", Range: measure.ZeroToOne, Direction: measure.Lower, Null: frequent},
+			{Name: "probe-class", Title: "class by a linear probe", About: "The fraction of samples whose class a ridge regression on all others finds.", Range: measure.ZeroToOne, Null: frequent},
+			{Name: "probe-factor", Title: "factor by a linear probe", About: "The fraction of samples whose value of the factor a ridge regression on all others finds.", Range: measure.ZeroToOne, Direction: measure.Lower, Null: frequent},
+		},
+	}
+}
+
 // DisentanglementDescriptor describes the measure disentanglement.
 func DisentanglementDescriptor() measure.Descriptor {
 	return measure.Descriptor{
