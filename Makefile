@@ -120,7 +120,7 @@ torture: $(RUNTIME)
 # stored results are left out. Needs the libraries of python/requirements-test.txt.
 NETWORKS ?= *
 zoo: build
-	cd python && .venv-test/bin/python -m zoo '$(NETWORKS)'
+	cd python && NOETHER=$(CURDIR)/bin/noether .venv-test/bin/python -m zoo '$(NETWORKS)' && .venv-test/bin/python -m zoo.page
 
 # Known vulnerabilities in the dependencies and the standard library; needs access to vuln.go.dev.
 vulncheck:

@@ -16,5 +16,12 @@ func wilson(p float64, n int, z float64) (low, high float64) {
 	m := float64(n)
 	centre := (p + z*z/(2*m)) / (1 + z*z/m)
 	half := z / (1 + z*z/m) * math.Sqrt(p*(1-p)/m+z*z/(4*m*m))
-	return max(0, centre-half), min(1, centre+half)
+	low, high = max(0, centre-half), min(1, centre+half)
+	switch p { // exactly, without what rounding leaves
+	case 0:
+		low = 0
+	case 1:
+		high = 1
+	}
+	return low, high
 }

@@ -25,3 +25,15 @@ func TestWilson(t *testing.T) {
 		}
 	}
 }
+
+func TestWilsonIsExactAtTheEnds(t *testing.T) {
+	t.Parallel()
+	for n := 1; n < 1000; n++ {
+		if low, _ := resample.Wilson(0, n); low != 0 {
+			t.Errorf("the interval of 0 of %d begins at %g, want 0", n, low)
+		}
+		if _, high := resample.Wilson(1, n); high != 1 {
+			t.Errorf("the interval of %d of %d ends at %g, want 1", n, n, high)
+		}
+	}
+}

@@ -59,7 +59,9 @@ def test_diff(run, images, tmp_path):
     other = noether.measure(networks.Shared(), images, layers=["relu"], folder=tmp_path / "other", quiet=True)
     # Without all, only the scores that differ beyond chance are returned.
     everything = run.diff(other, all=True)
-    assert len(everything) > len(run.diff(run))
+    assert len(everything) > len(run.diff(other))
+    with pytest.raises(noether.Error, match="are one run"):
+        run.diff(run)
     # A row has both scores and their difference, as columns.
     assert (everything.new_value - everything.value - everything.difference).abs().max() < 1e-6
     assert everything.beyond.any() and set(everything.transformation) == {"quarter", "tilt"}
@@ -302,4 +304,4 @@ def test_wrong_samples(images):
     wrong = run.wrong_samples
     clean = run.scores[run.scores.statistic == "clean"].value.iloc[0]
     assert (wrong.kind == "wrong").sum() == round(16 * (1 - clean))
-    assert set(wrong.columns) >= {"path", "label", "predicted_clean", "predicted_moved", "cost", "transform", "parameter"}
+    assert set(wrong.columns) >= {"path", "label", "predicted_clean", "predicted_moved", "cost", "transformation", "parameter"}
