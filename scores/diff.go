@@ -99,7 +99,8 @@ type Comparison struct {
 }
 
 // Diff compares the cells of two runs. It returns a difference for every common score, in the order
-// of the first run. They are one family of claims; see Adjust.
+// of the first run, but for scores that depend on the number of samples (measure.SampleSizeWarning),
+// if that differs. They are one family of claims; see Adjust.
 //
 // Scores of the same samples with replicates get the jackknife interval of the difference, narrower
 // than two separate ones, since common effects cancel. Otherwise half widths add in quadrature, as
@@ -132,7 +133,7 @@ func (c Comparison) Diff(a, b []Cell) []Difference {
 		for _, l := range cell.Layers {
 			for _, s := range l.Scores {
 				match, ok := other[key{renamed.identity(), scoreKeyOf(l, s)}]
-				if !ok {
+				if !ok || s.N != match.score.N && measure.DependsOnSampleSize(strings.Join(s.Warnings, "; ")) {
 					continue
 				}
 				d := Subtract(s, match.score, c.SameSamples != nil && c.SameSamples(cell.Data))

@@ -6,6 +6,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/resample"
 )
 
@@ -95,5 +96,22 @@ func TestModelsOfOneRun(t *testing.T) {
 		if len(found) != c.want || found[0].A.Model != "m0" || found[0].B.Model != "m1" {
 			t.Errorf("%+v, want %d differences, the first of m0 and m1", found, c.want)
 		}
+	}
+}
+
+// TestScoresThatDependOnNAreNotCompared checks that a score that depends on the number of samples is
+// left out where that differs, and compared where it does not.
+func TestScoresThatDependOnNAreNotCompared(t *testing.T) {
+	t.Parallel()
+	a, b := cellOf("m", .1, .5, .9), cellOf("m", .1, .5, .9, .7)
+	for _, c := range []*Cell{&a, &b} {
+		s := &c.Layers[0].Scores[0]
+		s.Warnings = []string{measure.SampleSizeWarning(s.N)}
+	}
+	if found := (Comparison{}).Diff([]Cell{a}, []Cell{b}); len(found) != 0 {
+		t.Errorf("scores of 30 and 40 samples are compared: %+v", found)
+	}
+	if found := (Comparison{}).Diff([]Cell{a}, []Cell{a}); len(found) != 1 {
+		t.Errorf("%d differences of scores of 30 samples, want 1", len(found))
 	}
 }

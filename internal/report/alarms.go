@@ -2,8 +2,6 @@ package report
 
 import (
 	"fmt"
-	"maps"
-	"math"
 	"slices"
 	"strings"
 
@@ -125,36 +123,4 @@ func cleanAccuracies(rows []scores.Row) map[[2]string]scores.Row {
 		}
 	}
 	return out
-}
-
-// CleanSentence returns a sentence on the accuracy of the models without a transformation, nil
-// without one. Of more than maxNamed models it gives the lowest and the highest.
-func CleanSentence(rows []scores.Row) Sentence {
-	all := slices.Collect(maps.Values(cleanAccuracies(rows)))
-	if len(all) == 0 {
-		return nil
-	}
-	models, data := scores.DistinctValues(rows, byModel), scores.DistinctValues(rows, byData)
-	slices.SortFunc(all, func(a, b scores.Row) int {
-		return (slices.Index(data, a.Data)-slices.Index(data, b.Data))*len(models) + slices.Index(models, a.Model) - slices.Index(models, b.Model)
-	})
-	if len(all) > maxNamed {
-		low, high := math.Inf(1), math.Inf(-1)
-		for _, r := range all {
-			low, high = min(low, r.Value), max(high, r.Value)
-		}
-		return plainSentence("Without a transformation, accuracy is %s to %s.", Number(low), Number(high))
-	}
-	var parts []string
-	for _, r := range all {
-		text := strings.Join(nonEmpty(Number(r.Value), Interval(r.Low, r.High)), " ")
-		if len(models) > 1 {
-			text += " for " + Shorten(r.Model, maxNameWidth)
-		}
-		if len(data) > 1 {
-			text += " on " + Shorten(r.Data, maxNameWidth)
-		}
-		parts = append(parts, text)
-	}
-	return plainSentence("Without a transformation, accuracy is %s.", strings.Join(parts, ", "))
 }

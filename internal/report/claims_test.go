@@ -105,7 +105,7 @@ func (s simulation) rates(draws int) (screen, diff, gate, valueGate float64) {
 	return
 }
 
-var simulatedDraws = flag.Int("draws", 400, "number of draws of TestFalseClaims")
+var simulatedDraws = flag.Int("draws", 200, "number of draws of TestFalseClaims")
 
 // TestFalseClaims checks that on comparisons of equal models the first screen, diff and a gate make a
 // false claim in at most 5 %, up to two standard errors, and that they find differences of a known

@@ -35,12 +35,12 @@ func plainSentence(format string, args ...any) Sentence {
 	return Sentence{{Text: fmt.Sprintf(format, args...)}}
 }
 
-// Conclusions returns the sentences for the first screen of a report: alarms, the accuracy without a
-// transformation, and at most three that say which model is the most robust, under which transformation scores are worst, and at which depth those
+// Conclusions returns the sentences for the first screen of a report: alarms, and at most three that
+// say which model is the most robust, under which transformation scores are worst, and at which depth those
 // of layers fall. They follow from the scores by fixed rules. What they claim is one family: if
 // nothing differed, they would claim anything with a probability of at most 5 %.
 func Conclusions(rows []scores.Row, rec scores.Record, replicates *Replicates) []Sentence {
-	before := append(Alarms(rows, rec), CleanSentence(rows))
+	before := Alarms(rows, rec)
 	rows = Sound(rows, rec)
 	all := Matrices(rows, rec.Measures)
 	return withClaims(replicates, func(c *claims) []Sentence {
@@ -213,25 +213,36 @@ func (m Matrix) extremes(claimed *claims) Sentence {
 		}
 		return column
 	}
-	span := func(column int) string {
+	span := func(column int) (text, average string) {
 		low, high := math.Inf(1), math.Inf(-1)
 		for _, c := range m.Cells {
 			if c.Column == column {
 				low, high = min(low, m.rows[c.Row].Value), max(high, m.rows[c.Row].Value)
 			}
 		}
-		if Number(low) == Number(high) {
-			return Number(low)
+		text = Number(low)
+		if text != Number(high) {
+			text += " to " + Number(high)
 		}
-		return Number(low) + " to " + Number(high)
+		for _, c := range m.Cells {
+			if c.Column == column && len(c.Curve) > 0 {
+				average = fmt.Sprintf(", on average over %d values", len(c.Curve))
+			}
+		}
+		return text, average
 	}
 	lower, upper := "lowest", "highest"
 	if m.about.Direction == measure.Lower {
 		lower, upper = upper, lower
 	}
 	w, b := common(worst), common(best)
-	return plainSentence("%s is %s under %s (%s) and %s under %s (%s).%s", capitalise(m.Title), lower, Shorten(m.Columns[w], maxNameWidth), span(w),
-		upper, Shorten(m.Columns[b], maxNameWidth), span(b), end)
+	worstSpan, worstAverage := span(w)
+	bestSpan, bestAverage := span(b)
+	return Sentence{
+		{Text: fmt.Sprintf("%s is %s under %s (%s", capitalise(m.Title), lower, Shorten(m.Columns[w], maxNameWidth), worstSpan), Aside: worstAverage},
+		{Text: fmt.Sprintf(") and %s under %s (%s", upper, Shorten(m.Columns[b], maxNameWidth), bestSpan), Aside: bestAverage},
+		{Text: ")." + end},
+	}
 }
 
 // values returns the value of a cell and that of the next one, such as "0.998; next: plain, 0.828".

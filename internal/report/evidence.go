@@ -121,6 +121,9 @@ func (c *claims) decide() {
 // evidence returns how certain it is that two scores differ. The pair is the most different of
 // among pairs, for all of which its p-value accounts.
 func (c *claims) evidence(a, b *scores.Row, among int) evidence {
+	if a.N != b.N && (measure.DependsOnSampleSize(a.Warning) || measure.DependsOnSampleSize(b.Warning)) {
+		return insignificant // the scores are not comparable
+	}
 	d := c.replicates.difference(a, b)
 	if math.IsNaN(d.P) {
 		return unknown

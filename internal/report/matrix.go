@@ -31,7 +31,7 @@ type Matrix struct {
 	Models  []string     `json:"models"`
 	Columns []string     `json:"columns"`
 	Cells   []MatrixCell `json:"cells"`
-	// Clean holds the accuracy of each model without a transformation, such as "0.804", or is empty.
+	// Clean holds the accuracy of each model without a transformation, such as "0.804 [0.767, 0.836]", or is empty.
 	Clean []string `json:"clean"`
 
 	about    measure.StatisticDescriptor
@@ -50,6 +50,9 @@ type MatrixCell struct {
 	// Chance says that the score is no better than its null, after the correction for the number of
 	// cells. It is false if neither end of the statistic is better.
 	Chance bool `json:"chance"`
+	// Curve holds the indices of the scores under the single values of the transformation, in their
+	// order, if these are numbers; the score of the cell is their mean. Otherwise it is empty.
+	Curve []int `json:"curve,omitempty"`
 }
 
 // Matrices returns the matrices of the rows: for each data set one of each section, that of the
@@ -77,9 +80,13 @@ func Matrices(rows []scores.Row, known []measure.Descriptor) []Matrix {
 		}
 	}
 	distinguishTitles(out)
-	clean := cleanAccuracies(rows)
+	clean, curves := cleanAccuracies(rows), newCurves(rows)
 	for i := range out {
 		out[i].setClean(clean)
+		for k := range out[i].Cells {
+			c := &out[i].Cells[k]
+			c.Curve = curves.of(&rows[c.Row])
+		}
 	}
 	rank := func(m Matrix) int { // lower ranks come first
 		n := 0
@@ -191,7 +198,7 @@ func (m *Matrix) setClean(known map[[2]string]scores.Row) {
 	any := false
 	for i, model := range m.Models {
 		if r, ok := known[[2]string{model, m.Data}]; ok {
-			texts[i], any = Number(r.Value), true
+			texts[i], any = strings.Join(nonEmpty(Number(r.Value), Interval(r.Low, r.High)), " "), true
 		}
 	}
 	if any {

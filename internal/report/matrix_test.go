@@ -271,3 +271,25 @@ func TestHeadlineOfEquivarianceError(t *testing.T) {
 func evidenceOf(r *Replicates, a, b *scores.Row) evidence {
 	return withClaims(r, func(c *claims) evidence { return c.evidence(a, b, 1) })
 }
+
+// TestCurvesOfMatrix checks that a cell that shows the mean over values that are numbers has their
+// scores in order, and that others have none.
+func TestCurvesOfMatrix(t *testing.T) {
+	t.Parallel()
+	row := func(transform, parameter string, value float64) scores.Row {
+		r := predictionRow("m", transform, "effective-invariance", "ei", value, 0.01)
+		r.Parameter = parameter
+		return r
+	}
+	rows := []scores.Row{row("turn", "90", 0.5), row("turn", "-10", 0.9), row("turn", "10", 0.8), row("turn", "", 0.733),
+		row("kind", "a", 0.1), row("kind", "b", 0.3), row("kind", "", 0.2), row("gray", "", 0.6)}
+	want := map[string][]int{"turn": {1, 2, 0}, "kind": nil, "gray": nil}
+	for _, c := range Matrices(rows, reporttest.Measures())[0].Cells {
+		if transform := rows[c.Row].Transform; !slices.Equal(c.Curve, want[transform]) {
+			t.Errorf("%s has the curve %v, want %v", transform, c.Curve, want[transform])
+		}
+	}
+	if got := conclude(rows); len(got) != 1 || got[0] != "Effective invariance is lowest under kind (0.200) and highest under turn (0.733, on average over 3 values)." {
+		t.Errorf("%q", got)
+	}
+}

@@ -335,10 +335,39 @@ func (a *accuracyAccumulator) Scores() ([]measure.Score, error) {
 			if score.Factor = f.name; f.name != "" && math.IsNaN(score.Value) {
 				continue
 			}
+			if f.name == "" && statistic == "miou" && !math.IsNaN(score.Low) {
+				score.Warnings = append(score.Warnings, a.rareClasses()...)
+			}
 			out = append(out, score)
 		}
 	}
 	return out, nil
+}
+
+// rareClasses returns a warning if the labels have a class in fewer than half of the groups of
+// samples: as few groups decide its IoU, and the jackknife sees the mean over classes jump where one
+// has all of its labels.
+func (a *accuracyAccumulator) rareClasses() []string {
+	classes, groups := a.site.Output.ClassLimit(), a.site.Layout.Groups
+	rare, labelled := 0, 0
+	for k := range classes {
+		in := 0
+		for g := range groups {
+			if a.views[cleanView].regions[(g*classes+k)*3+2] > 0 {
+				in++
+			}
+		}
+		if in > 0 {
+			labelled++
+			if 2*in < groups {
+				rare++
+			}
+		}
+	}
+	if rare == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("the interval may be too narrow: %d of %d classes are in the labels of fewer than half of the groups of samples", rare, labelled)}
 }
 
 // A factor selects what a score covers: classes, and for boxes thresholds of IoU and ranges of

@@ -82,6 +82,12 @@ func PValue(distance, half, freedom float64) float64 {
 	return min(1, 2*distuv.StudentsT{Sigma: 1, Nu: freedom}.Survival(t))
 }
 
+// Refer returns the half-width of an interval by Student's t of freedom degrees, of one by that of
+// before degrees.
+func Refer(half, before, freedom float64) float64 {
+	return half / studentQuantile(before) * studentQuantile(freedom)
+}
+
 // Widen returns the half-width of the interval that excludes 5 % / tests, of the one that excludes
 // 5 %, by Student's t of freedom degrees. tests is at least 1.
 func Widen(half, tests, freedom float64) float64 {

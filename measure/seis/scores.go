@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/resample"
@@ -126,7 +127,7 @@ func (t table) rows(null bool) []measure.Score {
 	out := []measure.Score{equivariance, invariance, rank}
 	if !null {
 		out[0].Null, out[1].Null = nan, nan
-		return out
+		return t.warnSampleSize(out)
 	}
 	for _, s := range []struct {
 		name  string
@@ -136,8 +137,23 @@ func (t table) rows(null bool) []measure.Score {
 		row.Warnings = t.warnings
 		out = append(out, row)
 	}
-	return out
+	return t.warnSampleSize(out)
 }
+
+// warnSampleSize warns of scores of few observations for each pattern.
+func (t table) warnSampleSize(all []measure.Score) []measure.Score {
+	if t.n >= manyObservations*t.rank {
+		return all
+	}
+	for i := range all {
+		all[i].Warnings = append(slices.Clip(all[i].Warnings), measure.SampleSizeWarning(t.n))
+	}
+	return all
+}
+
+// manyObservations is the number of observations of a pattern from which on scores hardly depend on
+// it: those of twice as many differ by less than 0.02 in docs/explanation/intervals-and-nulls.md.
+const manyObservations = 100
 
 func (t table) row(statistic string, shifts []float64, score func(result) float64) measure.Score {
 	s := measure.Plain(statistic, score(t.scores), t.n)

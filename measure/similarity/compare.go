@@ -209,9 +209,27 @@ func (r *calculator) compute(ctx context.Context, x, y Source, order []int, name
 // see docs/explanation/intervals-and-nulls.md. They have fewer than wideBelow samples.
 const wideIntervalWarning = "the interval is wider than needed: it contains the expected value in more than 98 % of cases"
 
+// dependsOnSampleSize reports whether the expected value of a statistic changes with the number of
+// samples: canonical correlations of a limited number of samples are too high, distances grow with
+// it, and neighbours come nearer.
+func dependsOnSampleSize(name string) bool {
+	if slices.Contains([]string{CCA, SVCCA, PWCCA, Procrustes, LinearRegression}, name) {
+		return true
+	}
+	return slices.ContainsFunc(knownStatistics(), func(k statistic) bool { return k.name == name && (k.exponent != 0 || k.neighbours) })
+}
+
 // score returns an estimate as a score of n samples, without interval and replicates if interval is
 // false, even those of minibatch CKA.
 func (e estimate) score(name string, n int, interval bool) measure.Score {
+	s := e.scoreOf(name, n, interval)
+	if dependsOnSampleSize(name) && !math.IsNaN(e.value) {
+		s.Warnings = append(slices.Clip(s.Warnings), measure.SampleSizeWarning(n))
+	}
+	return s
+}
+
+func (e estimate) scoreOf(name string, n int, interval bool) measure.Score {
 	s := measure.Plain(name, e.value, n)
 	d, ok := Descriptor().Statistic(name)
 	if !ok {

@@ -280,6 +280,9 @@ func TestSubsampleWarnings(t *testing.T) {
 		if score.N < statisticOf(name).wideBelow || name == SVCCA { // a warning that its interval is too wide, or, for svcca, too narrow
 			wantWarnings++
 		}
+		if dependsOnSampleSize(name) {
+			wantWarnings++
+		}
 		if score.N != wantN || len(score.Warnings) != wantWarnings {
 			t.Errorf("%s: n %d, warnings %q; want n %d and %d warnings", name, score.N, score.Warnings, wantN, wantWarnings)
 		}
@@ -351,10 +354,10 @@ func TestTiedNeighbours(t *testing.T) {
 		t.Errorf("%.3f [%.3f, %.3f] of unrelated representations with many ties; the null is %.3f", score.Value, score.Low, score.High, score.Null)
 	}
 	// The first two warnings are of ties, one for each representation.
-	if len(score.Warnings) != 3 || score.Warnings[2] != wideIntervalWarning || !strings.Contains(score.Warnings[0], "nearest neighbours in the first representation") {
+	if len(score.Warnings) != 4 || score.Warnings[2] != wideIntervalWarning || !strings.Contains(score.Warnings[0], "nearest neighbours in the first representation") {
 		t.Errorf("warnings of many ties: %q", score.Warnings)
 	}
-	if score = compared(t, normal(g, n, p), normal(g, n, p), s)[MutualKNN]; !slices.Equal(score.Warnings, []string{wideIntervalWarning}) {
+	if score = compared(t, normal(g, n, p), normal(g, n, p), s)[MutualKNN]; !slices.Equal(score.Warnings, []string{wideIntervalWarning, measure.SampleSizeWarning(n)}) {
 		t.Errorf("warnings without ties: %q", score.Warnings)
 	}
 }

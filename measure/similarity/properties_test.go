@@ -381,7 +381,7 @@ func TestDependentVariables(t *testing.T) {
 	if d := with[0].Value - without[0].Value; math.Abs(d) > 1e-9 {
 		t.Errorf("dependent variables change cca by %g", d)
 	}
-	want := []string{"2 of the 10 variables of the first representation are constant or sums of others, and add no direction", wideIntervalWarning}
+	want := []string{"2 of the 10 variables of the first representation are constant or sums of others, and add no direction", wideIntervalWarning, measure.SampleSizeWarning(with[0].N)}
 	if !slices.Equal(with[0].Warnings, want) || !slices.Equal(with[1].Warnings, without[1].Warnings) || !slices.Equal(without[0].Warnings, want[1:]) {
 		t.Errorf("warnings of cca %q and of svcca %q, without the variables %q and %q", with[0].Warnings, with[1].Warnings, without[0].Warnings, without[1].Warnings)
 	}

@@ -23,7 +23,7 @@ func (*firing) Name() string { return "firing" }
 
 func (m *firing) Descriptor() measure.Descriptor { return descriptor(m.settings.Rate) }
 
-func (*firing) Version() int { return 2 }
+func (*firing) Version() int { return 3 }
 
 func (m *firing) Settings() any { return m.settings }
 

@@ -236,6 +236,7 @@ func TestRareUnits(t *testing.T) {
 		"10 references, but a unit fires at about 2 of 200 inputs: its other references are below its threshold; set references: 2, or take more inputs",
 		"1 of 3 units are constant on these inputs and never selective: they fire at every input, with a score of 1",
 		"1 of 3 units exceed their smallest value at fewer than 0.01 of the inputs: that value is their threshold, so they fire at every input, with a score of 1",
+		"the interval may be too narrow: it is over the units of 3 channels, of which 3 count, and not over samples",
 	}
 	if got := find(t, scores, 0, "", "invariance"); !slices.Equal(got.Warnings, want) {
 		t.Errorf("warnings %q, want %q", got.Warnings, want)

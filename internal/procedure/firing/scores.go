@@ -112,8 +112,24 @@ func (r *run) firingScores(f *layerResult, kind int) []measure.Score {
 	}
 	selective := measure.Plain(statSelective, 1-float64(constant+rare)/float64(n), n)
 	selective.Max = 1
-	return append(warnConstant(out, constant, rare, n, r.settings.Rate), selective)
+	out = warnConstant(out, constant, rare, n, r.settings.Rate)
+	switch channels := f.units.channels; {
+	case math.IsNaN(out[0].Value):
+	case math.IsNaN(s.Low):
+		out[0].Warnings = append(out[0].Warnings, noInterval)
+	case channels < fewChannels || len(top) < fewChannels:
+		out[0].Warnings = append(out[0].Warnings, fmt.Sprintf(narrowInterval, channels, len(top)))
+	}
+	return append(out, selective)
 }
+
+// fewChannels is the number of channels, and of best units, below which intervals have a warning.
+const fewChannels = measure.MaxGroups
+
+const (
+	noInterval     = "no interval: the best units are of one channel, or of one group of channels"
+	narrowInterval = "the interval may be too narrow: it is over the units of %d channels, of which %d count, and not over samples"
+)
 
 // warnConstant warns of units that fire at every input: constant ones, and rare ones, which exceed
 // their smallest value at less than rate. If all n fire at every input, scores become NaN.
@@ -153,7 +169,8 @@ func meanOver(v []float64, at []int) float64 {
 
 // interval returns the interval of full, the mean of v over the top units. best is in descending
 // order of v. The jackknife leaves out groups of channels, since units of one channel are not
-// independent.
+// independent. Only groups with top units change the mean, so their number gives the degrees of
+// freedom; of one group there is no interval.
 func (r *run) interval(f *layerResult, v []float64, best []int, full float64) (low, high float64) {
 	groups := min(measure.MaxGroups, f.units.channels)
 	if groups < 2 {
@@ -165,6 +182,13 @@ func (r *run) interval(f *layerResult, v []float64, best []int, full float64) (l
 		channel, _, _ := f.units.coordinates(u)
 		group[u] = channel % groups
 		size[group[u]]++
+	}
+	informative := map[int]bool{} // groups with top units
+	for _, u := range best[:topCount(len(v), r.settings.Top)] {
+		informative[group[u]] = true
+	}
+	if len(informative) < 2 {
+		return math.NaN(), math.NaN()
 	}
 	var left []measure.Replicate
 	for g := range groups {
@@ -183,7 +207,8 @@ func (r *run) interval(f *layerResult, v []float64, best []int, full float64) (l
 		left = append(left, measure.Replicate{Value: sum / float64(n), Left: size[g]})
 	}
 	low, high = resample.Jackknife(full, len(v), left)
-	return max(low, 0), high
+	half := resample.Refer((high-low)/2, float64(groups-1), float64(len(informative)-1))
+	return max(full-half, 0), full + half
 }
 
 func (r *run) additionalScores(layer int, f *layerResult) []measure.Score {

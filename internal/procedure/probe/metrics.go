@@ -82,10 +82,14 @@ type estimate struct {
 	// compute returns the statistic on some of the samples, by index. Networks 0, 1, ... are those
 	// of the seeds; -1, -2, ... are their nulls.
 	compute   func(network int, samples []int) float64
+	trained   bool    // the networks are probes, and not layers without one
 	noNull    bool    // the statistic has no null
 	min, max  float64 // range of the statistic; both 0 if unknown
 	undefined string  // warning if the value is NaN
 }
+
+// oneTraining is the warning of scores of a probe that other seeds do not change.
+const oneTraining = "the interval is over test samples: it leaves out that other training samples give another probe"
 
 // The interval combines the spread over samples (a jackknife) and over networks.
 func (e estimate) score() measure.Score {
@@ -114,6 +118,9 @@ func (e estimate) score() measure.Score {
 		return out
 	}
 	half := (high - low) / 2
+	if e.seeds == 1 && e.trained {
+		out.Warnings = append(out.Warnings, oneTraining)
+	}
 	if len(values) > 1 {
 		_, out.Spread = resample.Student(values)
 		out.Freedom = float64(len(values) - 1)

@@ -88,7 +88,7 @@ func (d *probeSet) scores(outcomes map[string]outcome, factor string) []measure.
 	}
 	var out []measure.Score
 	for _, e := range estimates { // each becomes a score: the mean over seeds, an interval and a null
-		e.n, e.seeds = len(d.test), len(d.probes)
+		e.n, e.seeds, e.trained = len(d.test), len(d.probes), true
 		s := e.score()
 		s.Variant, s.Factor = d.kind, factor
 		s.Warnings = append(s.Warnings, d.target.warnings...)

@@ -218,12 +218,26 @@ func mean(statistic string, v []float64, high float64) measure.Score {
 	s.Replicates = resample.MeanWithoutGroups(v)
 	if low, top := resample.Jackknife(s.Value, len(v), s.Replicates); !math.IsNaN(low) {
 		s.Low, s.High = max(low, 0), min(top, high)
+		if skewed(v) {
+			s.Warnings = append(s.Warnings, skewedWarning)
+		}
 	}
 	return s
+}
+
+// skewedWarning is the warning of intervals of means of few, skewed values.
+const skewedWarning = "the interval may be too narrow: few images have most of the distance"
+
+// skewed reports whether values are too few for an interval of their mean by Student's t: fewer than
+// 25 times the squared skewness (Cochran 1977, section 2.15).
+func skewed(v []float64) bool {
+	skewness := stat.Skew(v, nil)
+	return float64(len(v)) < 25*skewness*skewness
 }
 
 func proportion(statistic string, v []float64) measure.Score {
 	s := mean(statistic, v, 1)
 	s.Low, s.High = resample.Wilson(s.Value, len(v))
+	s.Warnings = nil // Wilson's interval holds for skewed proportions
 	return s
 }

@@ -76,6 +76,31 @@ func TestMatrix(t *testing.T) {
 
 // TestMatrixWithoutDirection checks that a matrix of a statistic of which neither end is better has
 // no arrow (↑ or ↓) and no mark * (no better than chance).
+// TestCurves checks that scores under a transformation with numbers as values are shown as a curve,
+// of many values some, before the means of others.
+func TestCurves(t *testing.T) {
+	t.Parallel()
+	var rows []scores.Row
+	add := func(transform, parameter string, value float64) {
+		rows = append(rows, scores.Row{Model: "m", Data: "d", Transform: transform, Parameter: parameter, Depth: -1, Measure: "effective-invariance",
+			Statistic: "ei", Value: value, Low: value - 0.01, High: value + 0.01, Null: math.NaN(), N: 10})
+	}
+	for angle := range 14 {
+		add("turn", fmt.Sprint(10*angle), 0.9-0.05*float64(angle))
+	}
+	add("turn", "", 0.575)
+	add("gray", "", 0.6)
+	var b strings.Builder
+	if err := Write(&b, rows, scores.Record{Study: "s"}, Options{Width: 200}); err != nil {
+		t.Fatal(err)
+	}
+	text := b.String()
+	curve, mean := strings.Index(text, "under turn"), strings.Index(text, "gray")
+	if curve < 0 || mean < curve || !strings.Contains(text, "mean of 14") || !strings.Contains(text, "0.250 [0.240, 0.260]") || strings.Contains(text, "0.850") {
+		t.Errorf("want seven of the values under turn from the first to the last, then gray:\n%s", text)
+	}
+}
+
 func TestMatrixWithoutDirection(t *testing.T) {
 	t.Parallel()
 	rows, rec := reporttest.FakeRun{Models: 2, Layers: 3, Transforms: 2}.Rows()

@@ -136,6 +136,7 @@ export interface MatrixCell {
   row: number;
   shade: number;
   chance: boolean;
+  curve?: number[];
 }
 
 export interface Measure {

@@ -143,7 +143,13 @@ export class Glance extends Part {
         swatch(this.modelSeries.look(model)),
         element('span', {}, shorten(model, 22)),
         ...(m.clean?.[i]
-          ? [element('small', { title: 'accuracy without a transformation' }, m.clean[i])]
+          ? [
+              element(
+                'small',
+                { class: 'wide', title: `accuracy without a transformation: ${m.clean[i]}` },
+                m.clean[i].split(' ')[0],
+              ),
+            ]
           : []),
       );
       return [element('tr', {}, name, ...cells)];
@@ -183,11 +189,16 @@ export class Glance extends Part {
       low = column('low'),
       high = column('high'),
       chance = column('null');
+    const shown = cell.curve ? this.ends(m, cell.curve).join(' → ') : number(value);
     const about = [
-      `${model}, ${labelOf(this.scores, m.across, matrixColumn)}: ${m.title} ${number(value)}`,
+      `${model}, ${labelOf(this.scores, m.across, matrixColumn)}: ${m.title} ${shown}`,
       low === null ? '' : `95 % interval ${interval(low, high)}`,
       chance === null ? '' : `chance ${number(chance)}`,
       cell.chance ? 'no better than chance' : '',
+      cell.curve ? `mean over ${cell.curve.length} values ${number(value)}` : '',
+      ...(cell.curve ?? []).map(
+        (i) => `${this.scores.text('parameter', i)}: ${number(this.scores.number('value', i))}`,
+      ),
     ].filter(Boolean);
     const open = () => {
       this.selectColumn(matrixColumn);
@@ -200,12 +211,39 @@ export class Glance extends Part {
         'aria-label': `${about.join(', ')}. Open its section`,
         title: about.join('\n'),
       },
-      element('b', {}, number(value)),
-      this.intervalMark(m, value, low, high, chance),
+      element('b', {}, ...(cell.curve ? this.endsOf(m, cell.curve) : [shown])),
+      cell.curve ? this.curve(m, cell.curve) : this.intervalMark(m, value, low, high, chance),
     );
     made.style.setProperty('--shade', String(cell.shade));
     made.addEventListener('focus', () => this.hover(matrixColumn));
     return made;
+  }
+
+  private valuesOf(rows: number[]): number[] {
+    return rows.map((i) => this.scores.number('value', i)).filter((v) => v !== null);
+  }
+
+  // ends returns the best and the worst value of a curve over the values of a transformation.
+  private ends(m: Matrix, rows: number[]): [string, string] {
+    const values = this.valuesOf(rows);
+    const [high, low] = [Math.max(...values), Math.min(...values)].map(number);
+    return m.lower ? [low, high] : [high, low];
+  }
+
+  // endsOf returns both values for a cell; a narrow screen has room for the worst.
+  private endsOf(m: Matrix, rows: number[]): (Node | string)[] {
+    const [best, worst] = this.ends(m, rows);
+    return [wideOnly(`${best} → `), worst];
+  }
+
+  // curve draws a curve on the scale of the matrix.
+  private curve(m: Matrix, rows: number[]): SVGElement {
+    const values = this.valuesOf(rows);
+    const y = (v: number) => 17 - 16 * Math.max(0, Math.min(1, (v - m.low) / (m.high - m.low)));
+    const points = values.map((v, k) => `${(4 + (92 * k) / (values.length - 1)).toFixed(1)},${y(v).toFixed(1)}`);
+    const svg = node('svg', { width: '100%', height: '9', viewBox: '0 0 100 18', preserveAspectRatio: 'none', 'aria-hidden': 'true' });
+    svg.append(node('polyline', { points: points.join(' '), class: 'curve' }));
+    return svg;
   }
 
   // intervalMark draws a value with its interval and null on the scale of the matrix.
