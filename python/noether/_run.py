@@ -16,7 +16,7 @@ from . import _cache
 from ._command import Error, call
 
 # Columns of scores.csv that contain numbers, and those of them that are whole.
-NUMBERS = ("depth", "trial", "value", "low", "high", "null", "n")
+NUMBERS = ("depth", "trial", "value", "low", "high", "null", "n", "p", "p_adjusted")
 WHOLE = ("depth", "trial", "n")
 
 # Columns of files and commands whose names are those of methods and attributes of a DataFrame, which
@@ -88,7 +88,7 @@ class Run:
             rows: list[dict[str, Any]] = list(csv.DictReader(f))
         for row in rows:
             for name in NUMBERS:
-                text = row[name]
+                text = row.get(name, "")  # earlier versions wrote no p-values
                 row[name] = None if text == "" else int(text) if name in WHOLE else float(text)
         return rows
 

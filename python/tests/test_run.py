@@ -30,7 +30,7 @@ def test_run(run, tmp_path):
     assert scores.value.dtype == float and set(scores.transformation) == {"quarter", "tilt"}  # the default transformations: rotations
     columns = [*scores, *(run.samples if importlib.util.find_spec("pyarrow") else ())]
     assert not [name for name in columns if hasattr(type(scores), name)]  # s.NAME is the column, not a method
-    assert scores.parameter.dtype == float and (scores.trial == 0).all()
+    assert scores.p.dtype == scores.p_adjusted.dtype == float and scores.parameter.dtype == float and (scores.trial == 0).all()
     cosine = scores[(scores.statistic == "cosine") & (scores.transformation == "tilt")]
     means, values = cosine[cosine.mean_over == "values"], cosine[cosine.mean_over == ""]
     assert set(values.parameter) == {-15, -5, 5, 15} and means.parameter.isna().all()
