@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -101,6 +102,7 @@ func supervise() (code int, err error) {
 		}
 		signal.Reset()
 		_ = syscall.Kill(os.Getpid(), status.Signal())
+		time.Sleep(time.Second)                // another thread may get it a moment later
 		return 128 + int(status.Signal()), nil // the signal is ignored
 	}
 }
