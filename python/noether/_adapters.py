@@ -78,6 +78,12 @@ class Function:
         return None
 
 
+def is_program(model: Any) -> bool:
+    """Return whether a model is a torch.export.ExportedProgram, which PyTorch has since version 2.1."""
+    program = getattr(getattr(sys.modules.get("torch"), "export", None), "ExportedProgram", None)
+    return program is not None and isinstance(model, program)
+
+
 def adapted(model: Any) -> Any:
     """Return a model as a torch.nn.Module or as Batched; None if it is neither, nor can become one."""
     torch = sys.modules.get("torch")
@@ -86,8 +92,8 @@ def adapted(model: Any) -> Any:
         return load(Path(model)) if load is not None and "://" not in str(model) else None
     if torch is not None and isinstance(model, torch.jit.ScriptModule):
         return _scripted(model, _of_weights(model.state_dict(), torch.__version__, str(model.code)))
-    if torch is not None and isinstance(model, torch.export.ExportedProgram):
-        return torch.export.unflatten(model)
+    if is_program(model):
+        return sys.modules["torch"].export.unflatten(model)
     if torch is not None and isinstance(model, torch.nn.Module):
         return model
     if any(c.__module__.startswith("keras.") and c.__name__ == "Model" for c in type(model).__mro__):
@@ -114,6 +120,8 @@ def _of_weights(weights: Mapping[str, Any], *texts: str) -> str:
 def _exported(path: Path) -> Any:
     torch = require("torch", f"{path.name} needs")
     _of_file(path, "")
+    if not hasattr(getattr(torch, "export", None), "load"):
+        raise Error(f"{path.name} needs PyTorch 2.1 or later, and this is {torch.__version__}")
     return torch.export.unflatten(torch.export.load(path))
 
 

@@ -28,7 +28,7 @@ class Prepared(NamedTuple):
 def prepared(model: Any, preprocess: Any, input: Any, engine: str | None) -> Iterator[Prepared]:
     """Yield a model as a file, or a module as it is: if engine is "torch" or, without an engine, if it is on a GPU or cannot be exported."""
     torch = sys.modules.get("torch")
-    scripted = torch is not None and isinstance(model, (torch.jit.ScriptModule, torch.export.ExportedProgram))
+    scripted = torch is not None and (isinstance(model, torch.jit.ScriptModule) or _adapters.is_program(model))
     module = _export.unwrapped(model) if torch is not None and isinstance(model, torch.nn.Module) and not scripted else None
     found = _adapters.adapted(model) if module is None and not hasattr(model, "SerializeToString") else None
     if found is not None and engine != "onnx":
