@@ -63,6 +63,7 @@ measures:
   - invariance: {parts: 2}
   - retrieval
   - disentanglement: {factors: x, probe: ridge, pool: flatten}
+  - confounding: {factors: x}
   - robust-accuracy: {images: 32, steps: 3, radius: 0.5}
 `, `name: sums
 batch: 20
