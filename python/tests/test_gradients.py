@@ -9,7 +9,7 @@ import torch
 
 import noether
 
-KEYS = ["model", "layer", "other_model", "other_layer", "transform", "parameter", "measure", "variant", "statistic"]
+KEYS = ["model", "layer", "other_model", "other_layer", "transformation", "parameter", "measure", "variant", "statistic"]
 
 
 def scores(engine, models, images, labels=None, **keys):
