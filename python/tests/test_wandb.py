@@ -4,6 +4,7 @@ import importlib.util
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import networks
@@ -89,7 +90,11 @@ def test_to_wandb(run, tmp_path):
 def test_command(run, tmp_path, capsys):
     assert _wandb.main([str(run.folder), "--project", "mine", "--dir", str(tmp_path)]) == 0
     folder = capsys.readouterr().out.strip()
-    assert "offline-run-" in folder and any(r.run.project == "mine" for r in records(folder))
+    assert "offline-run-" in folder
+    deadline = time.monotonic() + 30  # wandb writes in a process of its own
+    while not any(r.run.project == "mine" for r in records(folder)):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
 
 
 def test_without_the_package(run, tmp_path, monkeypatch):
