@@ -1,0 +1,377 @@
+package policy
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/resample"
+	"github.com/noether-ml/noether/scores"
+)
+
+// Evidence is what a run knows.
+type Evidence struct {
+	Rows       []scores.Row
+	Record     scores.Record
+	Samples    []scores.SampleRow                                // of predictions
+	Groupings  map[string][]scores.Grouping                      // by data
+	Neutral    func(transform string) (value float64, err error) // at which a transformation changes nothing
+	Transforms []string                                          // names of the study
+}
+
+// A judge has a policy and the evidence, and what both say together.
+type judge struct {
+	*Policy
+	Evidence
+	models, data []string
+	statistic    measure.StatisticDescriptor // of Score
+	values       map[view]map[int]float64    // of Score by index of the sample, for each model, data, transformation and value
+	total        map[view]int                // samples of the run, of which values may be kept of some
+}
+
+// A view is what values belong to; transform is "" for clean samples.
+type view struct{ model, data, transform, parameter string }
+
+func (j *judge) prepare() error {
+	known := func(what string, wanted []string, have []string) error {
+		for _, w := range wanted {
+			if !slices.Contains(have, w) {
+				return fmt.Errorf("the policy names %s %q; the run has %s", what, w, strings.Join(have, ", "))
+			}
+		}
+		return nil
+	}
+	var models, data, columns []string
+	for _, r := range j.Rows {
+		if !slices.Contains(models, r.Model) {
+			models = append(models, r.Model)
+		}
+		if !slices.Contains(data, r.Data) {
+			data = append(data, r.Data)
+		}
+	}
+	for _, groupings := range j.Groupings {
+		for _, g := range groupings {
+			columns = append(columns, g.Column)
+		}
+	}
+	slices.Sort(columns)
+	columns = slices.Compact(columns)
+	wanted := j.Models
+	if j.Reference != "" {
+		wanted = append(slices.Clone(wanted), j.Reference)
+	}
+	if err := cmp.Or(known("the model", wanted, models), known("the data", j.Policy.Data, data),
+		known("the transformation", slices.Sorted(maps.Keys(j.Policy.Transforms)), j.Evidence.Transforms)); err != nil {
+		return err
+	}
+	if err := known("the property", j.Groups, columns); err != nil {
+		return fmt.Errorf("%w: list it under by in the study", err)
+	}
+	if j.models = j.Models; j.models == nil {
+		j.models = slices.DeleteFunc(models, func(m string) bool { return m == j.Reference })
+	}
+	if j.data = j.Policy.Data; j.data == nil {
+		j.data = data
+	}
+	if j.Loss == nil && j.Least == nil {
+		return nil
+	}
+	return j.readValues()
+}
+
+// readValues sets statistic and values.
+func (j *judge) readValues() error {
+	found := false
+	for _, d := range j.Record.Measures {
+		if d.Name == j.selector.Measure {
+			j.statistic, found = d.Statistic(j.selector.Statistic)
+		}
+	}
+	of, minus := scores.SampleTerms(j.selector.Measure, j.selector.Statistic)
+	if !found || !j.statistic.PerSample || minus != "" || j.statistic.Direction == measure.Neutral {
+		return fmt.Errorf("the run has no score %s that is a mean over samples with a better end: measure it in the study", j.Score)
+	}
+	j.values, j.total = map[view]map[int]float64{}, map[view]int{}
+	type sum struct {
+		value float64
+		n     int
+	}
+	sums := map[view]map[int]*sum{} // over trials
+	add := func(v view, r scores.SampleRow) {
+		if sums[v] == nil {
+			sums[v] = map[int]*sum{}
+		}
+		if sums[v][r.Index] == nil {
+			sums[v][r.Index] = &sum{}
+		}
+		sums[v][r.Index].value += r.Value
+		sums[v][r.Index].n++
+	}
+	for _, r := range j.Samples {
+		switch {
+		case r.OtherModel != "" || r.Layer != "" || r.Measure != j.selector.Measure || math.IsNaN(r.Value):
+		case r.Statistic == of && r.Transform != "":
+			add(view{r.Model, r.Data, r.Transform, r.Parameter}, r)
+		case r.Statistic == "correct-clean":
+			add(view{r.Model, r.Data, "", ""}, r)
+		}
+	}
+	for v, samples := range sums {
+		j.values[v] = map[int]float64{}
+		for i, s := range samples {
+			j.values[v][i] = s.value / float64(s.n)
+		}
+	}
+	for _, r := range j.Rows {
+		if r.Measure == j.selector.Measure && r.Statistic == j.selector.Statistic && r.Factor == "" && r.Layer == "" && r.OtherModel == "" {
+			j.total[view{r.Model, r.Data, r.Transform, r.Parameter}] = r.N
+		}
+	}
+	if len(j.values) == 0 {
+		return fmt.Errorf("the run has no values of %s by sample: measure %s in the study and run it again", j.Score, j.selector.Measure)
+	}
+	return nil
+}
+
+// claims returns the claims on a model; the wide intervals have the level 1 - alpha.
+func (j *judge) claims(model string, alpha float64) []Claim {
+	var out []Claim
+	for _, data := range j.data {
+		if j.Loss != nil && j.Reference != "" && j.selector.Measure == "accuracy" {
+			out = append(out, j.ofValue(view{model: model, data: data}, alpha)...)
+		}
+		for _, transform := range slices.Sorted(maps.Keys(j.Policy.Transforms)) {
+			if j.Loss == nil && j.Least == nil {
+				break
+			}
+			views, why := j.viewsUpTo(model, data, transform)
+			for _, v := range views {
+				out = append(out, j.ofValue(v, alpha)...)
+			}
+			if why != "" {
+				out = append(out, j.untried(data, transform, why))
+			}
+		}
+		for _, t := range j.tolerances {
+			out = append(out, j.keeps(model, data, t, alpha)...)
+		}
+	}
+	return out
+}
+
+func (j *judge) untried(data, transform, why string) Claim {
+	nan := math.NaN()
+	return Claim{State: Undecided, Text: j.Score, Data: data, Transform: transform, Estimate: resample.Estimate{Mean: nan, Low: nan, High: nan}, Limit: nan, Why: why}
+}
+
+// viewsUpTo returns the values of a transformation up to the policy's strength, and why they are not
+// enough, or "".
+func (j *judge) viewsUpTo(model, data, transform string) (views []view, why string) {
+	limit := float64(j.Policy.Transforms[transform])
+	var parameters []string
+	for v := range j.values {
+		if v.model == model && v.data == data && v.transform == transform {
+			parameters = append(parameters, v.parameter)
+		}
+	}
+	kept, why := j.upTo(transform, parameters, limit)
+	for _, p := range kept {
+		views = append(views, view{model, data, transform, p})
+	}
+	return views, why
+}
+
+// upTo returns the values of a parameter whose strength is at most limit, in order, and why they do
+// not reach it, or "".
+func (j *judge) upTo(transform string, parameters []string, limit float64) (kept []string, why string) {
+	if len(parameters) == 0 {
+		return nil, "it was not measured on these data"
+	}
+	slices.SortFunc(parameters, func(a, b string) int {
+		x, _ := strconv.ParseFloat(a, 64)
+		y, _ := strconv.ParseFloat(b, 64)
+		return cmp.Or(cmp.Compare(x, y), strings.Compare(a, b))
+	})
+	parameters = slices.Compact(parameters)
+	if math.IsInf(limit, 1) {
+		return parameters, ""
+	}
+	neutral, err := j.Neutral(transform)
+	if err != nil {
+		return nil, "which strength its values have is not known: write all"
+	}
+	largest := map[bool]float64{} // on each side of the neutral value
+	for _, p := range parameters {
+		v, err := strconv.ParseFloat(p, 64)
+		if err != nil {
+			return nil, "it has no list of values, so its strength is not known: write all, or give it values in the study"
+		}
+		side := v > neutral
+		largest[side] = max(largest[side], math.Abs(v-neutral))
+		if math.Abs(v-neutral) <= limit*(1+1e-9) {
+			kept = append(kept, p)
+		}
+	}
+	for _, side := range []bool{true, false} {
+		reached := slices.ContainsFunc(kept, func(p string) bool {
+			v, _ := strconv.ParseFloat(p, 64)
+			return math.Abs(math.Abs(v-neutral)-limit) <= 1e-9*max(1, limit) && (v > neutral) == side
+		})
+		if at, tried := largest[side]; tried && !reached && limit > 0 {
+			if at < limit {
+				return kept, fmt.Sprintf("it was tried up to %v, and the policy asks for %v: add the value %v to the study", at, limit, map[bool]float64{true: neutral + limit, false: neutral - limit}[side])
+			}
+			return kept, fmt.Sprintf("it was not tried at %v: add this value to the study", map[bool]float64{true: neutral + limit, false: neutral - limit}[side])
+		}
+	}
+	return kept, ""
+}
+
+// ofValue returns the claims on the score in a view: of all samples and of each group.
+func (j *judge) ofValue(v view, alpha float64) []Claim {
+	var out []Claim
+	better := 1.
+	if j.statistic.Direction == measure.Lower {
+		better = -1
+	}
+	own := j.values[v]
+	if j.Loss != nil {
+		reference := view{cmp.Or(j.Reference, v.model), v.data, v.transform, v.parameter}
+		against := "against " + j.Reference
+		if j.Reference == "" {
+			reference = view{v.model, v.data, "", ""}
+			against = "against clean"
+		}
+		differences := map[int]float64{}
+		for i, x := range j.values[reference] {
+			if y, ok := own[i]; ok {
+				differences[i] = better * (x - y)
+			}
+		}
+		within := measure.MinusOneToOne
+		if !j.statistic.Range.Bounded() || j.statistic.Range.High-j.statistic.Range.Low != 1 {
+			within = measure.AnyNumber
+		}
+		name := j.Score
+		if v.transform == "" {
+			name = "accuracy.clean"
+		}
+		base := Claim{Text: fmt.Sprintf("loss of %s %s <= %v", name, against, *j.Loss), Limit: *j.Loss, AtMost: true}
+		out = append(out, j.divide(base, v, differences, within, alpha)...)
+	}
+	if j.Least != nil && v.transform != "" {
+		operator := ">="
+		if better < 0 {
+			operator = "<="
+		}
+		base := Claim{Text: fmt.Sprintf("%s %s %v", j.Score, operator, *j.Least), Limit: *j.Least, AtMost: better < 0}
+		out = append(out, j.divide(base, v, own, j.statistic.Range, alpha)...)
+	}
+	return out
+}
+
+// divide makes a claim on values of all samples, and of each group.
+func (j *judge) divide(base Claim, v view, values map[int]float64, within measure.Range, alpha float64) []Claim {
+	base.Data, base.Transform, base.Parameter = v.data, v.transform, v.parameter
+	claim := func(group string, of []float64) Claim {
+		c := base
+		c.Group, c.N = group, len(of)
+		c.Estimate, c.wide = resample.Mean(of, within, 0.05), resample.Mean(of, within, alpha)
+		if len(of) == 0 {
+			c.State, c.Why = Undecided, "no values of these samples are kept of both models"
+		} else if total := j.total[v]; group == "" && len(of) < total {
+			c.Why = fmt.Sprintf("values are kept of %d of %d samples: set samples: true in the study", len(of), total)
+		}
+		return c
+	}
+	var all []float64
+	for _, i := range slices.Sorted(maps.Keys(values)) {
+		all = append(all, values[i])
+	}
+	out := []Claim{claim("", all)}
+	for _, g := range j.Groupings[v.data] {
+		if !slices.Contains(j.Groups, g.Column) {
+			continue
+		}
+		for i, of := range g.Divide(values) {
+			out = append(out, claim(g.Column+"="+g.Groups[i], of))
+		}
+	}
+	return out
+}
+
+// keeps returns the claims of a tolerance, from the intervals of the scores: at each value of a
+// transformation of the policy up to its strength, else at every value.
+func (j *judge) keeps(model, data string, t scores.Tolerance, alpha float64) []Claim {
+	byTransform := map[string]map[string]scores.Row{}
+	for _, r := range j.Rows {
+		s := t.Selector
+		if r.Model != model || r.Data != data || r.Measure != s.Measure || r.Statistic != s.Statistic || r.Factor != "" || r.Variant != "" ||
+			s.Layer != "" && r.Layer != s.Layer || s.Transform != "" && r.Transform != s.Transform {
+			continue
+		}
+		if s.Transform == "" && len(j.Policy.Transforms) > 0 {
+			if _, named := j.Policy.Transforms[r.Transform]; !named {
+				continue
+			}
+		}
+		if byTransform[r.Transform] == nil {
+			byTransform[r.Transform] = map[string]scores.Row{}
+		}
+		key := r.Parameter + "\x00" + r.Layer + "\x00" + r.OtherModel
+		if known, ok := byTransform[r.Transform][key]; !ok || r.Trial == scores.MeanOverTrials && known.Trial != scores.MeanOverTrials {
+			byTransform[r.Transform][key] = r
+		}
+	}
+	var out []Claim
+	factor := distuv.UnitNormal.Quantile(1-alpha/2) / distuv.UnitNormal.Quantile(0.975)
+	for _, transform := range slices.Sorted(maps.Keys(byTransform)) {
+		rows := byTransform[transform]
+		limit := math.Inf(1)
+		if s, named := j.Policy.Transforms[transform]; named {
+			limit = float64(s)
+		}
+		var parameters []string
+		for _, r := range rows {
+			if r.Parameter != "" || len(rows) == 1 || !slices.ContainsFunc(slices.Collect(maps.Values(rows)), func(o scores.Row) bool { return o.Layer == r.Layer && o.Parameter != "" }) {
+				parameters = append(parameters, r.Parameter)
+			}
+		}
+		kept, why := j.upTo(transform, parameters, limit)
+		for _, key := range slices.Sorted(maps.Keys(rows)) {
+			r := rows[key]
+			if !slices.Contains(kept, r.Parameter) {
+				continue
+			}
+			c := Claim{Text: t.String(), Data: data, Transform: transform, Parameter: r.Parameter, Estimate: resample.Estimate{Mean: r.Value, Low: r.Low, High: r.High},
+				N: r.N, Limit: t.Limit, AtMost: t.AtMost}
+			if r.Layer != "" && t.Selector.Layer == "" {
+				c.Group = r.Layer
+			}
+			c.wide = resample.Estimate{Mean: r.Value, Low: r.Value - factor*(r.Value-r.Low), High: r.Value + factor*(r.High-r.Value)}
+			if math.IsNaN(r.Low) || math.IsNaN(r.High) {
+				c.State, c.Why = Undecided, "the score has no interval"
+			}
+			out = append(out, c)
+		}
+		if why != "" {
+			c := j.untried(data, transform, why)
+			c.Text = t.String()
+			out = append(out, c)
+		}
+	}
+	if len(out) == 0 {
+		c := j.untried(data, t.Selector.Transform, "the run has no such score")
+		c.Text = t.String()
+		out = append(out, c)
+	}
+	return out
+}
