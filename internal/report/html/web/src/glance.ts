@@ -270,9 +270,17 @@ export class Glance extends Part {
     const colourScale = element('span', { class: 'ramp', 'aria-hidden': 'true' });
     const [worst, best] = m.lower ? [m.high, m.low] : [m.low, m.high];
     const parts: (Node | string)[] = m.null
-      ? ['Colour: from chance ', colourScale, ' to the best possible; dotted: chance', wideOnly(` (${m.null})`), '; bar: 95 % interval', wideOnly('; hatched: no better than chance'), '. ']
-      : [`Colour: from ${number(worst)} `, colourScale, ` to ${number(best)}; bar: 95 % interval. `];
-    return element('p', { class: 'key' }, ...parts, wideOnly(m.toward));
+      ? ['Colour: from chance ', colourScale, ' to the best possible', wideOnly('; hatched: no better than chance')]
+      : [`Colour: from ${number(worst)} `, colourScale, ` to ${number(best)}`];
+    const curves = m.cells.some((c) => c.curve);
+    if (m.cells.some((c) => !c.curve)) {
+      if (m.null) parts.push('; dotted: chance', wideOnly(curves ? '' : ` (${m.null})`));
+      parts.push('; bar: 95 % interval');
+    }
+    if (curves) {
+      parts.push('; ', wideOnly('best → '), 'worst value');
+    }
+    return element('p', { class: 'key' }, ...parts, '. ', wideOnly(m.toward));
   }
 
   private hover(column: string): void {
