@@ -325,8 +325,8 @@ func withoutPath(err error) error {
 	return nil
 }
 
-// Path returns the absolute path of the file of a sample, by its index in the original source, or ""
-// if it has none of its own.
+// Path returns the absolute path of the file of a sample, by its index in the original source, or
+// "" if it has none of its own.
 func Path(src Source, index int) string {
 	if s, ok := find[interface{ path(int) string }](src); ok {
 		return s.path(index)

@@ -206,8 +206,8 @@ var families = strings.Fields(`internal/catalog internal/invert internal/procedu
 // notOfModels are the packages that models, and procedures that train nothing, must do without.
 var notOfModels = []string{"engine/ort", "internal/accel", "internal/train", "github.com/yalue/onnxruntime_go"}
 
-// without lists for a package what it must not depend on, itself or by what it imports: packages, or
-// with a slash at the end all packages beneath a folder or module.
+// without lists for a package what it must not depend on, itself or by what it imports: packages,
+// or with a slash at the end all packages beneath a folder or module.
 var without = map[string][]string{
 	"scores":             notOfScores,
 	"scores/correlation": notOfScores,

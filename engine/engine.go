@@ -41,8 +41,8 @@ import (
 type Network interface {
 	// Metadata describes the network.
 	Metadata() *Metadata
-	// Hash returns a text that identifies all that the network computes with, such as the SHA-256 of
-	// its files in hexadecimal.
+	// Hash returns a text that identifies all that the network computes with, such as the SHA-256
+	// of its files in hexadecimal.
 	Hash() (string, error)
 	// Limits returns what bounds the sessions.
 	Limits() Limits
@@ -58,11 +58,12 @@ type Network interface {
 // A Differentiable is a Network that also gives vector-Jacobian products.
 type Differentiable interface {
 	Network
-	// OpenVJP returns a session that also computes gradients. After the inputs that a session of Open
-	// has, it has an input CotangentInput(o.Name) of the shape of each output o of the request, and
-	// after the outputs a float32 output for each name in by, inputs of the network: the gradient of
-	// the sum over the outputs of the products with their cotangents. Without by there are no inputs of
-	// cotangents: the network may keep what the next run by an input, for the same samples, needs.
+	// OpenVJP returns a session that also computes gradients. After the inputs that a session of
+	// Open has, it has an input CotangentInput(o.Name) of the shape of each output o of the
+	// request, and after the outputs a float32 output for each name in by, inputs of the network:
+	// the gradient of the sum over the outputs of the products with their cotangents. Without by
+	// there are no inputs of cotangents: the network may keep what the next run by an input, for
+	// the same samples, needs.
 	OpenVJP(ctx context.Context, r Request, by ...string) (Session, error)
 	// NoVJP returns why OpenVJP fails, or "" if it does not.
 	NoVJP() string
@@ -142,8 +143,8 @@ type Output struct {
 
 // A Reduction asks for values of the activations of a layer, clean and transformed, that the engine
 // computes where the activations are. A session with Reductions runs the transformed samples, and
-// has the inputs CleanInput of the layer, an array of a session that keeps it for the clean samples,
-// and PartnersInput.
+// has the inputs CleanInput of the layer, an array of a session that keeps it for the clean
+// samples, and PartnersInput.
 type Reduction struct {
 	Layer  tensor.Layer
 	Values *measure.Reduction
@@ -177,8 +178,8 @@ type Placer interface {
 // A Batch is what one run reads and writes.
 type Batch struct {
 	Inputs []*Array // in the order of Session.Inputs
-	// Outputs are in the order of Request: outputs, then reductions; gradients of OpenVJP are last. The
-	// engine allocates an array that is not bound, and the caller closes it.
+	// Outputs are in the order of Request: outputs, then reductions; gradients of OpenVJP are last.
+	// The engine allocates an array that is not bound, and the caller closes it.
 	Outputs []*Array
 	// Samples identify the samples, for engines that look activations up instead of computing them.
 	Samples Samples
@@ -191,11 +192,11 @@ type Samples struct {
 }
 
 var (
-	// ErrDeviceMemory is wrapped by the error of a run that needs more memory than the device has, or
-	// a larger tensor than it can hold. A smaller batch may succeed.
+	// ErrDeviceMemory is wrapped by the error of a run that needs more memory than the device has,
+	// or a larger tensor than it can hold. A smaller batch may succeed.
 	ErrDeviceMemory = errors.New("the device has too little memory")
-	// ErrDeviceLost is wrapped by the error of a run on a device that no longer answers. Its sessions
-	// cannot be used any more.
+	// ErrDeviceLost is wrapped by the error of a run on a device that no longer answers. Its
+	// sessions cannot be used any more.
 	ErrDeviceLost = errors.New("the device was lost")
 )
 

@@ -21,7 +21,8 @@ type Score struct {
 	// Spread is the half-width of the part of the interval that Replicates do not contain, such as
 	// the spread over probes trained with other seeds; 0: none.
 	Spread float64
-	// Freedom is the degrees of freedom of Spread, or of an interval without Replicates; 0: unknown.
+	// Freedom is the degrees of freedom of Spread, or of an interval without Replicates; 0:
+	// unknown.
 	Freedom float64
 }
 

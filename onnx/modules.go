@@ -158,8 +158,8 @@ func (m *Model) captured() map[string]bool {
 	return names
 }
 
-// moduleNames returns the module of each tensor that has one, see WithModuleNames, and the tensors of
-// the modules inside these that return them too.
+// moduleNames returns the module of each tensor that has one, see WithModuleNames, and the tensors
+// of the modules inside these that return them too.
 func (m *Model) moduleNames() (named, inside map[string]string) {
 	nodes := m.proto.Graph.Node
 	scopes := make([][]string, len(nodes)) // names of the modules that a node is in, from the outermost

@@ -82,14 +82,14 @@ type BreakingPoint struct {
 	// Strength is interpolated linearly between two that were tried: NaN unless State is Found.
 	Strength float64
 	// Low and High are the ends of its 95 % interval: where the lower and the upper ends of the
-	// intervals of the statistic cross the tolerance. Before the smallest strength Low is 0, beyond the
-	// largest High is infinite. NaN: some score has no interval.
+	// intervals of the statistic cross the tolerance. Before the smallest strength Low is 0, beyond
+	// the largest High is infinite. NaN: some score has no interval.
 	Low, High float64
 	// Smallest and Largest are the strengths that were tried.
 	Smallest, Largest float64
-	// Area is the mean of the statistic over the strengths from Smallest to Largest, by the trapezoidal
-	// rule, and AreaLow and AreaHigh those of the ends of its intervals, which the interval of the mean
-	// lies within. NaN with a single strength.
+	// Area is the mean of the statistic over the strengths from Smallest to Largest, by the
+	// trapezoidal rule, and AreaLow and AreaHigh those of the ends of its intervals, which the
+	// interval of the mean lies within. NaN with a single strength.
 	Area, AreaLow, AreaHigh float64
 }
 

@@ -78,8 +78,8 @@ func TestArea(t *testing.T) {
 	}
 }
 
-// TestAccuracyIsRelativeToClean checks that the accuracy on clean data is the reference, and that of
-// several trials the means count.
+// TestAccuracyIsRelativeToClean checks that the accuracy on clean data is the reference, and that
+// of several trials the means count.
 func TestAccuracyIsRelativeToClean(t *testing.T) {
 	t.Parallel()
 	row := func(statistic, parameter string, trial int, v float64) Row {

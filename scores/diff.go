@@ -19,8 +19,8 @@ type Difference struct {
 	Low    float64 // 95 % interval; NaN if there is none
 	High   float64
 	Paired bool // the interval is that of scores measured on the same samples
-	// P is the p-value of the hypothesis that the scores are equal: below 0.05 exactly if the interval
-	// excludes 0. It is NaN without an interval.
+	// P is the p-value of the hypothesis that the scores are equal: below 0.05 exactly if the
+	// interval excludes 0. It is NaN without an interval.
 	P float64
 	// Adjusted is P after Holm's correction for the differences of one comparison; see Adjust.
 	Adjusted float64
@@ -44,8 +44,8 @@ func ExpectedByChance(differences []Difference) float64 {
 	return 0.05 * float64(n)
 }
 
-// Significant reports whether the difference is beyond chance after the correction for the number of
-// differences, and exceeds rounding.
+// Significant reports whether the difference is beyond chance after the correction for the number
+// of differences, and exceeds rounding.
 func (d Difference) Significant() bool { return d.Adjusted < Level && d.beyondRounding() }
 
 func (d Difference) beyondRounding() bool {
@@ -88,8 +88,8 @@ func Distinct(all []Difference, untransformed func(measure, statistic string) bo
 
 // A Comparison specifies how the scores of two runs are matched.
 type Comparison struct {
-	// Models maps models of the first run to the second; others are matched by name, but for models of
-	// the second run that Models names.
+	// Models maps models of the first run to the second; others are matched by name, but for models
+	// of the second run that Models names.
 	Models map[string]string
 	// Only leaves out models that Models does not name.
 	Only bool
@@ -99,8 +99,8 @@ type Comparison struct {
 }
 
 // Diff compares the cells of two runs. It returns a difference for every common score, in the order
-// of the first run, but for scores that depend on the number of samples (measure.SampleSizeWarning),
-// if that differs. They are one family of claims; see Adjust.
+// of the first run, but for scores that depend on the number of samples
+// (measure.SampleSizeWarning), if that differs. They are one family of claims; see Adjust.
 //
 // Scores of the same samples with replicates get the jackknife interval of the difference, narrower
 // than two separate ones, since common effects cancel. Otherwise half widths add in quadrature, as
@@ -201,8 +201,8 @@ func pairedReplicates(a, b []measure.Replicate) ([]measure.Replicate, bool) {
 	return out, true
 }
 
-// A Condition is a criterion on the difference B - A, as in `effective-invariance.ei < -0.02`. It is
-// met by a difference whose whole interval is beyond the bound or, if it ends in an exclamation
+// A Condition is a criterion on the difference B - A, as in `effective-invariance.ei < -0.02`. It
+// is met by a difference whose whole interval is beyond the bound or, if it ends in an exclamation
 // mark, whose value is.
 type Condition struct {
 	Selector             Selector

@@ -47,8 +47,8 @@ func TestHolmLeavesOutWhatIsNoTest(t *testing.T) {
 	}
 }
 
-// TestCorrectedInterval checks that the corrected interval of a difference excludes 0 exactly if its
-// adjusted p-value is below 0.05, and that p below 0.05 is the uncorrected interval's.
+// TestCorrectedInterval checks that the corrected interval of a difference excludes 0 exactly if
+// its adjusted p-value is below 0.05, and that p below 0.05 is the uncorrected interval's.
 func TestCorrectedInterval(t *testing.T) {
 	t.Parallel()
 	// Six groups: the means are 0.01 apart in the first run, more or less steadily in the second.
@@ -99,8 +99,8 @@ func TestModelsOfOneRun(t *testing.T) {
 	}
 }
 
-// TestScoresThatDependOnNAreNotCompared checks that a score that depends on the number of samples is
-// left out where that differs, and compared where it does not.
+// TestScoresThatDependOnNAreNotCompared checks that a score that depends on the number of samples
+// is left out where that differs, and compared where it does not.
 func TestScoresThatDependOnNAreNotCompared(t *testing.T) {
 	t.Parallel()
 	a, b := cellOf("m", .1, .5, .9), cellOf("m", .1, .5, .9, .7)

@@ -34,8 +34,8 @@ func (c Condition) Select(differences []Difference) ([]Difference, error) {
 	return out, nil
 }
 
-// SelectValues returns the rows that a condition is about, as differences from 0. The value of a row
-// without an interval counts as exact. A selector that matches no row is an error.
+// SelectValues returns the rows that a condition is about, as differences from 0. The value of a
+// row without an interval counts as exact. A selector that matches no row is an error.
 func (c Condition) SelectValues(rows []Row) ([]Difference, error) {
 	matched := c.Selector.matching(rows)
 	if len(matched) == 0 {
@@ -85,8 +85,8 @@ func (c Condition) beyond(d Difference) bool {
 	return c.Less && d.Value < c.Bound || !c.Less && d.Value > c.Bound
 }
 
-// p returns the p-value of the hypothesis that a difference is not beyond the bound; NaN if there is
-// no such test.
+// p returns the p-value of the hypothesis that a difference is not beyond the bound; NaN if there
+// is no such test.
 func (c Condition) p(d Difference) float64 {
 	half := d.Value - d.Low // on the side of the bound
 	if c.Less {

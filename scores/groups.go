@@ -144,8 +144,8 @@ func (g Grouping) Gaps(values map[int]float64, within measure.Range, alpha float
 // samples. Factor of a row is COLUMN=GROUP.
 //
 // If one end of the statistic is better, a further row with the Variant Gap has the group with the
-// worst mean, as a difference from that of all other groups together; see Gaps. Groups of fewer than
-// LeastGroup samples are not compared, and have a warning.
+// worst mean, as a difference from that of all other groups together; see Gaps. Groups of fewer
+// than LeastGroup samples are not compared, and have a warning.
 func GroupRows(row Row, values map[int]float64, s measure.StatisticDescriptor, g Grouping) []Row {
 	row.Null, row.P, row.PAdjusted, row.Warning = math.NaN(), 0, 0, ""
 	score := func(group string, e resample.Estimate, n int) Row {

@@ -121,13 +121,13 @@ type MistakeGroup struct {
 	Column, Group          string
 	N                      int               // samples that are right without the transformation
 	Share                  resample.Estimate // of the samples and values that are wrong with it
-	// Gap is Share minus that of all other groups of the column. Its intervals hold together for all
-	// groups of a model, data set and transformation. NaN: not compared.
+	// Gap is Share minus that of all other groups of the column. Its intervals hold together for
+	// all groups of a model, data set and transformation. NaN: not compared.
 	Gap resample.Estimate
 }
 
-// ClassPair is the Column of groups by label and wrong class, such as "cat > dog". N and Share refer
-// to the samples of the label.
+// ClassPair is the Column of groups by label and wrong class, such as "cat > dog". N and Share
+// refer to the samples of the label.
 const ClassPair = "class pair"
 
 // Columns of failure-groups.csv.

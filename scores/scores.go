@@ -43,8 +43,8 @@ type Row struct {
 	Null      float64 // value expected by chance
 	N         int     // number of observations, usually samples
 	Warning   string  // warnings, joined by "; "
-	// P is the p-value of the hypothesis that the score is its null, below 0.05 exactly if the interval
-	// excludes the null; 0 without an interval or a null.
+	// P is the p-value of the hypothesis that the score is its null, below 0.05 exactly if the
+	// interval excludes the null; 0 without an interval or a null.
 	P float64
 	// PAdjusted is P after Holm's correction for all scores of the table; 0 without one.
 	PAdjusted float64

@@ -117,9 +117,9 @@ func neutralValues(run *study.Result) func(string) (float64, error) {
 
 var breakingCondition = regexp.MustCompile(`^breaking-point\(\s*([^,]+?)\s*,\s*([^,]+?)\s*,\s*([^,)]+?)\s*\)\s*<\s*(\S+)$`)
 
-// parseBreakingCondition parses "breaking-point(TRANSFORM, [MEASURE.]STATISTIC[/LAYER], LIMIT) < STRENGTH". Whether
-// the limit is a lower or an upper one follows from the statistic, of which the measures of the run
-// say which end is better.
+// parseBreakingCondition parses "breaking-point(TRANSFORM, [MEASURE.]STATISTIC[/LAYER], LIMIT) <
+// STRENGTH". Whether the limit is a lower or an upper one follows from the statistic, of which the
+// measures of the run say which end is better.
 func parseBreakingCondition(text string, measures []measure.Descriptor) (t scores.Tolerance, least float64, err error) {
 	m := breakingCondition.FindStringSubmatch(strings.TrimSpace(text))
 	if m == nil {

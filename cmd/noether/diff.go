@@ -220,8 +220,8 @@ func modelNames(r scores.Record) string {
 	return strings.Join(names, ", ")
 }
 
-// checkConditions returns an error if a condition of --fail-if is met, or if the runs are not alike in
-// what a condition is about. All conditions are one family of claims.
+// checkConditions returns an error if a condition of --fail-if is met, or if the runs are not alike
+// in what a condition is about. All conditions are one family of claims.
 func checkConditions(conditions []scores.Condition, d runsDifference, accepted []string) error {
 	var gates []scores.Gate
 	for _, condition := range conditions {
@@ -325,9 +325,9 @@ func printDifferences(differences []scores.Difference, all bool) {
 		beyond, len(differences), len(differences))
 }
 
-// harm returns how much worse the second score of a difference is, as a fraction of the range of the
-// statistic or, without one, of the larger score; negative if it is better, 0 if neither end of the
-// range is better.
+// harm returns how much worse the second score of a difference is, as a fraction of the range of
+// the statistic or, without one, of the larger score; negative if it is better, 0 if neither end of
+// the range is better.
 func harm(d scores.Difference) float64 {
 	s := statisticOf(d.A)
 	if s.Name == "clean" && d.A.Measure == "accuracy" { // which says nothing of robustness, so its descriptor has no better end

@@ -63,8 +63,8 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// TestDiffOfUnlikeRuns checks that a gate refuses runs that differ in something other than the model,
-// unless it is accepted, and that a comparison without a gate says so.
+// TestDiffOfUnlikeRuns checks that a gate refuses runs that differ in something other than the
+// model, unless it is accepted, and that a comparison without a gate says so.
 func TestDiffOfUnlikeRuns(t *testing.T) {
 	dir := brokenFolder(t)
 	transform := "{name: turn, rotate: {values: [90, 180]}}"

@@ -83,7 +83,8 @@ func preprocessText(s *study.Study, name string) string {
 	return ""
 }
 
-// printPairing prints how the scores of the two runs are paired, and in what the runs are not alike.
+// printPairing prints how the scores of the two runs are paired, and in what the runs are not
+// alike.
 func (d runsDifference) printPairing() {
 	width := terminalWidth(os.Stdout)
 	var paired, unpaired []string

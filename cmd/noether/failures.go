@@ -23,10 +23,11 @@ func failuresCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "failures RUN",
 		Short: "List the samples that a model gets wrong, and which groups of samples fail more than the rest",
-		Long: `Lists the samples that a model gets wrong, from failures.csv of a run folder: first the broken ones, which are right on the clean
-image and wrong when it is transformed, those with the most probable wrong class first; of data without labels those whose class changes;
-then those that are wrong on the clean image. Above them stand the groups of samples that a transformation breaks more often than
-the rest, and the pairs of classes that it confuses most.
+		Long: `Lists the samples that a model gets wrong, from failures.csv of a run folder: first the broken ones,
+which are right on the clean image and wrong when it is transformed, those with the most probable
+wrong class first (of data without labels, those whose class changes); then those that are wrong on
+the clean image. Above them stand the groups of samples that a transformation breaks more often
+than the rest, and the pairs of classes that it confuses most.
 
 --paths prints the files alone, each once, for a script that relabels them or trains on them.`,
 		Example: "  noether failures runs/first\n" +

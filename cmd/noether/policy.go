@@ -28,11 +28,13 @@ func policyCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "policy RUN POLICY",
 		Short: "Judge the models of a run for a stated use: pass, fail or not enough data",
-		Long: `Judges the models of a run by a policy file, which states a use: transformations up to strengths, the loss of accuracy
-that may be, and groups of samples for which it must hold too. Each model passes, fails, or there are not enough data. Each claim is listed
-with its evidence and, if it is not decided, the number of samples that would decide it.
+		Long: `Judges the models of a run by a policy file, which states a use: transformations up to strengths,
+the loss of accuracy that may be, and groups of samples for which it must hold too. Each model
+passes, fails, or there are not enough data. Each claim is listed with its evidence and, if it is
+not decided, the number of samples that would decide it.
 
-Exit codes: 0 if all models pass, 3 if one fails, 4 if none fails and there are not enough data for one.`,
+Exit codes: 0 if all models pass, 3 if one fails, 4 if none fails and there are not enough data for
+one.`,
 		Example: "  noether policy runs/street policy.yaml\n" +
 			"  noether policy runs/street policy.yaml --junit policy.xml --sarif policy.sarif",
 		Args: usageArgs(cobra.ExactArgs(2)),

@@ -17,10 +17,10 @@ import (
 // input.
 const gradientPrefix = "gradient "
 
-// findGradients reads the metadata of the model NAME.vjp, if the server has it. Its inputs are those
-// of the model NAME and engine.CotangentInput of each of its outputs and layers; its outputs are
-// those of NAME and, for each input, the gradient of the sum of the products of outputs and their
-// cotangents. A request names the cotangents that are not 0.
+// findGradients reads the metadata of the model NAME.vjp, if the server has it. Its inputs are
+// those of the model NAME and engine.CotangentInput of each of its outputs and layers; its outputs
+// are those of NAME and, for each input, the gradient of the sum of the products of outputs and
+// their cotangents. A request names the cotangents that are not 0.
 func (n *Network) findGradients(ctx context.Context) error {
 	var m modelMetadata
 	err := n.client.get(ctx, n.client.model+".vjp", &m)

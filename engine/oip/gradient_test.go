@@ -14,8 +14,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// TestOpenVJP runs y = 2 x and its gradient by x, 2 dy, on a server that has both models, and checks
-// what others say.
+// TestOpenVJP runs y = 2 x and its gradient by x, 2 dy, on a server that has both models, and
+// checks what others say.
 func TestOpenVJP(t *testing.T) {
 	t.Parallel()
 	const model = `{"name": "double", "versions": ["1"], "inputs": [{"name": "x", "datatype": "FP32", "shape": [-1, 3]}], "outputs": [{"name": "y", "datatype": "FP32", "shape": [-1, 3]}]}`

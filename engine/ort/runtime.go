@@ -75,7 +75,8 @@ func Load(path string) (*Runtime, error) {
 		return nil, fmt.Errorf("loading ONNX Runtime: %s: %w", path, oneLine(err))
 	}
 	if telemetryDisabled() {
-		// On Windows the variable has no effect. A library without telemetry fails here, without effect.
+		// On Windows the variable has no effect. A library without telemetry fails here, without
+		// effect.
 		_ = binding.DisableTelemetry()
 	}
 	functions, err := newCAPI(api)
@@ -120,8 +121,8 @@ func (r *Runtime) LimitRuns(limit time.Duration) { r.limit.Store(int64(limit)) }
 // RunLimit returns the time limit that LimitRuns has set, or 0.
 func (r *Runtime) RunLimit() time.Duration { return time.Duration(r.limit.Load()) }
 
-// A Watcher is told which models the engine works on, so that another process knows them if this one
-// crashes.
+// A Watcher is told which models the engine works on, so that another process knows them if this
+// one crashes.
 type Watcher interface {
 	// Enter is called before the engine works on the model in a file, and leave after it.
 	Enter(model string) (leave func())

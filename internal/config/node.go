@@ -417,7 +417,8 @@ func (b *builder) mapping(n *Node, entries []*ast.MappingValueNode, depth int) (
 		}
 		n.Pairs = append(n.Pairs, Pair{Key: key, Value: value})
 	}
-	// Explicit keys override merged ones, and the first of several merged keys overrides the others.
+	// Explicit keys override merged ones, and the first of several merged keys overrides the
+	// others.
 	for _, p := range merged {
 		if !seen[p.Key.Text] {
 			seen[p.Key.Text] = true

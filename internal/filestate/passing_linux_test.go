@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestSumsAfterErrorsThatPass checks the sum of a file that cannot be opened for a moment, since the
-// process has too many open files. It is not parallel to other tests, which share the limit.
+// TestSumsAfterErrorsThatPass checks the sum of a file that cannot be opened for a moment, since
+// the process has too many open files. It is not parallel to other tests, which share the limit.
 func TestSumsAfterErrorsThatPass(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "a"), []byte("content"), 0o666); err != nil {

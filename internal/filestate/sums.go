@@ -164,8 +164,8 @@ func (r reader) Read(p []byte) (int, error) {
 	return r.f.Read(p)
 }
 
-// A table is the file of the cache for the files of one folder. The cache saves time and nothing else: a
-// table that cannot be read or written is as good as none. A nil table has no file.
+// A table is the file of the cache for the files of one folder. The cache saves time and nothing
+// else: a table that cannot be read or written is as good as none. A nil table has no file.
 type table struct {
 	file string
 	sums map[Part]Sum

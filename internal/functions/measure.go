@@ -35,8 +35,8 @@ func MeasureDescriptor() measure.Descriptor {
 	}
 }
 
-// Measure returns the measure of functions of two vectors (see package paired), which the process at
-// Variable computes for a batch at a time. Nothing is called before activations are measured.
+// Measure returns the measure of functions of two vectors (see package paired), which the process
+// at Variable computes for a batch at a time. Nothing is called before activations are measured.
 func Measure(s MeasureSettings) (measure.Measure, error) {
 	d := MeasureDescriptor()
 	pair := &pairFunctions{}
@@ -93,7 +93,8 @@ func (p *pairFunctions) pair(out []float64, _ int, clean, transformed []float32)
 	return p.call(out, clean, transformed, 1)
 }
 
-// rows implements paired.Spec.PairRows. The rows of shuffled pairs follow those of the samples' own.
+// rows implements paired.Spec.PairRows. The rows of shuffled pairs follow those of the samples'
+// own.
 func (p *pairFunctions) rows(own, shuffled []float64, previous, clean, transformed []float32) bool {
 	n := len(own) / len(p.functions)
 	width := len(clean) / n

@@ -124,8 +124,8 @@ func Start(ctx context.Context, with Interpreter, programs []Program) (*Workers,
 	return w, nil
 }
 
-// Digest returns the hash of the source code of a function that a worker serves, and of the versions
-// of its packages; "" if there is no worker or the function could not be loaded.
+// Digest returns the hash of the source code of a function that a worker serves, and of the
+// versions of its packages; "" if there is no worker or the function could not be loaded.
 func Digest(use, name string) string {
 	if w := find(use, name); w != nil {
 		return w.digest

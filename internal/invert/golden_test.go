@@ -93,7 +93,8 @@ type goldenCase struct {
 // the gradient; "adam" is Adam. Both have the loss |a(x') - a(x)|, for images x' and x and a layer
 // of the network a. "contrast" has that of a minus that of b, and "normalised" divides each by the
 // norm for x and multiplies that of b by 0.1. "l2" and "linf" are adversarial attacks in a ball
-// about x. Those with "served" have models that are no graphs. The function search, in invert_test.go, runs a search.
+// about x. Those with "served" have models that are no graphs. The function search, in
+// invert_test.go, runs a search.
 func TestGolden(t *testing.T) {
 	raw, err := os.ReadFile("testdata/golden.json")
 	if err != nil {
@@ -142,8 +143,8 @@ func TestGolden(t *testing.T) {
 					t.Errorf("mean of the smallest losses after step %d = %v, want %v", step, got, mean)
 				}
 			}
-			// The steps of the contrasts change the representation most. If rounding changes the sign
-			// of a ReLU unit's input, the fourth digit of the loss changes.
+			// The steps of the contrasts change the representation most. If rounding changes the
+			// sign of a ReLU unit's input, the fourth digit of the loss changes.
 			lossTolerance, pixelTolerance := 2e-5, 1e-4
 			if name == "contrast" || name == "normalised" || name == "served" || name == "served both" {
 				lossTolerance, pixelTolerance = 3e-4, 2e-3

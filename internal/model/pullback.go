@@ -11,8 +11,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Pullback computes a tensor of a model that is no graph, and gradients with respect to the input.
-// A graph of the caller surrounds it: IncludeInput is before it, and IncludeOutput after it.
+// A Pullback computes a tensor of a model that is no graph, and gradients with respect to the
+// input. A graph of the caller surrounds it: IncludeInput is before it, and IncludeOutput after it.
 type Pullback struct {
 	model             *Model
 	forward, backward engine.Session

@@ -230,7 +230,8 @@ func (c *comparer) run(ctx context.Context, s Samples, progress func(done, total
 	return ctx.Err()
 }
 
-// update runs the sessions on a batch and adds it to the sums. inputs has the samples in each frame.
+// update runs the sessions on a batch and adds it to the sums. inputs has the samples in each
+// frame.
 func (c *comparer) update(ctx context.Context, b measure.Batch, inputs [][]tensor.Tensor) error {
 	for k := range 2 {
 		if err := c.sessions[k].Run(ctx, inputs[min(k, len(inputs)-1)], c.buffers[k]); err != nil {

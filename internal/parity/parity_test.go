@@ -19,8 +19,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// TestGolden compares the statistics of a quantised network with those of onnxruntime and numpy: see
-// testdata/make.py.
+// TestGolden compares the statistics of a quantised network with those of onnxruntime and numpy:
+// see testdata/make.py.
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	var golden struct {
@@ -212,8 +212,8 @@ func images(t *testing.T) dataset.Source {
 	return src
 }
 
-// TestLocalErrors changes one convolution: it alone has an error of its own, the layers after it have
-// what it brings, and those before have none. The network takes any number of images, or one.
+// TestLocalErrors changes one convolution: it alone has an error of its own, the layers after it
+// have what it brings, and those before have none. The network takes any number of images, or one.
 func TestLocalErrors(t *testing.T) {
 	t.Parallel()
 	src := images(t)
@@ -240,9 +240,9 @@ func TestLocalErrors(t *testing.T) {
 	}
 }
 
-// TestUnconfirmed compares networks without a name in common, in which a convolution differs so much
-// that its match by order is not confirmed. It is left out, and so are the layers after it, but not
-// a layer whose match is certain.
+// TestUnconfirmed compares networks without a name in common, in which a convolution differs so
+// much that its match by order is not confirmed. It is left out, and so are the layers after it,
+// but not a layer whose match is certain.
 func TestUnconfirmed(t *testing.T) {
 	t.Parallel()
 	other := chainOptions{name: func(layer string) string { return "renamed " + layer }, scale: map[string]float32{"b": -9}}

@@ -172,8 +172,8 @@ func (j *judge) untried(data, transform, why string) Claim {
 	return Claim{State: Undecided, Text: j.Score, Data: data, Transform: transform, Estimate: resample.Estimate{Mean: nan, Low: nan, High: nan}, Limit: nan, Why: why}
 }
 
-// viewsUpTo returns the values of a transformation up to the policy's strength, and why they are not
-// enough, or "".
+// viewsUpTo returns the values of a transformation up to the policy's strength, and why they are
+// not enough, or "".
 func (j *judge) viewsUpTo(model, data, transform string) (views []view, why string) {
 	limit := float64(j.Policy.Transforms[transform])
 	var parameters []string

@@ -4,8 +4,8 @@
 //	p, err := policy.Read("policy.yaml")
 //	verdicts, err := p.Judge(evidence)
 //
-// A policy makes claims, such as "of the samples of site A, rotated by 10 degrees, the model int8 has
-// at most 2 % fewer right than float". Each has a value with a 95 % interval, and a limit:
+// A policy makes claims, such as "of the samples of site A, rotated by 10 degrees, the model int8
+// has at most 2 % fewer right than float". Each has a value with a 95 % interval, and a limit:
 //
 //   - a model passes if every claim holds with its whole interval. Since all must hold, the
 //     probability that a model passes although one does not is at most 2.5 %, whatever their number;

@@ -85,8 +85,8 @@ func (p *Policy) WriteJUnit(w io.Writer, verdicts []Verdict) error {
 	return err
 }
 
-// WriteSARIF writes verdicts as SARIF 2.1.0: a result for each claim, of kind pass, fail or, for one
-// that is not decided, open. file is the policy's path, version that of the program.
+// WriteSARIF writes verdicts as SARIF 2.1.0: a result for each claim, of kind pass, fail or, for
+// one that is not decided, open. file is the policy's path, version that of the program.
 func (p *Policy) WriteSARIF(w io.Writer, verdicts []Verdict, file, version string) error {
 	type object = map[string]any
 	results := []object{}

@@ -107,9 +107,9 @@ func (s simulation) rates(draws int) (screen, diff, gate, valueGate float64) {
 
 var simulatedDraws = flag.Int("draws", 200, "number of draws of TestFalseClaims")
 
-// TestFalseClaims checks that on comparisons of equal models the first screen, diff and a gate make a
-// false claim in at most 5 %, up to two standard errors, and that they find differences of a known
-// size. With -v it prints the rates; those of 3,000 draws (-draws 3000) are in
+// TestFalseClaims checks that on comparisons of equal models the first screen, diff and a gate make
+// a false claim in at most 5 %, up to two standard errors, and that they find differences of a
+// known size. With -v it prints the rates; those of 3,000 draws (-draws 3000) are in
 // docs/explanation/intervals-and-nulls.md.
 func TestFalseClaims(t *testing.T) {
 	t.Parallel()

@@ -35,10 +35,10 @@ func plainSentence(format string, args ...any) Sentence {
 	return Sentence{{Text: fmt.Sprintf(format, args...)}}
 }
 
-// Conclusions returns the sentences for the first screen of a report: alarms, and at most three that
-// say which model is the most robust, under which transformation scores are worst, and at which depth those
-// of layers fall. They follow from the scores by fixed rules. What they claim is one family: if
-// nothing differed, they would claim anything with a probability of at most 5 %.
+// Conclusions returns the sentences for the first screen of a report: alarms, and at most three
+// that say which model is the most robust, under which transformation scores are worst, and at
+// which depth those of layers fall. They follow from the scores by fixed rules. What they claim is
+// one family: if nothing differed, they would claim anything with a probability of at most 5 %.
 func Conclusions(rows []scores.Row, rec scores.Record, replicates *Replicates) []Sentence {
 	before := Alarms(rows, rec)
 	rows = Sound(rows, rec)

@@ -54,7 +54,8 @@ func findingsOf(rows []scores.Row, m measure.Descriptor, c *claims) []finding {
 	var found []finding
 	switch {
 	case Layered(rows, m.Name):
-		// Headline returns the statistics of which higher or lower is better, or all if there are none.
+		// Headline returns the statistics of which higher or lower is better, or all if there are
+		// none.
 		for _, s := range AcrossLayers(Headline(m)) {
 			var curves []finding
 			for _, models := range byCase(SeriesOf(rows, m, s.Name)) {

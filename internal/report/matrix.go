@@ -31,7 +31,8 @@ type Matrix struct {
 	Models  []string     `json:"models"`
 	Columns []string     `json:"columns"`
 	Cells   []MatrixCell `json:"cells"`
-	// Clean holds the accuracy of each model without a transformation, such as "0.804 [0.767, 0.836]", or is empty.
+	// Clean holds the accuracy of each model without a transformation, such as "0.804 [0.767,
+	// 0.836]", or is empty.
 	Clean []string `json:"clean"`
 
 	about    measure.StatisticDescriptor

@@ -89,9 +89,9 @@ func TestPairsAtOneLayer(t *testing.T) {
 	}
 }
 
-// TestTiesCountForNeitherModel checks the sentence that says under how many of three transformations
-// one of two models, m and k, is above the other. Equal values count for neither. The last argument
-// of predictionRow is half the width of the interval.
+// TestTiesCountForNeitherModel checks the sentence that says under how many of three
+// transformations one of two models, m and k, is above the other. Equal values count for neither.
+// The last argument of predictionRow is half the width of the interval.
 func TestTiesCountForNeitherModel(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -66,7 +66,8 @@ func newWorker() *Worker {
 	go func() {
 		_, _ = life.Read(make([]byte, 1)) // nothing is written: it returns when the parent has ended
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-		// A file that nobody refers to is closed by the garbage collector, and another one gets its number.
+		// A file that nobody refers to is closed by the garbage collector, and another one gets its
+		// number.
 		runtime.KeepAlive(reports)
 	}()
 	return w
@@ -109,8 +110,8 @@ func supervise() (code int, err error) {
 
 // exitWithReader ends this process, and with it the child, when nobody reads its standard error any
 // more, as after a kill of the program that started it. The child does not end by itself: Go ends a
-// program that writes to a closed pipe only if that is file 1 or 2, and the child writes its messages
-// to another.
+// program that writes to a closed pipe only if that is file 1 or 2, and the child writes its
+// messages to another.
 func exitWithReader() {
 	poll := []unix.PollFd{{Fd: 2}}
 	for {

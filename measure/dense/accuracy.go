@@ -345,8 +345,8 @@ func (a *accuracyAccumulator) Scores() ([]measure.Score, error) {
 }
 
 // rareClasses returns a warning if the labels have a class in fewer than half of the groups of
-// samples: as few groups decide its IoU, and the jackknife sees the mean over classes jump where one
-// has all of its labels.
+// samples: as few groups decide its IoU, and the jackknife sees the mean over classes jump where
+// one has all of its labels.
 func (a *accuracyAccumulator) rareClasses() []string {
 	classes, groups := a.site.Output.ClassLimit(), a.site.Layout.Groups
 	rare, labelled := 0, 0

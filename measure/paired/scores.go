@@ -57,12 +57,13 @@ func (a *accumulator) Scores() ([]measure.Score, error) {
 	return scores, nil
 }
 
-// maxOverconfidence is how far the mean confidence of predictions may be above the interval of their
-// accuracy without a warning. Networks on data like those of their training are at most 0.15 above.
+// maxOverconfidence is how far the mean confidence of predictions may be above the interval of
+// their accuracy without a warning. Networks on data like those of their training are at most 0.15
+// above.
 const maxOverconfidence = 0.2
 
-// implausible returns a warning on an accuracy that is no better than a guess, or far below the mean
-// confidence of the predictions.
+// implausible returns a warning on an accuracy that is no better than a guess, or far below the
+// mean confidence of the predictions.
 func (a *accumulator) implausible(accuracy measure.Score) []string {
 	classes := len(a.site.Classes)
 	if accuracy.Low <= 1/float64(classes) {

@@ -67,8 +67,8 @@ func Combine(half, freedom []float64) (of, degrees float64) {
 }
 
 // PValue returns the two-sided p-value of a value at a distance from the centre of a 95 % interval
-// of that half-width, by Student's t of freedom degrees: below 0.05 exactly if the interval excludes
-// the value. It is NaN if one of both is.
+// of that half-width, by Student's t of freedom degrees: below 0.05 exactly if the interval
+// excludes the value. It is NaN if one of both is.
 func PValue(distance, half, freedom float64) float64 {
 	switch {
 	case math.IsNaN(half) || math.IsNaN(distance):

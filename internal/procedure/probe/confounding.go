@@ -47,8 +47,8 @@ func (*confounding) Descriptor() measure.Descriptor { return ConfoundingDescript
 func (*confounding) Version() int                   { return 1 }
 func (m *confounding) Settings() any                { return m.settings }
 
-// maxConfounding is the number of samples if the settings do not limit it: memory and time grow with
-// its square and its cube.
+// maxConfounding is the number of samples if the settings do not limit it: memory and time grow
+// with its square and its cube.
 const maxConfounding = 4000
 
 func (m *confounding) Needs() procedure.Needs {
@@ -140,8 +140,8 @@ func (r *run) confoundingScores(ctx context.Context, in *probeInput, factor stri
 // confounded holds what is known of each sample from the others.
 type confounded struct {
 	class, group []int
-	// Of the neighbours of a sample: those of its class from another group, and those of another class
-	// from its group.
+	// Of the neighbours of a sample: those of its class from another group, and those of another
+	// class from its group.
 	sameClass, sameGroup []float64
 	// Whether the neighbours, and a linear probe, find the class and the group.
 	knnClass, knnGroup, probeClass, probeGroup []float64

@@ -228,8 +228,8 @@ func mean(statistic string, v []float64, high float64) measure.Score {
 // skewedWarning is the warning of intervals of means of few, skewed values.
 const skewedWarning = "the interval may be too narrow: few images have most of the distance"
 
-// skewed reports whether values are too few for an interval of their mean by Student's t: fewer than
-// 25 times the squared skewness (Cochran 1977, section 2.15).
+// skewed reports whether values are too few for an interval of their mean by Student's t: fewer
+// than 25 times the squared skewness (Cochran 1977, section 2.15).
 func skewed(v []float64) bool {
 	skewness := stat.Skew(v, nil)
 	return float64(len(v)) < 25*skewness*skewness

@@ -351,7 +351,8 @@ func TestForest(t *testing.T) {
 	if lines[0].Value != -0.1 || lines[1].Value != 0.2 || lines[2].Value != 0.4 {
 		t.Errorf("the order is %g, %g, %g, want -0.1, 0.2, 0.4", lines[0].Value, lines[1].Value, lines[2].Value)
 	}
-	// Coordinates are in per cent of the plot's width: 0 is at 50, and the largest bound, 0.8, at 98.
+	// Coordinates are in per cent of the plot's width: 0 is at 50, and the largest bound, 0.8, at
+	// 98.
 	if lines[2].Low100 != 50 || lines[2].High100 != 98 || lines[2].At100 != 74 {
 		t.Errorf("the widest line spans %g to %g around %g, want 50 to 98 around 74", lines[2].Low100, lines[2].High100, lines[2].At100)
 	}

@@ -61,8 +61,8 @@ func (p *printer) matrix(m report.Matrix, rows []scores.Row) {
 // maxValues is the maximum number of values of a curve in a table.
 const maxValues = 7
 
-// curveMatrix returns a matrix of one column of m, whose cells are given: a column for each value of
-// the transformation, of many some, and one for their mean.
+// curveMatrix returns a matrix of one column of m, whose cells are given: a column for each value
+// of the transformation, of many some, and one for their mean.
 func curveMatrix(m report.Matrix, cells []report.MatrixCell, rows []scores.Row) report.Matrix {
 	var values []string
 	for _, c := range cells {

@@ -238,9 +238,10 @@ func TestTerminalOfFactors(t *testing.T) {
 	}
 }
 
-// TestOneErrorOfManyCells checks that an error is printed once, with the number of affected cells. A
-// cell is one measure of one model on one data set under one value of a transformation. The folder
-// failures of the run folder, with a file for each error, is named only if the table is cut short.
+// TestOneErrorOfManyCells checks that an error is printed once, with the number of affected cells.
+// A cell is one measure of one model on one data set under one value of a transformation. The
+// folder failures of the run folder, with a file for each error, is named only if the table is cut
+// short.
 func TestOneErrorOfManyCells(t *testing.T) {
 	t.Parallel()
 	var failed []scores.Failure

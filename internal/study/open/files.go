@@ -120,9 +120,9 @@ func (f *Files) findAll(ctx context.Context, d spec.Data, paths []spec.Path, opt
 	return out, nil
 }
 
-// Model returns the local path of a model's file; URLs are downloaded, with external data files. For a
-// model that is no file it returns the address.
-// The SHA-256 of a local file, and of a model with external data, is compared later, by the plan.
+// Model returns the local path of a model's file; URLs are downloaded, with external data files.
+// For a model that is no file it returns the address. The SHA-256 of a local file, and of a model
+// with external data, is compared later, by the plan.
 func (f *Files) Model(ctx context.Context, m spec.Model) (string, error) {
 	switch {
 	case m.Activations.String() != "":

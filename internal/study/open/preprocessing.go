@@ -81,8 +81,8 @@ func PreprocessFor(text, modelPath string) (p preprocessing.Settings, found stri
 	return p, "", err
 }
 
-// RecordedPreprocess returns the preprocessing that noether train or Ultralytics has recorded in the
-// metadata of an ONNX file, and its text. found is false if there is none or the file cannot be
+// RecordedPreprocess returns the preprocessing that noether train or Ultralytics has recorded in
+// the metadata of an ONNX file, and its text. found is false if there is none or the file cannot be
 // read.
 func RecordedPreprocess(path string) (p preprocessing.Settings, text string, found bool, err error) {
 	text, err = onnx.ReadMetadata(path, spec.PreprocessKey)

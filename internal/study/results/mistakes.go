@@ -18,8 +18,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A mistakeSubject is what one list of mistakes is about: a model on data under a transformation, or
-// without one.
+// A mistakeSubject is what one list of mistakes is about: a model on data under a transformation,
+// or without one.
 type mistakeSubject struct{ model, data, transform string }
 
 // mistakes are what the per-sample predictions of a run say about single samples.

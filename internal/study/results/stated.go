@@ -14,7 +14,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// accuracyKeys are the tags and the entries of a file's metadata that state the accuracy of a model.
+// accuracyKeys are the tags and the entries of a file's metadata that state the accuracy of a
+// model.
 var accuracyKeys = []string{"accuracy", "acc@1", "top-1", "top1", "top-1 accuracy"}
 
 // statedAccuracy returns the accuracy that the study's tags, the metadata of a model's file or its

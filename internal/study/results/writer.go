@@ -12,9 +12,9 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A Writer writes the results of a run into a run folder: the records of its cells, or the states of
-// shards. It keeps the records that it has read or written if they are needed again soon: a study
-// may have 100,000 of them, and reading them takes most of the time of a merge.
+// A Writer writes the results of a run into a run folder: the records of its cells, or the states
+// of shards. It keeps the records that it has read or written if they are needed again soon: a
+// study may have 100,000 of them, and reading them takes most of the time of a merge.
 type Writer struct {
 	Plan        *plan.Plan
 	Folder      Folder

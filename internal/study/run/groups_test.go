@@ -30,9 +30,9 @@ trials: 2
 `
 
 // TestScoresByGroup checks that the scores by label are those of the setting per-class, which
-// accumulators compute: of single values, of means over values and over trials. It checks that other
-// groups divide all samples, that the gap is the worst group's distance from the rest, and that
-// failures.csv agrees with the accuracy.
+// accumulators compute: of single values, of means over values and over trials. It checks that
+// other groups divide all samples, that the gap is the worst group's distance from the rest, and
+// that failures.csv agrees with the accuracy.
 func TestScoresByGroup(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

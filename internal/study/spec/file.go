@@ -51,8 +51,8 @@ type Lists struct {
 // DefaultMemory is the default bound on the memory of accumulators, in bytes.
 const DefaultMemory = 256 << 20
 
-// maxCells is the largest number of cells of a study. A larger number is usually a mistake in a list
-// of values.
+// maxCells is the largest number of cells of a study. A larger number is usually a mistake in a
+// list of values.
 const maxCells = 100_000
 
 // Load reads a study file. vars are looked up before the environment for ${NAME} in the file.
@@ -117,8 +117,8 @@ func (s *Study) SetMemory(bytes Size) { s.Memory, s.memorySet = bytes, true }
 // of the samples) may hold more.
 func (s *Study) BoundsMemory() bool { return s.memorySet || s.Memory != DefaultMemory }
 
-// KeepsSamples reports whether the values of all samples are kept, at least those of predictions and
-// of the last layer.
+// KeepsSamples reports whether the values of all samples are kept, at least those of predictions
+// and of the last layer.
 func (s *Study) KeepsSamples() bool { return s.Samples || len(s.By) > 0 }
 
 // AsksForImages reports whether the study itself, not the default, sets a number of images above 0.

@@ -36,8 +36,8 @@ type Model struct {
 	node *config.Node // the entry in the parsed file, with its position for errors
 }
 
-// Address returns the path or URL of the model's file, the folder of its activations, its address on
-// an inference server, or the function of Python that returns it.
+// Address returns the path or URL of the model's file, the folder of its activations, its address
+// on an inference server, or the function of Python that returns it.
 func (m Model) Address() Path {
 	switch {
 	case m.Activations.text != "":
@@ -106,7 +106,8 @@ type Output struct {
 	Coordinates string   `key:"coordinates" enum:"pixels|fractions" doc:"of boxes: pixels of the model's image, or fractions of its sides; default: fractions for detr and deformable-detr, else pixels"`
 }
 
-// Setting returns how dense outputs of the model are decoded. More than one kind of them is an error.
+// Setting returns how dense outputs of the model are decoded. More than one kind of them is an
+// error.
 func (m Model) Setting() (output.Setting, error) {
 	o := m.Output
 	s := output.Setting{ClassMap: o.ClassMap, Boxes: o.Boxes, Keypoints: o.Keypoints, Values: o.Values, Outputs: o.Names, Classes: o.Classes, Confidence: o.Confidence, Suppress: o.Suppress, Most: o.Most}

@@ -9,8 +9,8 @@ import (
 	"github.com/noether-ml/noether/internal/config"
 )
 
-// A PythonFunction is a function of Python in a study: package.module:function, with @ and a hash of
-// its source code at the end if a run has written the study.
+// A PythonFunction is a function of Python in a study: package.module:function, with @ and a hash
+// of its source code at the end if a run has written the study.
 type PythonFunction struct {
 	Use   string // the list of the study that has it: models, transforms or measures
 	Name  string // package.module:function
@@ -68,8 +68,8 @@ func pythonIn(n *config.Node, use func(*config.Node)) {
 	}
 }
 
-// ExecutableVariable names the environment variable with the Python interpreter of studies that name
-// none.
+// ExecutableVariable names the environment variable with the Python interpreter of studies that
+// name none.
 const ExecutableVariable = "NOETHER_PYTHON_EXECUTABLE"
 
 // Interpreter returns the Python interpreter of the study.

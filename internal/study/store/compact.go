@@ -302,7 +302,8 @@ func (l *log) isClean() bool {
 	return l.live > 0 && l.live+int64(len(magic)) == l.size
 }
 
-// Close removes the logs of this process without records that count, and ends its use of all others.
+// Close removes the logs of this process without records that count, and ends its use of all
+// others.
 func (s *Store) Close() error {
 	s.writing.Lock()
 	defer s.writing.Unlock()

@@ -122,8 +122,8 @@ func seenStayReadable(t *testing.T, dir string, locks bool) {
 	}
 }
 
-// TestSupersededRecordsAreRemoved checks that replaced records do not fill the disk, whether all are
-// replaced in turn or a few again and again, and that dropped ones leave no log.
+// TestSupersededRecordsAreRemoved checks that replaced records do not fill the disk, whether all
+// are replaced in turn or a few again and again, and that dropped ones leave no log.
 func TestSupersededRecordsAreRemoved(t *testing.T) {
 	t.Parallel()
 	for name, replaced := range map[string]int{"all": 10, "some": 3} {
@@ -167,8 +167,8 @@ func TestSupersededRecordsAreRemoved(t *testing.T) {
 	}
 }
 
-// TestLogsInUseStay checks that logs of a process that runs are neither removed nor moved, and those
-// of one that has ended are.
+// TestLogsInUseStay checks that logs of a process that runs are neither removed nor moved, and
+// those of one that has ended are.
 func TestLogsInUseStay(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

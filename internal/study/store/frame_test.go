@@ -28,7 +28,8 @@ func writeSmall(t testing.TB, dir string) (string, []byte) {
 	return file, raw
 }
 
-// TestCutAtEveryByte cuts a log at every byte. The records before are read, and a process can go on.
+// TestCutAtEveryByte cuts a log at every byte. The records before are read, and a process can go
+// on.
 func TestCutAtEveryByte(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -26,7 +26,8 @@ type Record struct {
 	Parts   []Part
 }
 
-// A Part is a named part of a record: Data, or what Write writes, which may be called several times.
+// A Part is a named part of a record: Data, or what Write writes, which may be called several
+// times.
 type Part struct {
 	Name  string
 	Data  []byte

@@ -14,8 +14,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// Text is a study of 150 images, with four forward passes for each: the clean image, rotations by 90
-// and 180 degrees, and a tilt by a random angle. The shift needs no forward pass.
+// Text is a study of 150 images, with four forward passes for each: the clean image, rotations by
+// 90 and 180 degrees, and a tilt by a random angle. The shift needs no forward pass.
 const Text = `name: test
 seed: 3
 data: [{name: shapes, shapes: {n: 150, size: 16, seed: 2}}]
