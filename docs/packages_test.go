@@ -96,6 +96,7 @@ func packageName(folder string) string {
 // commands and what only they import come last.
 var order = strings.Fields(`
 	tensor
+	internal/release
 	measure/decoded
 	measure
 	engine engine/enginetest

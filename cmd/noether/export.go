@@ -61,7 +61,7 @@ reads MLFLOW_TRACKING_TOKEN, or MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PAS
 
 func (e *exportFlags) run(c *cobra.Command, dirs []string) error {
 	if e.wandb {
-		return fmt.Errorf("runs are logged to Weights & Biases by its Python package: with wandb and the wheel of noether installed, run python -m noether export-wandb %s", strings.Join(dirs, " "))
+		return fmt.Errorf("runs are logged to Weights & Biases by its Python package: with wandb and the wheel of noether installed, run python -m noether_ml export-wandb %s", strings.Join(dirs, " "))
 	}
 	e.formatOfFile()
 	if e.csvSafe {

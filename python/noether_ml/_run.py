@@ -192,7 +192,7 @@ class Run:
     def __repr__(self) -> str:
         count = f"{len(self._rows())} scores" if (self.folder / "scores.csv").is_file() else "not finished"
         failed = f", {len(self.failures)} failed" if self.failures else ""
-        return f"<noether.Run {str(self.folder)!r}: {count}{failed}>"
+        return f"<noether_ml.Run {str(self.folder)!r}: {count}{failed}>"
 
     def show(self) -> Report:
         """Return the report, which a notebook shows in a frame. It adds one or two megabytes to the notebook."""
