@@ -140,7 +140,7 @@ var order = strings.Fields(`
 	internal/procedure internal/procedure/proceduretest
 	internal/procedure/firing internal/procedure/lie internal/procedure/probe internal/procedure/stir internal/procedure/stitching internal/procedure/robust
 
-	scores scores/correlation internal/parquetfile internal/policy
+	scores scores/correlation internal/parquetfile internal/junit internal/policy
 
 	internal/functions
 	internal/study/internal/guard internal/study/internal/telemetry
@@ -155,7 +155,7 @@ var order = strings.Fields(`
 	internal/train/recipe
 
 	internal/report
-	internal/report/figure internal/report/table internal/report/terminal internal/report/html
+	internal/report/figure internal/report/table internal/report/terminal internal/report/html internal/report/exchange
 	internal/report/serve internal/report/internal/reporttest
 
 	.
