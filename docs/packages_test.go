@@ -133,7 +133,7 @@ var order = strings.Fields(`
 	internal/model/logmel internal/model/output internal/model/preprocessing
 	internal/model internal/model/modeltest
 
-	internal/features internal/parity
+	internal/features internal/parity internal/extract
 
 	internal/train internal/train/autoencoder internal/train/cdbn internal/train/filters
 	internal/invert
