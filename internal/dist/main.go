@@ -57,9 +57,12 @@ func build(out, commit string, withArchive bool, systems []string, zig string) e
 			return err
 		}
 		var compiler []string
-		if zig != "" {
+		switch native := system == runtime.GOOS+"/"+runtime.GOARCH; {
+		case zig != "" && t.zig != "":
 			compiler = t.environment(zig)
-		} else if system != runtime.GOOS+"/"+runtime.GOARCH {
+		case !native && t.zig == "":
+			return fmt.Errorf("packages for %s are built on that system alone, which has its headers", system)
+		case !native:
 			return fmt.Errorf("building for %s on %s/%s needs a compiler for C: give -zig", system, runtime.GOOS, runtime.GOARCH)
 		}
 		program := filepath.Join(temp, t.os+"-"+t.arch, t.program())

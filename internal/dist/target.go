@@ -12,14 +12,14 @@ import (
 // A target is a system to build for.
 type target struct {
 	os, arch string // as Go names them
-	zig      string // as Zig names it, with the oldest C library or system to run on
+	zig      string // as Zig names it, with the oldest C library or system to run on; "": Zig lacks the system's headers
 }
 
 // targets are the systems that ONNX Runtime's npm package has a library for, by OS/ARCHITECTURE.
 var targets = map[string]target{
 	"linux/amd64":   {"linux", "amd64", "x86_64-linux-gnu.2.28"},
 	"linux/arm64":   {"linux", "arm64", "aarch64-linux-gnu.2.28"},
-	"darwin/arm64":  {"darwin", "arm64", "aarch64-macos.11.0"},
+	"darwin/arm64":  {"darwin", "arm64", ""}, // whose headers come with Xcode
 	"windows/amd64": {"windows", "amd64", "x86_64-windows-gnu"},
 }
 
