@@ -11,8 +11,8 @@ import networks
 import pytest
 import torch
 
-import noether
-from noether import _wandb
+import noether_ml
+from noether_ml import _wandb
 
 needs_wandb = pytest.mark.skipif(importlib.util.find_spec("wandb") is None, reason="needs wandb")
 
@@ -22,11 +22,25 @@ needs_wandb = pytest.mark.skipif(importlib.util.find_spec("wandb") is None, reas
 @pytest.fixture
 def run(images, tmp_path):
     torch.manual_seed(1)
-    return noether.measure(networks.Shared(), images, layers=["relu", "penultimate"], name="first look", folder=tmp_path / "run", quiet=True)
+    return noether_ml.measure(networks.Shared(), images, layers=["relu", "penultimate"], name="first look", folder=tmp_path / "run", quiet=True)
 
 
 def records(folder):
     """Return the records that wandb has written for a run, which "wandb sync" would send.
+
+    wandb writes them in a process of its own, the exit code last.
+    """
+    deadline = time.monotonic() + 120
+    while True:
+        found = written(folder)
+        if any(r.WhichOneof("record_type") == "exit" for r in found):
+            return found
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def written(folder):
+    """Return the records that are in the file of a run so far.
 
     The file is a log of LevelDB after a header of seven bytes: blocks of 32 KiB with records of a
     checksum (4 bytes), a length (2), a type (1; 1 whole, 2 first, 3 middle, 4 last part) and the data.
@@ -90,18 +104,14 @@ def test_to_wandb(run, tmp_path):
 def test_command(run, tmp_path, capsys):
     assert _wandb.main([str(run.folder), "--project", "mine", "--dir", str(tmp_path)]) == 0
     folder = capsys.readouterr().out.strip()
-    assert "offline-run-" in folder
-    deadline = time.monotonic() + 30  # wandb writes in a process of its own
-    while not any(r.run.project == "mine" for r in records(folder)):
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    assert "offline-run-" in folder and any(r.run.project == "mine" for r in records(folder))
 
 
 def test_without_the_package(run, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "wandb", None)
-    with pytest.raises(noether.Error, match="pip install wandb"):
+    with pytest.raises(noether_ml.Error, match="pip install wandb"):
         run.to_wandb()
     root = Path(__file__).resolve().parents[1]
-    code = "import sys; sys.modules['wandb'] = None; sys.argv[:] = ['noether', *sys.argv[1:]]; from noether.__main__ import main; main()"
+    code = "import sys; sys.modules['wandb'] = None; sys.argv[:] = ['noether', *sys.argv[1:]]; from noether_ml.__main__ import main; main()"
     done = subprocess.run([sys.executable, "-c", code, "export-wandb", str(run.folder)], cwd=tmp_path, env={"PYTHONPATH": str(root)}, capture_output=True, text=True)
     assert done.returncode == 1 and done.stderr.strip() == "noether: logging to Weights & Biases needs the package wandb: pip install wandb"
