@@ -105,7 +105,7 @@ func (f *File) features(shape []int, p *model.Preprocess) ([]int, error) {
 		return nil, at.Errorf("%w", err)
 	}
 	p.Features = &s
-	return []int{s.Mels, s.Frames(shape[1])}, nil
+	return []int{s.Rows(), s.Frames(shape[1])}, nil
 }
 
 // isStatistic reports whether a weight of a network that is built here is a running mean or
