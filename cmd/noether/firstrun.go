@@ -12,8 +12,9 @@ import (
 )
 
 const (
-	// maxFirstRun is the estimated time above which noether init limits the number of samples.
-	maxFirstRun     = 80 * time.Second
+	// maxFirstEngine is the estimated time of the engine above which noether init limits the number
+	// of samples.
+	maxFirstEngine  = time.Minute
 	minFirstSamples = 20 // smallest limit
 	// seisOperations bounds the floating-point operations of seis, to about ten seconds on two
 	// cores. A study that needs more gets reducedPositions.
@@ -22,21 +23,27 @@ const (
 	defaultPositions = 1024
 )
 
-// limitFirstRun returns the text of a study, with a limit on samples if its estimated time exceeds
-// maxFirstRun, and that time.
-func limitFirstRun(ctx context.Context, engine *engineFlags, g *templateInfo, folder string) (string, time.Duration, error) {
-	text, cost, err := estimateTemplate(ctx, engine, *g, folder)
+// limitFirstRun returns the text of a study, with a limit on samples if the estimated time of the
+// engine exceeds maxFirstEngine.
+func limitFirstRun(ctx context.Context, engine *engineFlags, g *templateInfo, folder string) (string, error) {
+	text, err := studyText(*g)
 	if err != nil {
-		return "", 0, err
+		return "", err
 	}
-	n := samplesWithin(maxFirstRun, cost)
-	if n == cost.Samples {
-		return text, cost.Total, nil
+	took, samples, err := engineTime(ctx, engine, text, folder)
+	if ctx.Err() != nil {
+		return "", ctx.Err()
 	}
-	total := cost.fixed() + time.Duration(n)*cost.perSample()
-	g.Limit, g.Time = n, total.Round(time.Second).String()
-	text, err = studyText(*g)
-	return text, total, err
+	if err != nil { // the study is written nevertheless, because the user can correct it
+		note("the study's time is not known: " + err.Error())
+		return text, nil
+	}
+	n := samplesWithin(maxFirstEngine, took, samples)
+	if n == samples {
+		return text, nil
+	}
+	g.Limit, g.Time = n, (took * time.Duration(n) / time.Duration(samples)).Round(time.Second).String()
+	return studyText(*g)
 }
 
 // seisPositions returns the setting positions of seis; 0 is the default. It counts operations for
@@ -78,67 +85,40 @@ func extentOf(l tensor.Layer) (channels, positions int) {
 	return channels, positions
 }
 
-// An initCost is the cost of a study with one model and one data set.
-type initCost struct{ study.Cost }
-
-// fixed is the time that does not depend on the number of samples.
-func (c initCost) fixed() time.Duration { return c.Open + c.Score + c.Save }
-
-// perSample is the time that each sample adds.
-func (c initCost) perSample() time.Duration {
-	return (c.Read + c.Engine + c.Measure) / time.Duration(max(1, c.Samples))
-}
-
-// samplesWithin returns a multiple of ten, or of a hundred if there are many, and at least
+// samplesWithin returns how many of the samples the engine takes within a limit, if it needs the
+// given time for all: a multiple of ten, or of a hundred if there are many, and at least
 // minFirstSamples.
-func samplesWithin(limit time.Duration, c initCost) int {
-	if c.Total <= limit || c.perSample() == 0 {
-		return c.Samples
+func samplesWithin(limit, took time.Duration, samples int) int {
+	if took <= limit {
+		return samples
 	}
-	n := int((limit - c.fixed()) / c.perSample())
+	n := int(float64(samples) * limit.Seconds() / took.Seconds())
 	step := 10
 	if n >= 300 {
 		step = 100
 	}
-	return min(c.Samples, max(minFirstSamples, n/step*step))
+	return min(samples, max(minFirstSamples, n/step*step))
 }
 
-// estimateTemplate returns the text of a study and its estimated cost.
-func estimateTemplate(ctx context.Context, engine *engineFlags, g templateInfo, folder string) (string, initCost, error) {
-	text, err := studyText(g)
-	if err != nil {
-		return "", initCost{}, err
-	}
+// engineTime returns the estimated time of the engine for a study's text, and its samples.
+func engineTime(ctx context.Context, engine *engineFlags, text, folder string) (time.Duration, int, error) {
 	s, err := study.Parse(filepath.Join(folder, "study.yaml"), []byte(text), nil)
 	if err != nil {
-		return "", initCost{}, err
+		return 0, 0, err
 	}
 	o, err := engine.open()
 	if err != nil {
-		return "", initCost{}, err
+		return 0, 0, err
 	}
 	o.Free = machine.FreeMemory()
-	costs, err := estimateAll(ctx, s, o)
-	if ctx.Err() != nil {
-		return "", initCost{}, ctx.Err()
-	}
-	if err != nil { // the study is written nevertheless, because the user can correct it
-		note("the study's time is not known: " + err.Error())
-		return text, initCost{}, nil
-	}
-	return text, initCost{costs[0]}, nil
-}
-
-// estimateAll returns at least one cost. A study without cells is an error.
-func estimateAll(ctx context.Context, s *study.Study, o study.Options) ([]study.Cost, error) {
 	plan, err := study.NewPlan(ctx, s, o)
 	if err != nil {
-		return nil, err
+		return 0, 0, err
 	}
 	defer plan.Close()
-	costs, err := study.Estimate(ctx, plan, "", o)
-	if err == nil && len(costs) == 0 {
-		err = errors.New("it has no cells")
+	if len(plan.Cells) == 0 {
+		return 0, 0, errors.New("it has no cells")
 	}
-	return costs, err
+	took, err := study.EngineTime(ctx, plan, o)
+	return took, len(plan.Cells[0].Data.Order), err
 }

@@ -9,31 +9,25 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// TestSamplesWithin checks the number of samples to which noether init limits a study so that its
-// first run takes at most 80 s: rounded down to tens, or to hundreds from 300 on, and at least 20
+// TestSamplesWithin checks the number of samples to which noether init limits a study so that the
+// engine takes at most a minute: rounded down to tens, or to hundreds from 300 on, and at least 20
 // if there are so many.
 func TestSamplesWithin(t *testing.T) {
 	t.Parallel()
-	// costOf returns the estimated cost of a study: a fixed time, and one for each sample.
-	costOf := func(samples int, fixed, perSample time.Duration) initCost {
-		c := study.Cost{Samples: samples, Open: fixed, Engine: time.Duration(samples) * perSample}
-		c.Total = c.Open + c.Engine
-		return initCost{c}
-	}
 	for _, c := range []struct {
-		name string
-		cost initCost
-		want int // samples that take at most 80 s
+		name    string
+		samples int
+		took    time.Duration // of the engine for all samples
+		want    int           // samples that take at most a minute
 	}{
-		{"short", costOf(200, time.Second, 100*time.Millisecond), 200},
-		{"long", costOf(200, 10*time.Second, time.Second), 70},
-		{"many samples", costOf(1000, 0, 100*time.Millisecond), 800},
-		{"slow", costOf(200, 0, time.Minute), 20},
-		{"slow and few", costOf(8, 0, time.Minute), 8},
-		{"fixed time above the limit", costOf(200, time.Hour, time.Millisecond), 20},
-		{"nothing to do", initCost{}, 0},
+		{"short", 200, 20 * time.Second, 200},
+		{"long", 200, 200 * time.Second, 60},
+		{"many samples", 1000, 75 * time.Second, 800},
+		{"slow", 200, 200 * time.Minute, 20},
+		{"slow and few", 8, 8 * time.Minute, 8},
+		{"nothing to do", 0, 0, 0},
 	} {
-		if got := samplesWithin(80*time.Second, c.cost); got != c.want {
+		if got := samplesWithin(time.Minute, c.took, c.samples); got != c.want {
 			t.Errorf("%s: %d samples, want %d", c.name, got, c.want)
 		}
 	}
@@ -81,7 +75,7 @@ func TestTemplateOfLongStudy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"limit: 70 ", "# of 200 samples: with this limit the study takes about 1m20s", "- seis: {positions: 256} "} {
+	for _, want := range []string{"limit: 70 ", "# of 200 samples: the model takes about 1m20s for these", "- seis: {positions: 256} "} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}

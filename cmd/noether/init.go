@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -34,12 +33,13 @@ func initCommand(engine *engineFlags) *cobra.Command {
 		Example: "  noether init resnet18.onnx photos/ -o study.yaml",
 		Args:    usageArgs(cobra.ExactArgs(2)),
 		RunE: func(c *cobra.Command, args []string) error {
+			note("reading " + args[0] + " and " + args[1])
 			info, err := inspectForStudy(c.Context(), engine, args[0], args[1], filepath.Dir(out))
 			if err != nil {
 				return err
 			}
-			// cost is the estimated time of the study; 0: unknown
-			text, cost, err := limitFirstRun(c.Context(), engine, &info, filepath.Dir(out))
+			note("timing the model")
+			text, err := limitFirstRun(c.Context(), engine, &info, filepath.Dir(out))
 			if err != nil {
 				return err
 			}
@@ -61,10 +61,8 @@ func initCommand(engine *engineFlags) *cobra.Command {
 			case err != nil:
 			case asJSON:
 				err = json.NewEncoder(os.Stdout).Encode(initOutput{out, text})
-			case cost == 0:
-				fmt.Fprintf(stdout, "wrote %s; next: noether run %s --dry-run\n", out, out)
 			default:
-				fmt.Fprintf(stdout, "wrote %s: about %s on this machine when idle; next: noether run %s --dry-run\n", out, cost.Round(time.Second), out)
+				fmt.Fprintf(stdout, "wrote %s; next: noether run %s --dry-run\n", out, out)
 			}
 			return err
 		},

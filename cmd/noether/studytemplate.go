@@ -40,7 +40,7 @@ type templateInfo struct {
 
 	Limit     int    // number of samples to measure; 0: the default of 1,000
 	Samples   int    // number of samples of the data
-	Time      string // estimated time of the study with this limit, such as "1m30s"
+	Time      string // estimated time of the engine with this limit, such as "1m0s"
 	Positions int    // most positions of a map that the measure seis does not pool; 0: its default
 
 	Labels         []string // names of the classes of the data; nil: the samples have no labels

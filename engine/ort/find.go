@@ -13,7 +13,7 @@ import (
 // envLibrary names the environment variable that holds the path of the ONNX Runtime library.
 const envLibrary = "ONNXRUNTIME_LIB"
 
-var errNotFound = errors.New("the ONNX Runtime library was not found: run 'npm ci --ignore-scripts' in the folder runtime of the checkout, 'pip install onnxruntime' in a Python environment, or set --onnxruntime or " + envLibrary + " to the path of a library")
+var errNotFound = errors.New("the ONNX Runtime library was not found: run 'npm ci --ignore-scripts' in the folder internal/runtime of the checkout, 'pip install onnxruntime' in a Python environment, or set --onnxruntime or " + envLibrary + " to the path of a library")
 
 // Find is FindFor for the CPU.
 func Find(explicit string) (path string, tried []string, err error) { return FindFor(explicit, cpu) }

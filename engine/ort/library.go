@@ -53,7 +53,7 @@ func inspectLibrary(path string) (version string, providers []string, api unsafe
 	return version, availableProviders((*[apiUsed]uintptr)(api)), api, nil
 }
 
-const remedy = "install 1.24 or later ('npm ci --ignore-scripts' in the folder runtime of the checkout does, or 'pip install --upgrade onnxruntime')"
+const remedy = "install 1.24 or later ('npm ci --ignore-scripts' in the folder internal/runtime of the checkout does, or 'pip install --upgrade onnxruntime')"
 
 func checkVersion(version string) error {
 	parts := strings.Split(version, ".")

@@ -2,6 +2,7 @@ package study
 
 import (
 	"context"
+	"time"
 
 	"github.com/noether-ml/noether/internal/catalog"
 	_ "github.com/noether-ml/noether/internal/simd/avx" // the vector instructions that measures use
@@ -64,6 +65,11 @@ func Check(ctx context.Context, dir string, fix bool, o Options) ([]Finding, err
 // filled in, absolute paths and hashes. Before runs of some of the models only (Options.Only), it
 // must be called.
 func Prepare(p *Plan, dir string, o Options) error { return results.Prepare(p, dir, o) }
+
+// EngineTime returns the estimated time of a plan's forward passes; see run.EngineTime.
+func EngineTime(ctx context.Context, p *Plan, o Options) (time.Duration, error) {
+	return run.EngineTime(ctx, p, o)
+}
 
 // Estimate returns the estimated time and memory of a plan, for each model and data set. It times a
 // few batches; see run.Estimate. Cells that the run folder dir already holds are left out; dir may

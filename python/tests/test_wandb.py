@@ -28,6 +28,20 @@ def run(images, tmp_path):
 def records(folder):
     """Return the records that wandb has written for a run, which "wandb sync" would send.
 
+    wandb writes them in a process of its own, the exit code last.
+    """
+    deadline = time.monotonic() + 120
+    while True:
+        found = written(folder)
+        if any(r.WhichOneof("record_type") == "exit" for r in found):
+            return found
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def written(folder):
+    """Return the records that are in the file of a run so far.
+
     The file is a log of LevelDB after a header of seven bytes: blocks of 32 KiB with records of a
     checksum (4 bytes), a length (2), a type (1; 1 whole, 2 first, 3 middle, 4 last part) and the data.
     """
@@ -90,11 +104,7 @@ def test_to_wandb(run, tmp_path):
 def test_command(run, tmp_path, capsys):
     assert _wandb.main([str(run.folder), "--project", "mine", "--dir", str(tmp_path)]) == 0
     folder = capsys.readouterr().out.strip()
-    assert "offline-run-" in folder
-    deadline = time.monotonic() + 30  # wandb writes in a process of its own
-    while not any(r.run.project == "mine" for r in records(folder)):
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    assert "offline-run-" in folder and any(r.run.project == "mine" for r in records(folder))
 
 
 def test_without_the_package(run, tmp_path, monkeypatch):

@@ -43,7 +43,7 @@ func (p *Pass) Samples() int { return p.Hi - p.Start() }
 // Cost returns the memory that the accumulator of the task may hold, in bytes.
 func (t *Task) Cost() int64 { return t.cost }
 
-// ProcedurePass returns a pass without tasks on a procedure's first model, to time the engine.
-func ProcedurePass(c *Cell, batch int) *Pass {
-	return &Pass{owner: passOwner{c.Model, c.Data}, Models: []*Model{c.Model}, Hi: c.Data.Layout.N, Batch: batch, cores: 1}
+// TimingPass returns a pass without tasks, to time the engine.
+func TimingPass(m *Model, d *Data, batch int) *Pass {
+	return &Pass{owner: passOwner{m, d}, Models: []*Model{m}, Hi: d.Layout.N, Batch: batch, cores: 1}
 }

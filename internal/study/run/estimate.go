@@ -40,6 +40,24 @@ func Estimate(ctx context.Context, p *plan.Plan, o plan.Options) ([]plan.Cost, e
 	return e.costs, nil
 }
 
+// EngineTime returns the estimated time of the forward passes of a plan alone, from two batches of
+// each model and data set. It takes seconds where Estimate takes up to a minute.
+func EngineTime(ctx context.Context, p *plan.Plan, o plan.Options) (time.Duration, error) {
+	e := newEstimator(p, o)
+	var total time.Duration
+	for _, pass := range plan.Passes(p.Cells, plan.LimitsOf(p.Study, &o), o.Shard) {
+		for _, m := range pass.Models {
+			layers, prediction := pass.Layers(m)
+			perSample, err := e.sampleTime(ctx, m, pass.Data(), layers, prediction)
+			if err != nil {
+				return 0, err
+			}
+			total += time.Duration(pass.ForwardsOf(m)) * perSample
+		}
+	}
+	return total, nil
+}
+
 // An estimator adds up the costs of passes and procedures.
 type estimator struct {
 	*runner
@@ -49,11 +67,11 @@ type estimator struct {
 	timedTasks  map[string][]*plan.Task // one timed task of each shape, by measure
 	passTimes   map[string]passTime     // by models, data and layers; by models and data alone: the times of the last such pass
 	start       time.Time
-	sampleTimes map[procedureKey]time.Duration // engine time of a sample, for procedures
+	sampleTimes map[modelData]time.Duration // engine time of a sample, where it is timed alone
 }
 
-// A procedureKey identifies the procedures that share a time of the engine.
-type procedureKey struct {
+// A modelData identifies what shares a time of the engine.
+type modelData struct {
 	model *plan.Model
 	data  *plan.Data
 }
@@ -62,7 +80,7 @@ func newEstimator(p *plan.Plan, o plan.Options) *estimator {
 	o.FailFast = true
 	w := &results.Writer{Plan: p, Options: o, Log: telemetry.NewLogger(nil), Stats: &telemetry.Stats{}}
 	return &estimator{runner: &runner{Writer: w, accs: map[*plan.Task]plan.Accumulator{}}, counted: map[any]bool{}, shapes: map[string]shapeTimes{},
-		timedTasks: map[string][]*plan.Task{}, passTimes: map[string]passTime{}, start: time.Now(), sampleTimes: map[procedureKey]time.Duration{}}
+		timedTasks: map[string][]*plan.Task{}, passTimes: map[string]passTime{}, start: time.Now(), sampleTimes: map[modelData]time.Duration{}}
 }
 
 func (e *estimator) costFor(models string, d *plan.Data) *plan.Cost {
@@ -240,24 +258,34 @@ func (e *estimator) addProcedure(ctx context.Context, cell *plan.Cell) error {
 	if len(layers) == 0 && !prediction {
 		return nil // no layer to read, so no session can be opened
 	}
-	key := procedureKey{cell.Model, cell.Data}
-	if _, known := e.sampleTimes[key]; !known {
-		perSample, err := e.timeProcedure(ctx, plan.ProcedurePass(cell, procedureBatch), layers, prediction)
-		if err != nil {
-			return err
-		}
-		e.sampleTimes[key] = perSample
+	perSample, err := e.sampleTime(ctx, cell.Model, cell.Data, layers, prediction)
+	if err != nil {
+		return err
 	}
-	c.Engine += time.Duration(forwards) * e.sampleTimes[key]
+	c.Engine += time.Duration(forwards) * perSample
 	c.Peak = max(c.Peak, machine.PeakMemory())
 	return nil
 }
 
-// procedureBatch is the number of samples of the batch on which the engine is timed for procedures.
-const procedureBatch = 8
+// timingBatch is the number of samples of the batch on which the engine is timed alone.
+const timingBatch = 8
 
-// timeProcedure returns the engine time of one sample up to the layers of a procedure.
-func (e *estimator) timeProcedure(ctx context.Context, p *plan.Pass, layers []tensor.Layer, prediction bool) (time.Duration, error) {
+// sampleTime returns the engine time of one sample up to the given layers of a model, or up to
+// those for which it was timed on the data before.
+func (e *estimator) sampleTime(ctx context.Context, m *plan.Model, d *plan.Data, layers []tensor.Layer, prediction bool) (time.Duration, error) {
+	key := modelData{m, d}
+	if known, ok := e.sampleTimes[key]; ok {
+		return known, nil
+	}
+	took, err := e.timeEngine(ctx, plan.TimingPass(m, d, timingBatch), layers, prediction)
+	if err == nil {
+		e.sampleTimes[key] = took
+	}
+	return took, err
+}
+
+// timeEngine returns the engine time of one sample up to the given layers of a pass's model.
+func (e *estimator) timeEngine(ctx context.Context, p *plan.Pass, layers []tensor.Layer, prediction bool) (time.Duration, error) {
 	r, err := newReader(p.Models[0], p.Data(), layers, plan.Reductions{}, prediction, p.Batch, 1)
 	if err != nil {
 		return 0, err

@@ -26,7 +26,7 @@ func TestDataThatEndEarly(t *testing.T) {
 		want error
 	}{{t.Context(), io.ErrUnexpectedEOF}, {cancelled, stopped}} {
 		data := &plan.Data{Entry: spec.Data{Name: "photos"}}
-		f := &feeder{Pass: plan.ProcedurePass(&plan.Cell{Data: data}, 1)}
+		f := &feeder{Pass: plan.TimingPass(nil, data, 1)}
 		ended := func() (dataset.Sample, error, bool) { return dataset.Sample{}, nil, false }
 		r := &sampleReader{feeder: f, ctx: c.ctx, next: []func() (dataset.Sample, error, bool){ended}}
 		_, err := r.sample()
