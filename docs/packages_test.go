@@ -96,6 +96,7 @@ func packageName(folder string) string {
 // commands and what only they import come last.
 var order = strings.Fields(`
 	tensor
+	internal/release
 	measure/decoded
 	measure
 	engine engine/enginetest
@@ -132,14 +133,14 @@ var order = strings.Fields(`
 	internal/model/logmel internal/model/output internal/model/preprocessing
 	internal/model internal/model/modeltest
 
-	internal/features internal/parity
+	internal/features internal/parity internal/extract
 
 	internal/train internal/train/autoencoder internal/train/cdbn internal/train/filters
 	internal/invert
 	internal/procedure internal/procedure/proceduretest
 	internal/procedure/firing internal/procedure/lie internal/procedure/probe internal/procedure/stir internal/procedure/stitching internal/procedure/robust
 
-	scores scores/correlation internal/parquetfile internal/policy
+	scores scores/correlation internal/parquetfile internal/junit internal/policy
 
 	internal/functions
 	internal/study/internal/guard internal/study/internal/telemetry
@@ -154,7 +155,7 @@ var order = strings.Fields(`
 	internal/train/recipe
 
 	internal/report
-	internal/report/figure internal/report/table internal/report/terminal internal/report/html
+	internal/report/figure internal/report/table internal/report/terminal internal/report/html internal/report/exchange
 	internal/report/serve internal/report/internal/reporttest
 
 	.

@@ -23,7 +23,8 @@ type component struct {
 	What    string `json:"what"`
 	Found   string `json:"found,omitempty"`
 	Install string `json:"mend,omitempty"` // how to install it, if it is missing
-	Needed  bool   `json:"needed"`         // the program does not work without it
+	Warning string `json:"warning,omitempty"`
+	Needed  bool   `json:"needed"` // the program does not work without it
 }
 
 func doctorCommand(engine *engineFlags) *cobra.Command {
@@ -52,6 +53,7 @@ func doctorCommand(engine *engineFlags) *cobra.Command {
 func examine(engine *engineFlags) []component {
 	return []component{
 		{What: "noether", Found: fmt.Sprintf("%s, %s, %s/%s", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)},
+		examineCommand(),
 		examineRuntime(engine),
 		examineDevices(engine),
 		examineAcceleration(engine),
@@ -145,6 +147,9 @@ func printFindings(found []component) error {
 		text := f.Found
 		if text == "" {
 			text = "missing: " + f.Install
+		}
+		if f.Warning != "" {
+			text += " (warning: " + f.Warning + ")"
 		}
 		fmt.Fprintf(stdout, "%-13s %s\n", f.What, text)
 	}

@@ -23,21 +23,28 @@ type exportFlags struct {
 	out, mlflow, experiment                                   string
 	table                                                     table.Options
 	filter                                                    scores.Filter
+	exchangeFlags
 }
 
 func exportCommand() *cobra.Command {
 	e := &exportFlags{}
 	c := &cobra.Command{
 		Use:   "export RUN [RUN...]",
-		Short: "Write scores as CSV, Parquet, JSON, or as LaTeX or Markdown tables; or log them to MLflow",
+		Short: "Write scores as CSV, Parquet, JSON, as LaTeX or Markdown tables, for model pages or CI; or log them to MLflow",
 		Long: `Writes the scores of one or several runs. --csv, --parquet and --json have a row for each score, with the columns of
 scores.csv; --latex and --markdown, and --csv with --wide, have a row for each model and a column for each statistic under each
 transformation, with 95 % intervals. Filters take names or patterns such as 'resnet*'.
+
+--to writes the scores of one run as other places read them: hf-eval, a file .eval_results/*.yaml of a model's repository on the
+Hugging Face hub; model-card, a section with a table and a picture; eee, a record of Every Eval Ever; junit, for the list of
+tests of a CI; badge, an SVG of the worst value of a statistic. These hold the scores of an overview of the run.
 
 --mlflow logs a run to an MLflow tracking server: scores as metrics, layers as steps, the study and figures as artifacts. It
 reads MLFLOW_TRACKING_TOKEN, or MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, from the environment.`,
 		Example: "  noether export runs/first --latex --measure effective-invariance -o table.tex\n" +
 			"  noether export runs/first runs/second --parquet -o both.parquet\n" +
+			"  noether export runs/first --to model-card -o README.md\n" +
+			"  noether export runs/first --to badge --statistic ei -o robustness.svg\n" +
 			"  noether export runs/first --mlflow http://localhost:5000",
 		Args: usageArgs(cobra.MinimumNArgs(1)),
 		RunE: func(c *cobra.Command, dirs []string) error { return e.run(c, dirs) },
@@ -56,12 +63,19 @@ reads MLFLOW_TRACKING_TOKEN, or MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PAS
 	f.BoolVar(&e.wandb, "wandb", false, "print how to log to Weights & Biases, which needs its Python package")
 	f.StringVar(&e.experiment, "experiment", "", "with --mlflow: the experiment (default: the study's name)")
 	addFilter(f, &e.filter)
+	e.exchangeFlags.add(f)
 	return c
 }
 
 func (e *exportFlags) run(c *cobra.Command, dirs []string) error {
 	if e.wandb {
-		return fmt.Errorf("runs are logged to Weights & Biases by its Python package: with wandb and the wheel of noether installed, run python -m noether export-wandb %s", strings.Join(dirs, " "))
+		return fmt.Errorf("runs are logged to Weights & Biases by its Python package: with wandb and the wheel of noether installed, run python -m noether_ml export-wandb %s", strings.Join(dirs, " "))
+	}
+	if e.to != "" {
+		return e.exchange(c, dirs)
+	}
+	if flag := e.misplaced(c); flag != "" {
+		return usagef(c, "--%s goes with --to", flag)
 	}
 	e.formatOfFile()
 	if e.csvSafe {
@@ -77,7 +91,7 @@ func (e *exportFlags) run(c *cobra.Command, dirs []string) error {
 		}
 	}
 	if formats != 1 {
-		return usagef(c, "give one format: --csv, --parquet, --json, --latex, --markdown or --mlflow ADDRESS, or -o with the extension .csv, .parquet, .json, .tex or .md")
+		return usagef(c, "give one format: --csv, --parquet, --json, --latex, --markdown, --to FORMAT or --mlflow ADDRESS, or -o with the extension .csv, .parquet, .json, .tex or .md")
 	}
 	if e.mlflow != "" {
 		for _, dir := range dirs {
@@ -163,5 +177,5 @@ func (e *exportFlags) write(w io.Writer, rows []scores.Row) error {
 	case e.csv:
 		return t.CSV(w)
 	}
-	return fmt.Errorf("no output is given: use --csv, --parquet, --json, --latex, --markdown or --mlflow")
+	return fmt.Errorf("no output is given: use --csv, --parquet, --json, --latex, --markdown, --to or --mlflow")
 }

@@ -54,7 +54,7 @@ func runsModels(args []string) bool {
 	for c.HasParent() && c.Parent().HasParent() {
 		c = c.Parent()
 	}
-	return slices.Contains([]string{"train", "demo", "init", "run", "merge", "inspect", "invert", "forward", "check", "diff", "parity", "cluster"}, c.Name())
+	return slices.Contains([]string{"train", "demo", "init", "run", "merge", "inspect", "invert", "forward", "extract", "check", "diff", "parity", "cluster"}, c.Name())
 }
 
 func execute(ctx context.Context, args []string) error {
@@ -86,7 +86,7 @@ It takes ONNX models and data, and writes scores with intervals, tables and a re
 	root.AddCommand(
 		trainCommand(engine),
 		demoCommand(engine), initCommand(engine), runCommand(engine), mergeCommand(engine), inspectCommand(engine), invertCommand(engine),
-		compareCommand(), gradCommand(engine), forwardCommand(engine), correlateCommand(), breakingPointCommand(), failuresCommand(), policyCommand(), diffCommand(engine), parityCommand(engine), reportCommand(), plotCommand(), exportCommand(), serveCommand(), varyCommand(), checkCommand(engine), clusterCommand(engine), schemaCommand(), doctorCommand(engine), versionCommand(), manualsCommand(), preprocessingCommand(),
+		compareCommand(), gradCommand(engine), forwardCommand(engine), extractCommand(engine), correlateCommand(), breakingPointCommand(), failuresCommand(), policyCommand(), diffCommand(engine), parityCommand(engine), reportCommand(), plotCommand(), exportCommand(), serveCommand(), varyCommand(), checkCommand(engine), clusterCommand(engine), schemaCommand(), doctorCommand(engine), versionCommand(), manualsCommand(), preprocessingCommand(),
 	)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	return root

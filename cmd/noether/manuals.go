@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
+
+	"github.com/noether-ml/noether/internal/release"
 )
 
 // manualsCommand writes the manual pages and shell completions that packages install.
@@ -29,7 +31,7 @@ func writeManuals(root *cobra.Command, dir string) error {
 		return err
 	}
 	epoch := time.Unix(0, 0).UTC() // the same program writes the same pages
-	header := &doc.GenManHeader{Section: "1", Source: "noether " + releaseNumber, Manual: "Noether", Date: &epoch}
+	header := &doc.GenManHeader{Section: "1", Source: "noether " + release.Version, Manual: "Noether", Date: &epoch}
 	if err := doc.GenManTree(root, header, pages); err != nil {
 		return err
 	}

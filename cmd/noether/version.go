@@ -9,10 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/mod/module"
-)
 
-// releaseNumber is the version of the program, the Python wheel and the release archives.
-const releaseNumber = "0.2.0-dev"
+	"github.com/noether-ml/noether/internal/release"
+)
 
 // commit is 12 digits, with .dirty if files were changed. make sets it with -ldflags "-X
 // main.commit=...".
@@ -21,9 +20,9 @@ var commit string
 // version returns the version with the commit, if known: "0.2.0-dev+5e7a483c71f0".
 func version() string {
 	if c := builtFrom(); c != "" {
-		return releaseNumber + "+" + c
+		return release.Version + "+" + c
 	}
-	return releaseNumber
+	return release.Version
 }
 
 // builtFrom returns commit if make set it, else the commit that the go command recorded, or "".

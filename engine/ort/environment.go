@@ -51,7 +51,7 @@ func compareVersions(a, b [3]int) int {
 // environmentFolders returns the folders in which the packages onnxruntime and onnxruntime-gpu keep
 // their library, in the executable's Python environment and in the active one (venv or Conda).
 func environmentFolders(executable string) []string {
-	packages := []string{filepath.Dir(filepath.Dir(filepath.Dir(executable)))} // of SITE-PACKAGES/noether/bin/noether
+	packages := []string{filepath.Dir(filepath.Dir(filepath.Dir(executable)))} // of SITE-PACKAGES/noether_ml/bin/noether
 	for _, name := range []string{"VIRTUAL_ENV", "CONDA_PREFIX"} {
 		root := os.Getenv(name)
 		if root == "" {

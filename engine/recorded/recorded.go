@@ -12,6 +12,9 @@
 //	resnet20/rotate/90/layer1.npy
 //	resnet20/rotate/90/layer2.npy
 //
+// If the folder has a file samples.csv, as noether extract writes it, row i belongs to the sample of
+// the data whose number is in the column "index" of its i-th line.
+//
 // Files are .npy, .npz, .safetensors or .parquet: see dataset.OpenArrayFile.
 //
 //	net, err := recorded.Open(ctx, "resnet20")
@@ -21,6 +24,7 @@ package recorded
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/csv"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -31,6 +35,7 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -51,6 +56,7 @@ type Network struct {
 	dir    string
 	n      int // samples
 	layers []tensor.Layer
+	rows   map[int]int // row of each sample, by its index in the data; nil: these are equal
 
 	states map[string]filestate.State // of all files, by path, when the folder was opened
 
@@ -104,13 +110,50 @@ func (n *Network) open(ctx context.Context) error {
 		axes := map[int]tensor.Axes{1: "NC", 2: "NCT", 3: "NCHW"}[len(shape)-1]
 		n.layers = append(n.layers, tensor.Layer{Name: a.layer, Depth: i + 1, Shape: slices.Clone(shape[1:]), Axes: axes})
 	}
+	return n.readSamples()
+}
+
+// SamplesFile is the name of the file that lists the samples of the rows.
+const SamplesFile = "samples.csv"
+
+// readSamples reads the samples of the rows, if the folder lists them.
+func (n *Network) readSamples() error {
+	path := filepath.Join(n.dir, SamplesFile)
+	f, err := filesys.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	lines, err := csv.NewReader(f).ReadAll()
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if len(lines) == 0 || slices.Index(lines[0], "index") < 0 {
+		return fmt.Errorf("%s has no column index, the number of each row's sample in the data", path)
+	}
+	if len(lines)-1 != n.n {
+		return fmt.Errorf("%s lists %d samples, and the arrays have %d rows", path, len(lines)-1, n.n)
+	}
+	column := slices.Index(lines[0], "index")
+	n.rows = map[int]int{}
+	for row, line := range lines[1:] {
+		index, err := strconv.Atoi(line[column])
+		if _, double := n.rows[index]; err != nil || index < 0 || double {
+			return fmt.Errorf("%s, line %d: the index is %q: it must be the number of a sample, each once", path, row+2, line[column])
+		}
+		n.rows[index] = row
+	}
 	return nil
 }
 
-// eachFile calls f for the files of arrays in the folder, in the order of their paths.
+// eachFile calls f for the list of samples and the files of arrays in the folder, in the order of
+// their paths.
 func (n *Network) eachFile(f func(path string) error) error {
 	return filepath.WalkDir(n.dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !slices.Contains(extensions, filepath.Ext(path)) {
+		if err != nil || d.IsDir() || !slices.Contains(extensions, filepath.Ext(path)) && path != filepath.Join(n.dir, SamplesFile) {
 			return err
 		}
 		return f(path)
@@ -205,8 +248,8 @@ func (n *Network) checkView(arrays map[string]array, view string) error {
 	return nil
 }
 
-// Samples returns the number of samples.
-func (n *Network) Samples() int { return n.n }
+// Samples returns the number of samples, and whether samples.csv lists which these are.
+func (n *Network) Samples() (count int, listed bool) { return n.n, n.rows != nil }
 
 // Metadata implements engine.Network. Every layer is an output.
 func (n *Network) Metadata() *engine.Metadata {
@@ -302,15 +345,30 @@ func (s *session) Bind(*engine.Array) error { return nil }
 
 func (s *session) Close() error { return nil }
 
+// row returns the row of a sample.
+func (n *Network) row(sample int) (int, error) {
+	row, ok := n.rows[sample]
+	switch {
+	case n.rows != nil && !ok:
+		return 0, fmt.Errorf("there are activations of %d samples, and none of sample %d (see %s)", n.n, sample, SamplesFile)
+	case n.rows != nil:
+		return row, nil
+	case sample < 0 || sample >= n.n:
+		return 0, fmt.Errorf("there are activations of %d samples, and none of sample %d: record a row for each sample of the data, in its order", n.n, sample)
+	}
+	return sample, nil
+}
+
 // Run copies the rows of b.Samples.
 func (s *session) Run(ctx context.Context, b engine.Batch) error {
 	arrays, err := s.network.view(ctx, b.Samples.View)
 	if err != nil {
 		return err
 	}
-	for _, i := range b.Samples.Index {
-		if i < 0 || i >= s.network.n {
-			return fmt.Errorf("there are activations of %d samples, and none of sample %d: record a row for each sample of the data, in its order", s.network.n, i)
+	rows := make([]int, len(b.Samples.Index))
+	for k, i := range b.Samples.Index {
+		if rows[k], err = s.network.row(i); err != nil {
+			return err
 		}
 	}
 	if len(b.Samples.Index) == 0 {
@@ -323,7 +381,7 @@ func (s *session) Run(ctx context.Context, b engine.Batch) error {
 		}
 		dst := b.Outputs[k].Tensor().Data
 		values := make([]float64, len(b.Samples.Index)*tensor.Size(o.Shape))
-		if err := a.Rows(b.Samples.Index, values); err != nil {
+		if err := a.Rows(rows, values); err != nil {
 			return err
 		}
 		if err := s.network.states[a.path].Check(a.path); err != nil {

@@ -121,8 +121,9 @@ func TestFormats(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := strings.Join(onnx.Names(found.All), " "); got != "layer2 layer10" || n.Samples() != 3 || found.All[1].Axes != "NC" {
-				t.Fatalf("layers %s of %d samples, want layer2 layer10 of 3", got, n.Samples())
+			samples, listed := n.Samples()
+			if got := strings.Join(onnx.Names(found.All), " "); got != "layer2 layer10" || samples != 3 || listed || found.All[1].Axes != "NC" {
+				t.Fatalf("layers %s of %d samples, want layer2 layer10 of 3", got, samples)
 			}
 			for view, want := range map[string][]float32{"": {108, 109, 110, 111, 100, 101, 102, 103}, "rotate/90": {1108, 1109, 1110, 1111, 1100, 1101, 1102, 1103}} {
 				got, err := rowsOf(t, n, found.All[1], engine.Samples{View: view, Index: []int{2, 0}})
@@ -209,5 +210,43 @@ func TestErrors(t *testing.T) {
 	}
 	if fmt.Sprint(n.Metadata().Outputs) != "[a float[? 2]]" {
 		t.Errorf("outputs %v", n.Metadata().Outputs)
+	}
+}
+
+// TestSampleList checks that samples.csv says which samples the rows belong to, and that a list that
+// does not fit the arrays is refused.
+func TestSampleList(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ list, wantErr string }{
+		{"row,sample,index,label\n0,a,7,\n1,b,3,\n2,c,5,\n", ""},
+		{"", "no column index"},
+		{"row,sample\n0,a\n1,b\n2,c\n", "no column index"},
+		{"index\n7\n3\n", "lists 2 samples, and the arrays have 3 rows"},
+		{"index\n7\n3\n7\n", `line 4: the index is "7"`},
+		{"index\n7\n3\nx\n", `line 4: the index is "x"`},
+		{"index\n7\n3\n-1\n", `line 4: the index is "-1"`},
+		{"index\n7\n3,4\n5\n", "wrong number of fields"},
+	} {
+		dir := t.TempDir()
+		writeNPY(t, filepath.Join(dir, "clean", "layer.npy"), numbered(0, 3, 2))
+		writeFile(t, filepath.Join(dir, recorded.SamplesFile), []byte(c.list))
+		n, err := recorded.Open(t.Context(), dir)
+		if c.wantErr != "" {
+			if err == nil || !strings.Contains(err.Error(), c.wantErr) {
+				t.Errorf("%q: %v, want %q", c.list, err, c.wantErr)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer n.Close()
+		layer := tensor.Layer{Name: "layer", Shape: []int{2}}
+		if got, err := rowsOf(t, n, layer, engine.Samples{Index: []int{5, 7}}); err != nil || !slices.Equal(got, []float32{4, 5, 0, 1}) {
+			t.Errorf("samples 5 and 7 have %v, want rows 2 and 0: %v", got, err)
+		}
+		if _, err := rowsOf(t, n, layer, engine.Samples{Index: []int{0}}); err == nil || !strings.Contains(err.Error(), "none of sample 0 (see samples.csv)") {
+			t.Errorf("a sample that is not listed: %v", err)
+		}
 	}
 }

@@ -15,10 +15,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"runtime"
-	"strings"
 
+	"github.com/noether-ml/noether/internal/release"
 	"github.com/noether-ml/noether/internal/tempfolder"
 )
 
@@ -40,7 +39,7 @@ func build(out, commit string, withArchive bool) error {
 		return err
 	}
 	defer remove()
-	name := "noether"
+	name := release.Command
 	if runtime.GOOS == "windows" {
 		name += ".exe"
 	}
@@ -85,8 +84,14 @@ func build(out, commit string, withArchive bool) error {
 	}
 	content := bundle{version: about.Noether, binaries: map[string]string{name: program, library.name: library.path}, share: share, notices: notices, sbom: sbom}
 	ofWheel := content
-	ofWheel.version = pythonVersion(about.Noether)
-	wheel, err := writeWheel(out, wheel{bundle: ofWheel, tag: "py3-none-" + tag, module: filepath.Join("python", "noether"), readme: "README.md", licence: "LICENSE"})
+	if ofWheel.version, err = release.PythonVersion(about.Noether); err != nil {
+		return err
+	}
+	project, err := readProject(filepath.Join("python", "pyproject.toml"))
+	if err != nil {
+		return err
+	}
+	wheel, err := writeWheel(out, wheel{bundle: ofWheel, tag: "py3-none-" + tag, project: project, module: filepath.Join("python", release.Import), readme: "README.md", licence: "LICENSE"})
 	if err != nil {
 		return err
 	}
@@ -145,22 +150,4 @@ func findLibrary() (library, error) {
 		return l, fmt.Errorf("no ONNX Runtime for %s/%s: %w", runtime.GOOS, runtime.GOARCH, err)
 	}
 	return l, nil
-}
-
-var versionForm = regexp.MustCompile(`^(\d+\.\d+\.\d+)(-dev)?(?:\+([0-9a-z.]+))?$`)
-
-// pythonVersion returns a version in the form of PEP 440, such as 0.1.0.dev0+5e7a483c71f0. For a
-// release it is 0.1.0, without the commit, since registries take no versions with a local part. A
-// release with uncommitted changes is a dev version, and a text that is no version is 0.0.0.dev0.
-func pythonVersion(version string) string {
-	match := versionForm.FindStringSubmatch(version)
-	switch {
-	case match == nil:
-		return "0.0.0.dev0"
-	case match[2] == "" && !strings.HasSuffix(match[3], ".dirty"):
-		return match[1]
-	case match[3] == "":
-		return match[1] + ".dev0"
-	}
-	return match[1] + ".dev0+" + match[3]
 }

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/noether-ml/noether/internal/atomicfile"
+	"github.com/noether-ml/noether/internal/release"
 )
 
 //go:embed onnxruntime-LICENSE.txt
@@ -26,6 +27,7 @@ var runtimeLicence []byte
 // A wheel is the content of a Python wheel.
 type wheel struct {
 	bundle
+	project                 project
 	tag                     string // Python's compatibility tag, such as py3-none-win_amd64
 	module, readme, licence string // the folder of the module, and files
 }
@@ -89,50 +91,35 @@ func writeWheel(folder string, w wheel) (string, error) {
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return "", err
 	}
-	file := filepath.Join(folder, "noether-"+w.version+"-"+w.tag+".whl")
+	file := filepath.Join(folder, release.Import+"-"+w.version+"-"+w.tag+".whl")
 	return file, atomicfile.Write(file, raw.Bytes())
 }
 
 // info is the folder of a wheel's metadata.
-func (w wheel) info() string { return "noether-" + w.version + ".dist-info" }
+func (w wheel) info() string { return release.Import + "-" + w.version + ".dist-info" }
 
 // members returns all files of a wheel but RECORD, by name.
 func (w wheel) members() (members, error) {
 	info := w.info()
+	licences := members{"LICENSE-onnxruntime": {content: runtimeLicence}, "THIRD_PARTY_NOTICES": {content: w.notices}}
+	err := licences.add("LICENSE", w.licence, false)
 	all := members{
-		info + "/LICENSE-onnxruntime":    {content: runtimeLicence},
-		info + "/THIRD_PARTY_NOTICES":    {content: w.notices},
 		info + "/sboms/noether.cdx.json": {content: w.sbom},
 		info + "/WHEEL":                  {content: fmt.Appendf(nil, "Wheel-Version: 1.0\nGenerator: noether\nRoot-Is-Purelib: false\nTag: %s\n", w.tag)},
-		info + "/entry_points.txt":       {content: []byte("[console_scripts]\nnoether = noether.__main__:main\n")},
+		info + "/entry_points.txt":       {content: w.project.entryPoints()},
 	}
-	err := all.addFolder("noether", w.module, func(name string) bool { return strings.HasSuffix(name, ".py") || path.Base(name) == "py.typed" })
-	if err == nil {
-		err = all.addFolder("noether-"+w.version+".data/data/share", w.share, func(string) bool { return true })
+	for name, m := range licences {
+		all[info+"/licenses/"+name] = m
 	}
+	err = errors.Join(err, all.addFolder(release.Import, w.module, func(name string) bool { return strings.HasSuffix(name, ".py") || path.Base(name) == "py.typed" }),
+		all.addFolder(release.Import+"-"+w.version+".data/data/share", w.share, func(string) bool { return true }))
 	for name, file := range w.binaries {
-		err = errors.Join(err, all.add("noether/bin/"+name, file, true))
+		err = errors.Join(err, all.add(release.Import+"/bin/"+name, file, true))
 	}
-	err = errors.Join(err, all.add(info+"/LICENSE", w.licence, false), all.add(info+"/METADATA", w.readme, false))
-	all[info+"/METADATA"] = member{content: append([]byte(w.metadata()), all[info+"/METADATA"].content...)}
+	err = errors.Join(err, all.add(info+"/METADATA", w.readme, false))
+	fields := w.project.metadata(w.version, slices.Sorted(maps.Keys(licences)))
+	all[info+"/METADATA"] = member{content: append(fields, all[info+"/METADATA"].content...)}
 	return all, err
-}
-
-// metadata returns the fields of METADATA. The readme follows them in the file.
-func (w wheel) metadata() string {
-	return `Metadata-Version: 2.1
-Name: noether
-Version: ` + w.version + `
-Summary: Measure what each layer of a neural network keeps, moves or throws away when its input is transformed
-License: Apache-2.0
-Requires-Python: >=3.9
-Provides-Extra: torch
-Requires-Dist: torch; extra == 'torch'
-Requires-Dist: onnx; extra == 'torch'
-Requires-Dist: numpy; extra == 'torch'
-Description-Content-Type: text/markdown
-
-`
 }
 
 // add writes a file into an archive, with a constant time, so that equal contents give equal files.

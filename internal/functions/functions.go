@@ -28,7 +28,7 @@ func Transformation() transform.Kind {
 		Name: "python",
 		Doc:  "A function of Python.",
 		Params: []transform.Param{
-			{Name: "function", Doc: "package.module:function, which noether run --allow-python calls; or the name under which noether.measure serves it. A run appends @ and a hash of its source code", Text: true, Required: true},
+			{Name: "function", Doc: "package.module:function, which noether run --allow-python calls; or the name under which noether_ml.measure serves it. A run appends @ and a hash of its source code", Text: true, Required: true},
 			{Name: "strength", Doc: "number that is passed to the function; without it none is", Min: math.Inf(-1), Max: math.Inf(1)},
 		},
 	}, func(args transform.Args) (transform.Transform, error) {
@@ -60,7 +60,7 @@ func (f *remote) connect() {
 	case strings.Contains(name, ":"):
 		f.err = errors.New("this command runs no Python: noether run --allow-python does")
 	case address == "":
-		f.err = errors.New("no Python process serves it: run the study with noether.measure of the Python package")
+		f.err = errors.New("no Python process serves it: run the study with noether_ml.measure of the Python package")
 	default:
 		f.net, f.err = oip.Open(callContext(), address+"/v2/models/"+f.name, oip.Options{})
 	}

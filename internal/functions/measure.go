@@ -15,7 +15,7 @@ import (
 // MeasureSettings configure the measure of Python's functions.
 type MeasureSettings struct {
 	Function  string   `key:"function" json:"function,omitempty" doc:"package.module:function, which noether run --allow-python calls. A run appends @ and a hash of its source code. The name of the function is that of a statistic"`
-	Functions []string `key:"functions" json:"functions,omitempty" doc:"several such functions; or names under which noether.measure serves them, each of which ends in a hyphen and a hash"`
+	Functions []string `key:"functions" json:"functions,omitempty" doc:"several such functions; or names under which noether_ml.measure serves them, each of which ends in a hyphen and a hash"`
 }
 
 func (s MeasureSettings) all() []string {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/noether-ml/noether/engine/oip"
+	"github.com/noether-ml/noether/internal/release"
 )
 
 // The uses of a function in a study: the lists that have it.
@@ -154,9 +155,9 @@ func (w *Workers) Close() error {
 const bootstrap = `import sys
 sys.path.append(sys.argv[1])
 try:
-    from noether._worker import main
+    from ` + release.Import + `._worker import main
 except ImportError as e:
-    sys.exit(f"the Python package of noether cannot be imported: {e}")
+    sys.exit(f"the Python package ` + release.Import + ` cannot be imported: {e}")
 main()`
 
 // packageFolder returns the folder of the Python package that comes with this program, or ".".
@@ -170,7 +171,7 @@ func packageFolder() string {
 	}
 	above := filepath.Dir(filepath.Dir(program))
 	for _, folder := range []string{filepath.Join(above, "python"), filepath.Dir(above)} { // in a checkout; in the wheel
-		if _, err := os.Stat(filepath.Join(folder, "noether", "_worker.py")); err == nil {
+		if _, err := os.Stat(filepath.Join(folder, release.Import, "_worker.py")); err == nil {
 			return folder
 		}
 	}

@@ -24,12 +24,12 @@ type arrayInput struct {
 func (m *Model) TakesInput() bool { return m.input.info.Name != "" }
 
 // Recorded returns the number of samples of which the network has activations, 0 if it takes
-// samples.
-func (m *Model) Recorded() int {
-	if r, ok := m.net.(interface{ Samples() int }); ok {
+// samples, and whether it lists which samples of the data these are.
+func (m *Model) Recorded() (samples int, listed bool) {
+	if r, ok := m.net.(interface{ Samples() (int, bool) }); ok {
 		return r.Samples()
 	}
-	return 0
+	return 0, false
 }
 
 // TakesArrays reports whether the model takes ready-made arrays rather than images or audio.

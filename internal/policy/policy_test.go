@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/noether-ml/noether/internal/junit"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
 )
@@ -203,7 +204,7 @@ func TestFiles(t *testing.T) {
 	if err := p.WriteJUnit(&b, verdicts); err != nil {
 		t.Fatal(err)
 	}
-	var suites junitSuites
+	var suites junit.Suites
 	if err := xml.Unmarshal(b.Bytes(), &suites); err != nil {
 		t.Fatal(err)
 	}

@@ -2,10 +2,11 @@ package policy
 
 import (
 	"encoding/json"
-	"encoding/xml"
 	"fmt"
 	"io"
 	"math"
+
+	"github.com/noether-ml/noether/internal/junit"
 )
 
 // Evidence returns the value of a claim with its interval and n, and what would decide it.
@@ -23,66 +24,28 @@ func (c Claim) Evidence() string {
 	return text
 }
 
-type junitSuites struct {
-	XMLName xml.Name     `xml:"testsuites"`
-	Name    string       `xml:"name,attr"`
-	Suites  []junitSuite `xml:"testsuite"`
-}
-
-type junitSuite struct {
-	Name     string      `xml:"name,attr"`
-	Tests    int         `xml:"tests,attr"`
-	Failures int         `xml:"failures,attr"`
-	Errors   int         `xml:"errors,attr"`
-	Cases    []junitCase `xml:"testcase"`
-}
-
-type junitCase struct {
-	Name    string        `xml:"name,attr"`
-	Class   string        `xml:"classname,attr"`
-	Failure *junitProblem `xml:"failure,omitempty"`
-	Error   *junitProblem `xml:"error,omitempty"`
-	Output  string        `xml:"system-out,omitempty"`
-}
-
-type junitProblem struct {
-	Message string `xml:"message,attr"`
-	Type    string `xml:"type,attr"`
-}
-
 // WriteJUnit writes verdicts as JUnit's XML: a suite for each model, a case for each claim. Claims
 // that are not decided are errors.
 func (p *Policy) WriteJUnit(w io.Writer, verdicts []Verdict) error {
-	all := junitSuites{Name: p.Use}
+	all := junit.Suites{Name: p.Use}
 	for _, v := range verdicts {
-		suite := junitSuite{Name: v.Model, Tests: len(v.Claims)}
+		suite := junit.Suite{Name: v.Model}
 		for _, c := range v.Claims {
-			one := junitCase{Name: c.Text + " (" + c.Where() + ")", Class: v.Model}
-			problem := &junitProblem{c.Evidence(), string(c.State)}
+			one := junit.Case{Name: c.Text + " (" + c.Where() + ")", Class: v.Model}
+			problem := &junit.Problem{Message: c.Evidence(), Type: string(c.State)}
 			switch c.State {
 			case Fail:
-				suite.Failures++
 				one.Failure = problem
 			case Undecided:
-				suite.Errors++
 				one.Error = problem
 			default:
 				one.Output = c.Evidence()
 			}
-			suite.Cases = append(suite.Cases, one)
+			suite.Add(one)
 		}
 		all.Suites = append(all.Suites, suite)
 	}
-	if _, err := io.WriteString(w, xml.Header); err != nil {
-		return err
-	}
-	e := xml.NewEncoder(w)
-	e.Indent("", "  ")
-	if err := e.Encode(all); err != nil {
-		return err
-	}
-	_, err := io.WriteString(w, "\n")
-	return err
+	return all.Write(w)
 }
 
 // WriteSARIF writes verdicts as SARIF 2.1.0: a result for each claim, of kind pass, fail or, for

@@ -22,6 +22,8 @@ type (
 	Shard      = plan.Shard         // one of several parts of the samples, about equal in size
 	Progress   = plan.Progress      // the progress of a run
 	Stats      = telemetry.Stats    // counters of a run
+	Source     = run.Source         // a model on a data set, whose activations Extract reads
+	Sink       = run.Sink           // takes the activations of Extract
 	Cost       = plan.Cost          // estimated time and memory of a plan
 	Work       = plan.ModelWork     // remaining work for one model
 	Result     = results.Result     // the scores and the record (run.json) of a run
@@ -65,6 +67,11 @@ func Check(ctx context.Context, dir string, fix bool, o Options) ([]Finding, err
 // filled in, absolute paths and hashes. Before runs of some of the models only (Options.Only), it
 // must be called.
 func Prepare(p *Plan, dir string, o Options) error { return results.Prepare(p, dir, o) }
+
+// Extract gives the activations of a plan's models on its data to sinks; see run.Extract.
+func Extract(ctx context.Context, p *Plan, o Options, open func(Source) (Sink, error)) error {
+	return run.Extract(ctx, p, o, open)
+}
 
 // EngineTime returns the estimated time of a plan's forward passes; see run.EngineTime.
 func EngineTime(ctx context.Context, p *Plan, o Options) (time.Duration, error) {

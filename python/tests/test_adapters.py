@@ -7,7 +7,7 @@ import numpy
 import pytest
 import torch
 
-import noether
+import noether_ml
 
 FLIP = [{"name": "flip", "flip": "horizontal"}]
 
@@ -15,7 +15,7 @@ FLIP = [{"name": "flip", "flip": "horizontal"}]
 def scores(model, images, **keys):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        run = noether.measure(model, images, transforms=FLIP, measures=["effective-invariance", "distance"], quiet=True, name="m", **keys)
+        run = noether_ml.measure(model, images, transforms=FLIP, measures=["effective-invariance", "distance"], quiet=True, name="m", **keys)
     assert not run.failures
     rows = run.scores
     return rows[rows.layer != ""].set_index(["layer", "statistic"]).value, rows[rows.layer == ""].set_index("statistic").value
@@ -74,18 +74,18 @@ def test_functions_of_a_batch(module, want, images):
 
 
 def test_functions_that_fail(images):
-    with pytest.raises(noether.Error, match=r"the model fails on a batch of.*ValueError: no luck"):
+    with pytest.raises(noether_ml.Error, match=r"the model fails on a batch of.*ValueError: no luck"):
         scores(lambda x: (_ for _ in ()).throw(ValueError("no luck\nand more")), images)
-    with pytest.raises(noether.Error, match="not known"), noether._models.serving(lambda x: x, None):
+    with pytest.raises(noether_ml.Error, match="not known"), noether_ml._models.serving(lambda x: x, None):
         pass
-    with pytest.raises(noether.Error, match="a model must be a path"):
-        noether.measure(7, images)
+    with pytest.raises(noether_ml.Error, match="a model must be a path"):
+        noether_ml.measure(7, images)
 
 
 def test_weights_are_no_scripted_module(module, images, tmp_path):
     torch.save(module.state_dict(), tmp_path / "weights.pt")
-    with pytest.raises(noether.Error, match="is no scripted module"):
-        noether.measure(tmp_path / "weights.pt", images)
+    with pytest.raises(noether_ml.Error, match="is no scripted module"):
+        noether_ml.measure(tmp_path / "weights.pt", images)
 
 
 def linear(path, weights, scale=0.0):
@@ -144,7 +144,7 @@ def test_tflite(scale, images, tmp_path):
 
 def test_openvino(module, want, images, tmp_path):
     openvino = pytest.importorskip("openvino")
-    onnx = noether._export.export(module, (3, 32, 32))
+    onnx = noether_ml._export.export(module, (3, 32, 32))
     openvino.save_model(openvino.convert_model(str(onnx)), tmp_path / "net.xml", compress_to_fp16=False)
     near(scores(tmp_path / "net.xml", images), want)
 

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from noether import _cache
+from noether_ml import _cache
 
 
 def store(content: bytes):

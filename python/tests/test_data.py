@@ -11,8 +11,8 @@ import numpy
 import pytest
 import torch
 
-import noether
-from noether import _cache, _data
+import noether_ml
+from noether_ml import _cache, _data
 
 # The fixtures images (16 of 32 x 32, uint8) and cache (a folder for the test) are in conftest.py.
 
@@ -54,7 +54,7 @@ def test_all_forms_give_the_same_scores(module, images, tmp_path):
     }
     want = None
     for name, data in forms.items():
-        scores = noether.measure(module, data, preprocess={"mean": MEAN, "std": STD}, input=(3, 32, 32), **OPTIONS).scores
+        scores = noether_ml.measure(module, data, preprocess={"mean": MEAN, "std": STD}, input=(3, 32, 32), **OPTIONS).scores
         want = scores if want is None else want
         assert numpy.allclose(scores.value, want.value, atol=1e-6, equal_nan=True), name
 
@@ -82,7 +82,7 @@ def test_floats_that_are_not_multiples_of_1_255_are_kept(images, cache):
 
 
 def test_labels_give_accuracy(module, images):
-    run = noether.measure(module, images, labels=numpy.arange(16) % 5, transforms=[{"flip": "horizontal"}], layers=["relu"], quiet=True)
+    run = noether_ml.measure(module, images, labels=numpy.arange(16) % 5, transforms=[{"flip": "horizontal"}], layers=["relu"], quiet=True)
     assert "accuracy" in set(run.scores.measure)
 
 
@@ -107,8 +107,8 @@ class Dicts(Samples):
     ({"name": "x", "picture": "y"}, "picture"),
 ])
 def test_bad_data_give_an_error_of_one_line(module, data, text):
-    with pytest.raises(noether.Error, match=text) as e:
-        noether.measure(module, data, input=(3, 32, 32), **OPTIONS)
+    with pytest.raises(noether_ml.Error, match=text) as e:
+        noether_ml.measure(module, data, input=(3, 32, 32), **OPTIONS)
     assert "\n" not in str(e.value)
 
 
@@ -120,13 +120,13 @@ class Unconvertible:
 
 
 def test_an_error_without_text_is_named_by_its_type():
-    with pytest.raises(noether.Error, match="numbers: MemoryError"):
+    with pytest.raises(noether_ml.Error, match="numbers: MemoryError"):
         _data.array(numpy, Unconvertible())
 
 
 def test_labels_missing(module, images):
-    with pytest.raises(noether.Error, match="label") as e:
-        noether.measure(module, images, **{**OPTIONS, "measures": ["accuracy"]})
+    with pytest.raises(noether_ml.Error, match="label") as e:
+        noether_ml.measure(module, images, **{**OPTIONS, "measures": ["accuracy"]})
     assert "\n" not in str(e.value)
 
 
@@ -134,11 +134,11 @@ def test_folders_that_cannot_be_created(module, images, cache, monkeypatch, tmp_
     file = tmp_path / "file"
     file.write_text("")
     monkeypatch.setenv("NOETHER_CACHE", str(file / "cache"))
-    with pytest.raises(noether.Error, match="NOETHER_CACHE"):
-        noether.measure(module, images, **OPTIONS)
+    with pytest.raises(noether_ml.Error, match="NOETHER_CACHE"):
+        noether_ml.measure(module, images, **OPTIONS)
     monkeypatch.setenv("NOETHER_CACHE", str(cache))
-    with pytest.raises(noether.Error, match="file"):
-        noether.measure(module, images, folder=file / "run", **OPTIONS)
+    with pytest.raises(noether_ml.Error, match="file"):
+        noether_ml.measure(module, images, folder=file / "run", **OPTIONS)
 
 
 def test_the_cache_is_bounded(images, cache, monkeypatch):
@@ -167,10 +167,10 @@ def test_folders_of_killed_processes_are_removed(images, cache):
 def test_two_processes_with_one_cache(cache):
     code = textwrap.dedent("""
         import sys; sys.path[:0] = sys.argv[1:]
-        import networks, noether, numpy, torch
+        import networks, noether_ml, numpy, torch
         torch.manual_seed(1)
         x = numpy.random.default_rng(1).integers(0, 256, (16, 32, 32, 3), dtype=numpy.uint8)
-        run = noether.measure(networks.Shared(), x, layers=["relu"], measures=["distance"], quiet=True)
+        run = noether_ml.measure(networks.Shared(), x, layers=["relu"], measures=["distance"], quiet=True)
         print(run.scores.value.sum())
     """)
     paths = [p for p in sys.path if p.endswith(("python", "tests"))]

@@ -10,8 +10,8 @@ import pytest
 import torch
 from torch import nn
 
-import noether
-from noether import _data
+import noether_ml
+from noether_ml import _data
 
 FLIP = [{"name": "flip", "flip": "horizontal"}]
 SIZES = [(40, 32), (32, 48), (33, 35), (64, 40)]  # of the images of the fixture pictures
@@ -36,7 +36,7 @@ def expected(pictures, tmp_path):
 def scores(data, module=None, **options):
     torch.manual_seed(1)
     options = {"transforms": FLIP, "preprocess": {"resize": 36, "crop": 32, "mean": [0.5] * 3, "std": [0.5] * 3}, **options}
-    run = noether.measure(module or networks.small_resnet(), data, measures=["distance"], layers=["layer4"], quiet=True, **options)
+    run = noether_ml.measure(module or networks.small_resnet(), data, measures=["distance"], layers=["layer4"], quiet=True, **options)
     return list(run.scores.value)
 
 
@@ -51,9 +51,9 @@ def test_a_table_of_paths(pictures, expected, tmp_path):
     pandas = pytest.importorskip("pandas")
     paths = [tmp_path / "folder" / f"{i}.png" for i in range(4)]
     assert scores(pandas.DataFrame({"path": paths, "label": ["b", "a", "b", "a"]})) == pytest.approx(expected)
-    with pytest.raises(noether.Error, match=r"no file .*gone.png, which the DataFrame names"):
+    with pytest.raises(noether_ml.Error, match=r"no file .*gone.png, which the DataFrame names"):
         scores(pandas.DataFrame({"path": [*paths, "gone.png"]}))
-    with pytest.raises(noether.Error, match="columns where, what"):
+    with pytest.raises(noether_ml.Error, match="columns where, what"):
         scores(pandas.DataFrame({"where": paths, "what": 1}))
 
 
@@ -67,7 +67,7 @@ def test_hugging_face(pictures, expected):
     assert found.names == ["dog", "cat"] and found.labelled
     with open(found.entry["images"]["labels"]) as f:
         assert [row["label"] for row in csv.DictReader(f)] == ["0", "1", "1"]
-    with pytest.raises(noether.Error, match="the splits train, test: give one of them"):
+    with pytest.raises(noether_ml.Error, match="the splits train, test: give one of them"):
         scores(datasets.DatasetDict(train=made, test=made))
 
 
@@ -92,7 +92,7 @@ def test_classes_are_matched_by_name():
         def __getitem__(self, i):  # dogs are dark and cats bright
             return torch.full((3, 8, 8), float(i % 2)), i % 2
 
-    run = noether.measure(Classifier(), Animals(), transforms=FLIP, measures=["accuracy"], preprocess={"mean": [0.5] * 3, "std": [1.0] * 3}, quiet=True)
+    run = noether_ml.measure(Classifier(), Animals(), transforms=FLIP, measures=["accuracy"], preprocess={"mean": [0.5] * 3, "std": [1.0] * 3}, quiet=True)
     clean = run.scores[run.scores.statistic == "clean"]
     assert clean.value.iloc[0] == 1
 
@@ -108,7 +108,7 @@ def test_classes_that_may_be_others_warn(images):
             return torch.from_numpy(images[i]).permute(2, 0, 1) / 255, i % 2
 
     with pytest.warns(UserWarning, match="m has 5 outputs and the data set 2 classes"):
-        noether.measure({"m": networks.Shared()}, Digits(), transforms=FLIP, measures=["accuracy"], layers="relu", preprocess="none", quiet=True)
+        noether_ml.measure({"m": networks.Shared()}, Digits(), transforms=FLIP, measures=["accuracy"], layers="relu", preprocess="none", quiet=True)
 
 
 class Waves(nn.Module):
@@ -128,7 +128,7 @@ GAIN = [{"name": "gain", "gain": {"values": [-6]}}]
 
 def waves(data, **options):
     options = {"transforms": GAIN, **options}
-    run = noether.measure(Waves(), data, measures=["distance"], layers="output", input=(800,), quiet=True, **options)
+    run = noether_ml.measure(Waves(), data, measures=["distance"], layers="output", input=(800,), quiet=True, **options)
     scores = run.scores
     return scores[(scores.statistic == "l2") & (scores.mean_over == "")].value.iloc[0]
 
@@ -149,7 +149,7 @@ def test_waveforms(recordings):
     }
     for name, data in forms.items():
         assert waves(data, rate=8000) == pytest.approx(want, rel=1e-4), name
-    with pytest.raises(noether.Error, match="sample rate in Hz, rate=16000"):
+    with pytest.raises(noether_ml.Error, match="sample rate in Hz, rate=16000"):
         waves(recordings)
     assert waves(recordings, rate=8000, transforms=None) > 0  # the defaults are transformations of sound
 
@@ -194,17 +194,17 @@ def test_videos():
         with torch.no_grad():
             return (module(torch.from_numpy(x)) - module(torch.from_numpy(change(x).copy()))).norm(dim=1).mean().item()
 
-    run = noether.measure(Clips(), (x, [0, 1, 2, 0]), layers="output", quiet=True)
+    run = noether_ml.measure(Clips(), (x, [0, 1, 2, 0]), layers="output", quiet=True)
     found = run.scores[run.scores.statistic == "l2"].set_index("data").value
     found = found[run.scores[run.scores.statistic == "l2"].layer.values == "output"]
     assert found["mirrored"] == pytest.approx(want(lambda v: v[..., ::-1]), rel=1e-4)
     assert found["backwards"] == pytest.approx(want(lambda v: v[:, ::-1]), rel=1e-4)
     assert "accuracy" in set(run.scores.measure)
-    run = noether.measure(Clips(), x, transforms=[{"python": {"function": darker, "strength": {"values": [0.1, 0.4]}}}], measures=["distance"], layers="output", quiet=True)
+    run = noether_ml.measure(Clips(), x, transforms=[{"python": {"function": darker, "strength": {"values": [0.1, 0.4]}}}], measures=["distance"], layers="output", quiet=True)
     found = run.scores[run.scores.statistic == "l2"].set_index("data").value
     assert found["darker-0.4"] == pytest.approx(want(lambda v: v * 0.6), rel=1e-4)
-    with pytest.raises(noether.Error, match=r"are transformed by functions of Python or given as pairs, not {'rotate'"):
-        noether.measure(Clips(), x, transforms=[{"rotate": 90}], quiet=True)
+    with pytest.raises(noether_ml.Error, match=r"are transformed by functions of Python or given as pairs, not {'rotate'"):
+        noether_ml.measure(Clips(), x, transforms=[{"rotate": 90}], quiet=True)
 
 
 def test_entries_with_arrays():
@@ -215,10 +215,10 @@ def test_entries_with_arrays():
         want = (module(torch.from_numpy(x)) - module(torch.from_numpy(x[..., ::-1].copy()))).norm(dim=1).mean().item()
     options = dict(input=(6, 20), measures=["distance"], layers="output", quiet=True)
     for data, transforms in (({"arrays": x, "layout": "raw"}, [lambda v: v[..., ::-1]]), ({"pairs": {"clean": x, "moved": x[..., ::-1], "layout": "raw"}}, [])):
-        run = noether.measure(module, data, transforms=transforms, **options)
+        run = noether_ml.measure(module, data, transforms=transforms, **options)
         assert run.scores[run.scores.statistic == "l2"].value.iloc[0] == pytest.approx(want, rel=1e-4)
-    with pytest.raises(noether.Error, match="need transforms=, functions of one sample, or pairs"):
-        noether.measure(module, {"arrays": x, "layout": "raw"}, **options)
+    with pytest.raises(noether_ml.Error, match="need transforms=, functions of one sample, or pairs"):
+        noether_ml.measure(module, {"arrays": x, "layout": "raw"}, **options)
 
 
 def test_another_normalisation_warns(images):

@@ -8,8 +8,8 @@ import numpy
 import pytest
 import torch
 
-import noether
-from noether import _functions
+import noether_ml
+from noether_ml import _functions
 
 
 def darker(image, strength):
@@ -45,7 +45,7 @@ def distances(module, images, function):
 
 
 def test_functions_equal_built_in_transformations_and_themselves(module, images):
-    run = noether.measure(module, images, layers="output", measures=["distance"], quiet=True, transforms=[
+    run = noether_ml.measure(module, images, layers="output", measures=["distance"], quiet=True, transforms=[
         flip, {"name": "built-in", "flip": "horizontal"},
         {"name": "dark", "python": {"function": darker, "strength": {"values": [0.25, 0.5]}}},
         {"name": "dark-range", "python": {"function": darker, "strength": [0.25, 0.5]}},
@@ -62,8 +62,8 @@ def test_random_draws_are_keyed_by_sample(module, images, tmp_path):
     """The scores do not depend on the order, the batch or the state of generators, and differ between seeds."""
     def run(name, seed=1, **keys):
         random.seed(name)
-        return scores(noether.measure(module, images, layers="output", measures=["distance"], quiet=True, seed=seed, folder=tmp_path / name,
-                                      transforms=[{"name": "noise", "python": {"function": noise, "strength": 0.2}}], **keys)).iloc[0]
+        return scores(noether_ml.measure(module, images, layers="output", measures=["distance"], quiet=True, seed=seed, folder=tmp_path / name,
+                                         transforms=[{"name": "noise", "python": {"function": noise, "strength": 0.2}}], **keys)).iloc[0]
 
     first = run("a")
     assert run("b", threads=1) == first
@@ -75,7 +75,7 @@ def test_libraries(module, images):
     kornia = pytest.importorskip("kornia")
     from torchvision.transforms import v2
 
-    found = scores(noether.measure(module, images, layers="output", measures=["distance"], quiet=True, transforms=[
+    found = scores(noether_ml.measure(module, images, layers="output", measures=["distance"], quiet=True, transforms=[
         {"name": "built-in", "flip": "horizontal"},
         {"name": "albumentations", "python": {"function": albumentations.HorizontalFlip(p=1)}},
         {"name": "torchvision", "python": {"function": v2.RandomHorizontalFlip(p=1)}},
@@ -108,7 +108,7 @@ def unseeded(image, own=numpy.random.default_rng(1)):  # noqa: B008  # as people
 def test_failures_are_one_line_and_others_stay(function, want, module, images):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        run = noether.measure(module, images, layers="output", measures=["distance"], quiet=True, transforms=[flip, function])
+        run = noether_ml.measure(module, images, layers="output", measures=["distance"], quiet=True, transforms=[flip, function])
     assert set(run.scores.transformation) == {"flip"}
     assert all(want in f["error"] and "\n" not in f["error"] for f in run.failures) and run.failures
 
@@ -135,8 +135,8 @@ def test_the_digest_follows_the_code():
 
 
 def test_wrong_types(module, images):
-    with pytest.raises(noether.Error, match="a transformation is a function, or a dict"):
-        noether.measure(module, images, transforms=["rotate"])
+    with pytest.raises(noether_ml.Error, match="a transformation is a function, or a dict"):
+        noether_ml.measure(module, images, transforms=["rotate"])
 
 
 def angle(clean, moved):
@@ -149,8 +149,8 @@ def largest(clean, moved):
 
 
 def test_measures(module, images):
-    run = noether.measure(module, images, layers=["layer1.0", "output"], transforms=[flip, {"name": "quarter", "rotate": {"values": [90, 180]}}],
-                          measures=["distance", angle, largest], quiet=True, samples=True)
+    run = noether_ml.measure(module, images, layers=["layer1.0", "output"], transforms=[flip, {"name": "quarter", "rotate": {"values": [90, 180]}}],
+                             measures=["distance", angle, largest], quiet=True, samples=True)
     scores = run.scores
     found = {name: scores[scores.statistic == name].set_index(["layer", "transformation", "parameter"]) for name in ("cosine", "angle", "largest")}
     assert len(found["angle"]) == len(found["cosine"]) == len(found["largest"]) > 6
@@ -180,11 +180,11 @@ def broken(clean, moved):
 def test_measures_that_fail(function, want, module, images):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        run = noether.measure(module, images, layers="output", transforms=[flip], measures=["distance", function], quiet=True)
+        run = noether_ml.measure(module, images, layers="output", transforms=[flip], measures=["distance", function], quiet=True)
     assert set(run.scores.measure) == {"distance"}
     assert all(want in f["error"] and "\n" not in f["error"] for f in run.failures) and run.failures
 
 
 def test_names_of_measures(module, images):
-    with pytest.raises(noether.Error, match="2 measures are called 'angle'"):
-        noether.measure(module, images, measures=[angle, angle])
+    with pytest.raises(noether_ml.Error, match="2 measures are called 'angle'"):
+        noether_ml.measure(module, images, measures=[angle, angle])

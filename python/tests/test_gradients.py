@@ -7,7 +7,7 @@ import numpy
 import pytest
 import torch
 
-import noether
+import noether_ml
 
 KEYS = ["model", "layer", "other_model", "other_layer", "transformation", "parameter", "measure", "variant", "statistic"]
 
@@ -15,7 +15,7 @@ KEYS = ["model", "layer", "other_model", "other_layer", "transformation", "param
 def scores(engine, models, images, labels=None, **keys):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        run = noether.measure(models, (images, labels) if labels is not None else images, engine=engine, quiet=True, **keys)
+        run = noether_ml.measure(models, (images, labels) if labels is not None else images, engine=engine, quiet=True, **keys)
     assert not run.failures
     return run.scores.set_index(KEYS).value
 

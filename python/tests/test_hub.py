@@ -9,8 +9,8 @@ import networks
 import numpy
 import pytest
 
-import noether
-from noether import _export
+import noether_ml
+from noether_ml import _export
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 # A preprocessor_config.json, the preprocessing in the format of transformers.
@@ -76,21 +76,21 @@ def test_hub_and_local_folder_agree(hub, files, images, tmp_path):
         path = tmp_path / "local" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
-    runs = [noether.measure(m, images, measures=["distance"], quiet=True) for m in ("hf://org/net", tmp_path / "local")]
+    runs = [noether_ml.measure(m, images, measures=["distance"], quiet=True) for m in ("hf://org/net", tmp_path / "local")]
     assert [set(r.scores.model) for r in runs] == [{"net"}, {"local"}]
     # The columns study and model have the name of the model.
     a, b = (r.scores.drop(columns=["study", "model"]) for r in runs)
     assert a.equals(b)
-    with pytest.raises(noether.Error, match="no repository"):
-        noether.measure("hf://org/none", images, quiet=True)
+    with pytest.raises(noether_ml.Error, match="no repository"):
+        noether_ml.measure("hf://org/none", images, quiet=True)
 
 
 def test_floats_are_not_resized(hub, images):
     """Images of floats are not resized: only the mean and standard deviation of the repository's preprocessing are used."""
     floats = images.transpose(0, 3, 1, 2).astype(numpy.float32) / 255
     options = dict(measures=["distance"], quiet=True, name="net")
-    default = noether.measure("hf://org/net", floats, **options).scores
-    explicit = noether.measure("hf://org/net", floats, preprocess={"mean": CONFIG["image_mean"], "std": CONFIG["image_std"], "crop": 32}, **options).scores
+    default = noether_ml.measure("hf://org/net", floats, **options).scores
+    explicit = noether_ml.measure("hf://org/net", floats, preprocess={"mean": CONFIG["image_mean"], "std": CONFIG["image_std"], "crop": 32}, **options).scores
     assert numpy.allclose(default.value, explicit.value, rtol=1e-6)
-    resized = noether.measure("hf://org/net", images, **options).scores  # uint8: resized and cropped
+    resized = noether_ml.measure("hf://org/net", images, **options).scores  # uint8: resized and cropped
     assert not numpy.allclose(default.value, resized.value, rtol=1e-3)

@@ -13,8 +13,8 @@ import pytest
 import torch
 from torch import nn
 
-import noether
-from noether import _dynamo, _export
+import noether_ml
+from noether_ml import _dynamo, _export
 
 FLIP = [{"name": "flip", "flip": "horizontal"}]
 
@@ -53,7 +53,7 @@ def test_each_layer_has_the_values_of_its_module(make, images):
     # The distance between the values for x and for its mirror image differs from layer to layer.
     want = {name: (plain[name] - flipped[name]).flatten(1).norm(dim=1).mean().item() for name in plain
             if plain[name].dim() > 1 and len(plain[name]) == len(x)}
-    run = noether.measure(module, images, transforms=FLIP, measures=["distance"], layers=list(want), quiet=True)
+    run = noether_ml.measure(module, images, transforms=FLIP, measures=["distance"], layers=list(want), quiet=True)
     scores = run.scores
     scores = scores[scores.statistic == "l2"].groupby("layer").value.first()
     assert set(scores.index) == set(want)
@@ -68,9 +68,9 @@ def test_scores_are_those_of_the_exported_file(images):
     module = networks.trained(networks.small_resnet())
     # seis measures how far a layer's activations for x predict those for the mirror image linearly.
     options = dict(transforms=FLIP, measures=["effective-invariance", "distance", "seis"], layers=["layer1", "layer2.0.conv1"], name="net", quiet=True)
-    of_module = noether.measure(module, images, **options).scores
+    of_module = noether_ml.measure(module, images, **options).scores
     path = _export.export(module, (3, 32, 32))
-    of_file = noether.measure(path, images, **options).scores
+    of_file = noether_ml.measure(path, images, **options).scores
     assert list(of_module.layer) == list(of_file.layer)
     assert numpy.allclose(of_module.value, of_file.value, rtol=0, atol=1e-6, equal_nan=True)
 
@@ -90,16 +90,16 @@ def test_two_exports_have_the_same_path():
 
 
 def test_default_layers_are_the_ends_of_blocks(images):
-    run = noether.measure(networks.small_resnet(), images, transforms=FLIP, measures=["distance"], quiet=True)
+    run = noether_ml.measure(networks.small_resnet(), images, transforms=FLIP, measures=["distance"], quiet=True)
     assert {"layer1", "layer2", "layer3", "layer4"} <= set(run.scores.layer)
 
 
 def test_a_layer_that_does_not_exist(images):
-    with pytest.raises(noether.Error, match=r"layer1\.0\.conv2") as e:
-        noether.measure(networks.small_resnet(), images, layers=["layer1.0.conv7"], quiet=True)
+    with pytest.raises(noether_ml.Error, match=r"layer1\.0\.conv2") as e:
+        noether_ml.measure(networks.small_resnet(), images, layers=["layer1.0.conv7"], quiet=True)
     assert "\n" not in str(e.value)
-    with pytest.raises(noether.Error, match="no layer matches"):
-        noether.measure(networks.Shared(), images, layers=["unused"], quiet=True)
+    with pytest.raises(noether_ml.Error, match="no layer matches"):
+        noether_ml.measure(networks.Shared(), images, layers=["unused"], quiet=True)
 
 
 class Branching(nn.Module):
@@ -130,8 +130,8 @@ class Failing(nn.Module):
 ])
 def test_a_module_that_cannot_be_exported_gives_an_error_of_one_line(module, text, images):
     torch.manual_seed(1)
-    with pytest.raises(noether.Error, match=text) as e:
-        noether.measure(module, images, engine="onnx", quiet=True)
+    with pytest.raises(noether_ml.Error, match=text) as e:
+        noether_ml.measure(module, images, engine="onnx", quiet=True)
     assert "\n" not in str(e.value)
 
 
@@ -157,7 +157,7 @@ class Wrong(nn.Module):
 @pytest.mark.parametrize("code", ["len", "int", "numpy", "if"])
 def test_a_file_that_differs_from_its_module_is_refused(code, capfd, monkeypatch):
     monkeypatch.setattr(_dynamo, "available", lambda: False)
-    with pytest.raises(noether.Error, match=r"Wrong was exported wrongly: (for a batch of [13], output output differs by \d+%|the file fails)") as e:
+    with pytest.raises(noether_ml.Error, match=r"Wrong was exported wrongly: (for a batch of [13], output output differs by \d+%|the file fails)") as e:
         _export.export(Wrong(code), (3, 16, 16))
     assert "\n" not in str(e.value)
     assert capfd.readouterr().out == ""
@@ -174,10 +174,10 @@ def test_dynamo_exports_what_tracing_does_not(images, capfd):
     with pytest.warns(UserWarning, match="Sequential was exported wrongly: .*; so dynamo exported it"):
         path = _export.export(module, (3, 32, 32))
     assert capfd.readouterr().out == ""
-    assert {"stem", "numpy.conv", "numpy"} <= {layer["name"] for layer in noether.inspect(path)["layers"]}
+    assert {"stem", "numpy.conv", "numpy"} <= {layer["name"] for layer in noether_ml.inspect(path)["layers"]}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        run = noether.measure(module, images, engine="onnx", transforms=FLIP, measures=["distance"], layers=["numpy", "output"], quiet=True)
+        run = noether_ml.measure(module, images, engine="onnx", transforms=FLIP, measures=["distance"], layers=["numpy", "output"], quiet=True)
     x = torch.from_numpy(images).permute(0, 3, 1, 2).float() / 255
     with torch.no_grad():
         want = (module(x) - module(x.flip(3))).norm(dim=1).mean().item()
@@ -188,11 +188,11 @@ def test_dynamo_exports_what_tracing_does_not(images, capfd):
 @needs_dynamo
 @pytest.mark.parametrize("code", ["len", "if"])
 def test_what_both_exporters_cannot_is_served(code, images, capfd):
-    with pytest.raises(noether.Error, match=r"Wrong was exported wrongly: .*; by dynamo: .*") as e:
+    with pytest.raises(noether_ml.Error, match=r"Wrong was exported wrongly: .*; by dynamo: .*") as e:
         _export.export(Wrong(code), (3, 32, 32))
     assert "\n" not in str(e.value)
     with pytest.warns(UserWarning, match=r"; by dynamo: .*; so PyTorch runs the module itself"):
-        run = noether.measure(Wrong(code), images, transforms=FLIP, measures=["distance"], layers="output", quiet=True, preprocess="none")
+        run = noether_ml.measure(Wrong(code), images, transforms=FLIP, measures=["distance"], layers="output", quiet=True, preprocess="none")
     assert len(run.scores) and capfd.readouterr().out == ""
 
 
@@ -213,10 +213,10 @@ class Random(nn.Module):
 
 @pytest.mark.parametrize("code", ["dropout", "randn"])
 def test_a_random_module_is_refused(code, images):
-    with pytest.raises(noether.Error, match="Random is random in evaluation mode: the output of block differs from call to call"):
-        noether.measure(Random(code), images, quiet=True)
+    with pytest.raises(noether_ml.Error, match="Random is random in evaluation mode: the output of block differs from call to call"):
+        noether_ml.measure(Random(code), images, quiet=True)
     with pytest.warns(UserWarning, match="Random is random"):
-        noether.measure(Random(code), images, engine="torch", layers="output", transforms=FLIP, measures=["distance"], quiet=True)
+        noether_ml.measure(Random(code), images, engine="torch", layers="output", transforms=FLIP, measures=["distance"], quiet=True)
 
 
 @dataclasses.dataclass
@@ -252,7 +252,7 @@ class Returns(nn.Module):
 def test_outputs_and_parameters_of_any_structure(kind, names):
     module = Returns(kind)
     path = _export.export(module, (3, 16, 16))
-    found = noether.inspect(path)
+    found = noether_ml.inspect(path)
     assert [o["name"] for o in found["outputs"]] == names and [i["name"] for i in found["inputs"]] == ["input"]
     assert "forward" not in module.__dict__
 
@@ -262,16 +262,16 @@ def test_a_module_that_needs_two_inputs_says_so(images):
         def forward(self, x, mask):
             return (x * mask).mean((2, 3))
 
-    with pytest.raises(noether.Error, match="Two takes x and also needs mask: pass a module that takes one tensor"):
-        noether.measure(Two(), images, engine="onnx", quiet=True)
+    with pytest.raises(noether_ml.Error, match="Two takes x and also needs mask: pass a module that takes one tensor"):
+        noether_ml.measure(Two(), images, engine="onnx", quiet=True)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_weights_of_16_bits_are_exported_in_float32(dtype, images):
     module = networks.trained(networks.small_resnet()).to(dtype)
     options = dict(transforms=FLIP, measures=["distance"], layers=["layer1"], engine="onnx", quiet=True)
-    of_16 = noether.measure(module, images, name="net", **options).scores
-    of_32 = noether.measure(copy.deepcopy(module).float(), images, name="net", **options).scores
+    of_16 = noether_ml.measure(module, images, name="net", **options).scores
+    of_32 = noether_ml.measure(copy.deepcopy(module).float(), images, name="net", **options).scores
     assert numpy.allclose(of_16.value, of_32.value, equal_nan=True)
     assert module.conv1.weight.dtype == dtype
 
@@ -368,16 +368,16 @@ def test_sums_in_a_module_have_its_name_with_the_operators():
 def test_the_size_that_a_module_states(attribute, value, shape):
     module = nn.Conv2d(shape[0], 2, 3)
     setattr(module, attribute, value)
-    found = noether.inspect(_export.export(module))
+    found = noether_ml.inspect(_export.export(module))
     assert found["inputs"][0]["shape"] == f"batch x {shape[0]} x {shape[1]} x {shape[2]}"
 
 
 def test_torch_without_onnx(images, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "onnx", None)  # "import onnx" fails
-    with pytest.raises(noether.Error, match="pip install onnx"):
-        noether.measure(networks.Shared(), images, engine="onnx", quiet=True)
+    with pytest.raises(noether_ml.Error, match="pip install onnx"):
+        noether_ml.measure(networks.Shared(), images, engine="onnx", quiet=True)
     with pytest.warns(UserWarning, match="pip install onnx; so PyTorch runs the module itself"):
-        run = noether.measure(networks.Shared(), images, layers="output", quiet=True)
+        run = noether_ml.measure(networks.Shared(), images, layers="output", quiet=True)
     assert len(run.scores)
 
 
@@ -387,8 +387,8 @@ def test_torchvision_name(images, monkeypatch, tmp_path):
     # Random weights in place of the pretrained ones, which would be downloaded.
     weights = models.get_model_weights("resnet18").DEFAULT
     monkeypatch.setattr(type(weights), "get_state_dict", lambda self, *a, **k: models.resnet18().state_dict())
-    prepared = noether._models.prepare("torchvision:resnet18")
+    prepared = noether_ml._models.prepare("torchvision:resnet18")
     assert prepared.name == "resnet18"
     assert prepared.preprocess == {"resize": 256, "crop": 224, "mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225], "interpolation": "bilinear"}
-    with pytest.raises(noether.Error, match="did you mean 'resnet18'"):
-        noether.measure("torchvision:resnet81", images)
+    with pytest.raises(noether_ml.Error, match="did you mean 'resnet18'"):
+        noether_ml.measure("torchvision:resnet81", images)

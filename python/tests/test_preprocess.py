@@ -11,8 +11,8 @@ from test_processors import images as images_of_files
 from test_processors import noether as pixels
 from test_processors import values
 
-import noether
-from noether import _preprocess
+import noether_ml
+from noether_ml import _preprocess
 
 torchvision = pytest.importorskip("torchvision")
 from torchvision import transforms as v1  # noqa: E402
@@ -79,13 +79,13 @@ def test_weights_of_torchvision(pixels, images_of_files):
     [v1.CenterCrop(8), v1.ToTensor()],
 ])
 def test_other_transforms_are_refused_in_one_line(steps):
-    with pytest.raises(noether.Error, match=r"torchvision\.transforms\.\S+ is not supported at its place") as e:
+    with pytest.raises(noether_ml.Error, match=r"torchvision\.transforms\.\S+ is not supported at its place") as e:
         _preprocess.resolve(v1.Compose(steps))
     assert "\n" not in str(e.value)
 
 
 def test_functions_are_refused():
-    with pytest.raises(noether.Error, match="function is not supported at its place"):
+    with pytest.raises(noether_ml.Error, match="function is not supported at its place"):
         _preprocess.resolve(lambda image: image)
 
 
@@ -106,7 +106,7 @@ def test_data_configs_of_timm(config, pixels, images_of_files):
     ({"input_size": (3, 32, 32), "crop_mode": "border"}, "border"), ({"input_size": (3, 32, 40), "crop_pct": 0.9}, "squares only"),
 ])
 def test_other_data_configs_of_timm_are_refused(config, text):
-    with pytest.raises(noether.Error, match=text):
+    with pytest.raises(noether_ml.Error, match=text):
         _preprocess.resolve(config)
 
 
@@ -126,10 +126,10 @@ def test_processors_of_transformers(tmp_path, pixels, images_of_files):
     assert _preprocess.resolve(tmp_path / "joined") == str(tmp_path / "joined" / "processor_config.json")
     assert _preprocess.resolve(transformers.Wav2Vec2FeatureExtractor()) == {"rate": 16000, "standardise": True}
     assert _preprocess.resolve(transformers.WhisperFeatureExtractor()).endswith("preprocessor_config.json")
-    with pytest.raises(noether.Error, match="do_thumbnail") as e:
+    with pytest.raises(noether_ml.Error, match="do_thumbnail") as e:
         _preprocess.resolve(transformers.DonutImageProcessor())
     assert "\n" not in str(e.value) and str(tmp_path) not in str(e.value)
-    with pytest.raises(noether.Error, match="has no preprocessor_config"):
+    with pytest.raises(noether_ml.Error, match="has no preprocessor_config"):
         _preprocess.resolve(tmp_path.parent)
 
 
@@ -137,14 +137,14 @@ def test_images_without_preprocess_warn(images, tmp_path, recwarn):
     options = dict(transforms=[{"flip": "horizontal"}], measures=["distance"], layers="output", quiet=True)
     module = networks.Shared()
     with pytest.warns(UserWarning, match="Shared gets images with values from 0 to 1, which are not normalised: set preprocess='none'"):
-        noether.measure(module, images, **options)
+        noether_ml.measure(module, images, **options)
     module.pretrained_cfg = {"input_size": (3, 32, 32)}
     with pytest.warns(UserWarning, match="resolve_model_data_config"):
-        noether.measure(module, images, **options)
+        noether_ml.measure(module, images, **options)
     recwarn.clear()
-    noether.measure(module, images, preprocess=v1.Compose([v1.Resize(32), v1.CenterCrop(32), v1.ToTensor(), v1.Normalize(MEAN, STD)]), **options)
-    noether.measure(module, images, preprocess="none", **options)
-    noether.measure(module, numpy.float32(images.transpose(0, 3, 1, 2) / 255), **options)  # as the user has prepared them
+    noether_ml.measure(module, images, preprocess=v1.Compose([v1.Resize(32), v1.CenterCrop(32), v1.ToTensor(), v1.Normalize(MEAN, STD)]), **options)
+    noether_ml.measure(module, images, preprocess="none", **options)
+    noether_ml.measure(module, numpy.float32(images.transpose(0, 3, 1, 2) / 255), **options)  # as the user has prepared them
     assert not [w for w in recwarn if "not normalised" in str(w.message)]
 
 
@@ -155,6 +155,6 @@ def test_preprocessing_of_files_is_guessed_as_by_init(tmp_path, side, guess):
     options = dict(transforms=[{"flip": "horizontal"}], measures=["distance"], layers="output", quiet=True, input=(3, side, side))
     module = networks.Shared()
     with pytest.warns(UserWarning, match="is a guess, as noether init makes it"):
-        guessed = noether.measure(module, tmp_path, **options)
-    stated = noether.measure(module, tmp_path, preprocess=guess, **options)
+        guessed = noether_ml.measure(module, tmp_path, **options)
+    stated = noether_ml.measure(module, tmp_path, preprocess=guess, **options)
     assert guessed.scores.value.tolist() == stated.scores.value.tolist()

@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import nn
 
-import noether
-from noether import _server, _torch
+import noether_ml
+from noether_ml import _server, _torch
 
 FLIP = [{"name": "flip", "flip": "horizontal"}]
 KEYS = ["layer", "transformation", "parameter", "measure", "statistic"]
@@ -37,8 +37,8 @@ def test_scores_are_those_of_the_exported_file(make, images):
     for engine in ("onnx", "torch"):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            run = noether.measure(module, images, transforms=FLIP, engine=engine, quiet=True, layers=[*names, "output"],
-                                  measures=["effective-invariance", "distance", "similarity"])
+            run = noether_ml.measure(module, images, transforms=FLIP, engine=engine, quiet=True, layers=[*names, "output"],
+                                     measures=["effective-invariance", "distance", "similarity"])
         found[engine] = run.scores.set_index(KEYS).value
     exported, served = found["onnx"], found["torch"]
     common = exported.index.intersection(served.index)
@@ -48,7 +48,7 @@ def test_scores_are_those_of_the_exported_file(make, images):
 
 def test_a_module_that_cannot_be_exported_is_served(images):
     module = Untraceable()
-    run = noether.measure(module, images, transforms=FLIP, engine="torch", quiet=True, measures=["distance"], layers=["conv", "output"])
+    run = noether_ml.measure(module, images, transforms=FLIP, engine="torch", quiet=True, measures=["distance"], layers=["conv", "output"])
     scores = run.scores[(run.scores.layer == "conv") & (run.scores.statistic == "l2")]
     x = torch.from_numpy(images).permute(0, 3, 1, 2).float() / 255
     with torch.no_grad():
@@ -59,7 +59,7 @@ def test_a_module_that_cannot_be_exported_is_served(images):
 
 def test_the_folder_follows_the_weights(images):
     def folder(module):
-        return noether.measure(module, images, transforms=FLIP, engine="torch", quiet=True, measures=["distance"], layers=["conv"]).folder
+        return noether_ml.measure(module, images, transforms=FLIP, engine="torch", quiet=True, measures=["distance"], layers=["conv"]).folder
 
     module = Untraceable()
     first = folder(module)
@@ -76,7 +76,7 @@ def test_types(dtype, images):
     x = torch.from_numpy(images).permute(0, 3, 1, 2).float() / 255
     with torch.no_grad():
         want = (module(x) - module(x.flip(3))).norm(dim=1).mean().item()
-    run = noether.measure(module.to(dtype), images, transforms=FLIP, engine="torch", quiet=True, measures=["distance"], layers=["output"])
+    run = noether_ml.measure(module.to(dtype), images, transforms=FLIP, engine="torch", quiet=True, measures=["distance"], layers=["output"])
     got = run.scores[run.scores.statistic == "l2"].value.iloc[0]
     assert got == pytest.approx(want, rel=1e-5 if dtype == torch.float64 else 0.1)
 
@@ -108,22 +108,22 @@ def test_failures_are_one_line_and_others_stay(fail, want, images):
     models = {"good": networks.small_resnet(), "bad": Failing(fail)}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        run = noether.measure(models, images, transforms=FLIP, engine="torch", quiet=True, measures=["distance"], layers="output")
+        run = noether_ml.measure(models, images, transforms=FLIP, engine="torch", quiet=True, measures=["distance"], layers="output")
     assert set(run.scores.model) == {"good"}
     assert any(want in str(f) and "\n" not in str(f["error"]) for f in run.failures), run.failures
 
 
 def test_a_module_that_fails_at_once():
-    with pytest.raises(noether.Error, match=r"Failing.*fails on a batch of.*2, 5") as e:
-        noether.measure(Failing(raises), numpy.zeros((4, 5, 16, 16), numpy.float32), engine="torch", quiet=True)
+    with pytest.raises(noether_ml.Error, match=r"Failing.*fails on a batch of.*2, 5") as e:
+        noether_ml.measure(Failing(raises), numpy.zeros((4, 5, 16, 16), numpy.float32), engine="torch", quiet=True)
     assert "\n" not in str(e.value)
 
 
 def test_engine_is_checked(images):
-    with pytest.raises(noether.Error, match='engine is "onnx" or "torch"'):
-        noether.measure(networks.small_resnet(), images, engine="jax")
-    with pytest.raises(noether.Error, match=r"runs a torch\.nn\.Module"):
-        noether.measure("model.onnx", images, engine="torch")
+    with pytest.raises(noether_ml.Error, match='engine is "onnx" or "torch"'):
+        noether_ml.measure(networks.small_resnet(), images, engine="jax")
+    with pytest.raises(noether_ml.Error, match=r"runs a torch\.nn\.Module"):
+        noether_ml.measure("model.onnx", images, engine="torch")
 
 
 class Constant:
@@ -189,7 +189,7 @@ def test_shared_memory_leaves_nothing(images):
 
     shm = Path("/dev/shm")
     before = set(shm.glob("noether-*"))
-    noether.measure(networks.small_resnet(), images, engine="torch", transforms=FLIP, quiet=True, measures=["distance"], layers="output")
+    noether_ml.measure(networks.small_resnet(), images, engine="torch", transforms=FLIP, quiet=True, measures=["distance"], layers="output")
     assert set(shm.glob("noether-*")) == before
 
 

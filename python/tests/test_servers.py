@@ -18,8 +18,8 @@ import onnx
 import pytest
 import torch
 
-import noether
-from noether import _export, _measure
+import noether_ml
+from noether_ml import _export, _measure
 
 HERE = Path(__file__).resolve().parent
 PYTHON = HERE.parent / ".servers/bin/python"
@@ -118,4 +118,4 @@ def test_a_server_that_ends(images, tmp_path):
             "transforms": [{"flip": "horizontal"}], "measures": ["distance"]}, tmp_path / "run", quiet=True)
     assert set(run.scores.model) == {"file"}
     assert all("\n" not in f["error"] and "connection refused" in f["error"] for f in run.failures)
-    assert isinstance(run, noether.Run)
+    assert isinstance(run, noether_ml.Run)

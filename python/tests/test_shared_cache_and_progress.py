@@ -8,7 +8,7 @@ import textwrap
 import types
 from pathlib import Path
 
-from noether._command import Progress
+from noether_ml._command import Progress
 
 PYTHON = Path(__file__).resolve().parents[1]
 
@@ -17,10 +17,10 @@ def test_two_processes_share_a_cache(cache, tmp_path):
     program = textwrap.dedent("""
         import sys, numpy, torch
         sys.path[:0] = sys.argv[1:3]
-        import networks, noether
+        import networks, noether_ml
         torch.manual_seed(1)
         images = numpy.random.default_rng(1).integers(0, 256, (64, 32, 32, 3), dtype=numpy.uint8)
-        print(len(noether.measure(networks.Shared(), images, layers=["relu"], quiet=True).scores))
+        print(len(noether_ml.measure(networks.Shared(), images, layers=["relu"], quiet=True).scores))
     """)
     environment = {**os.environ, "NOETHER_CACHE": str(cache)}
     processes = [subprocess.Popen([sys.executable, "-c", program, str(PYTHON), str(PYTHON / "tests")], env=environment, cwd=tmp_path, text=True,

@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-import noether
-from noether import _models
+import noether_ml
+from noether_ml import _models
 
 
 # prepare exports the model to ONNX, and turns timm's configuration of the data into the
@@ -20,14 +20,14 @@ def test_timm(monkeypatch):
     # 256 is the shorter side, 224, divided by crop_pct.
     assert prepared.preprocess == {"resize": 256, "crop": 224, "channels": 3, "interpolation": "bicubic",
                                    "mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]}
-    found = noether.inspect(prepared.path)
+    found = noether_ml.inspect(prepared.path)
     assert found["inputs"][0]["shape"].endswith("3 x 224 x 224")
     assert {"stages.0", "stages.1", "stages.2", "stages.3"} & set(_models.chosen_layers(found))
-    with pytest.raises(noether.Error, match=r"^timm:other: Unknown model \(other\)"):
+    with pytest.raises(noether_ml.Error, match=r"^timm:other: Unknown model \(other\)"):
         _models.prepare("timm:other")
 
 
 def test_without_timm(monkeypatch):
     monkeypatch.setitem(sys.modules, "timm", None)  # lets the import fail
-    with pytest.raises(noether.Error, match="pip install timm"):
+    with pytest.raises(noether_ml.Error, match="pip install timm"):
         _models.prepare("timm:net")

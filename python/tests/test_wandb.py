@@ -11,8 +11,8 @@ import networks
 import pytest
 import torch
 
-import noether
-from noether import _wandb
+import noether_ml
+from noether_ml import _wandb
 
 needs_wandb = pytest.mark.skipif(importlib.util.find_spec("wandb") is None, reason="needs wandb")
 
@@ -22,7 +22,7 @@ needs_wandb = pytest.mark.skipif(importlib.util.find_spec("wandb") is None, reas
 @pytest.fixture
 def run(images, tmp_path):
     torch.manual_seed(1)
-    return noether.measure(networks.Shared(), images, layers=["relu", "penultimate"], name="first look", folder=tmp_path / "run", quiet=True)
+    return noether_ml.measure(networks.Shared(), images, layers=["relu", "penultimate"], name="first look", folder=tmp_path / "run", quiet=True)
 
 
 def records(folder):
@@ -109,9 +109,9 @@ def test_command(run, tmp_path, capsys):
 
 def test_without_the_package(run, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "wandb", None)
-    with pytest.raises(noether.Error, match="pip install wandb"):
+    with pytest.raises(noether_ml.Error, match="pip install wandb"):
         run.to_wandb()
     root = Path(__file__).resolve().parents[1]
-    code = "import sys; sys.modules['wandb'] = None; sys.argv[:] = ['noether', *sys.argv[1:]]; from noether.__main__ import main; main()"
+    code = "import sys; sys.modules['wandb'] = None; sys.argv[:] = ['noether', *sys.argv[1:]]; from noether_ml.__main__ import main; main()"
     done = subprocess.run([sys.executable, "-c", code, "export-wandb", str(run.folder)], cwd=tmp_path, env={"PYTHONPATH": str(root)}, capture_output=True, text=True)
     assert done.returncode == 1 and done.stderr.strip() == "noether: logging to Weights & Biases needs the package wandb: pip install wandb"

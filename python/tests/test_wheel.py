@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-WHEELS = sorted((Path(__file__).resolve().parents[2] / "dist").glob("noether-*.whl"), key=lambda p: p.stat().st_mtime)
+WHEELS = sorted((Path(__file__).resolve().parents[2] / "dist").glob("noether_ml-*.whl"), key=lambda p: p.stat().st_mtime)
 
 
 @pytest.mark.skipif(not WHEELS, reason="run make wheel first")
@@ -23,17 +23,17 @@ def test_wheel(tmp_path):
     python = str(tmp_path / "env" / "bin" / "python")
     run(python, "-m", "pip", "install", "--no-index", "--no-deps", str(wheel))
     # doctor checks the installation; its output has the path of the library ONNX Runtime.
-    assert "noether/bin/libonnxruntime.so" in run(str(tmp_path / "env" / "bin" / "noether"), "doctor")
+    assert "noether_ml/bin/libonnxruntime.so" in run(str(tmp_path / "env" / "bin" / "noether"), "doctor")
     # A version such as 0.1.0-dev is 0.1.0.dev0 in the name of the wheel. Parts after + may differ.
-    version = run(python, "-m", "noether", "version").split()[1]
+    version = run(python, "-m", "noether_ml", "version").split()[1]
     assert version.split("+")[0].replace("-dev", ".dev0") == wheel.name.split("-")[1].split("+")[0]
     share = tmp_path / "env" / "share"
     assert (share / "man/man1/noether-run.1").is_file() and (share / "bash-completion/completions/noether").is_file()
-    (notices,) = (tmp_path / "env").glob("lib/python3*/site-packages/noether-*.dist-info/THIRD_PARTY_NOTICES")
+    (notices,) = (tmp_path / "env").glob("lib/python3*/site-packages/noether_ml-*.dist-info/licenses/THIRD_PARTY_NOTICES")
     assert "google.golang.org/protobuf" in notices.read_text("utf-8")
-    # noether.demo() measures three small networks that come with the wheel. The text of its run
+    # noether_ml.demo() measures three small networks that come with the wheel. The text of its run
     # states that it has 3828 scores.
-    assert "3828" in run(python, "-c", "import noether; print(noether.demo())")
+    assert "3828" in run(python, "-c", "import noether_ml; print(noether_ml.demo())")
     assert (tmp_path / "runs" / "demo" / "report.html").is_file()
 
 
@@ -43,4 +43,4 @@ def test_pipx(tmp_path):
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PIP_NO_INDEX": "1"}
     command = ["pipx", "run", "--python", "/usr/bin/python3", "--spec", str(WHEELS[-1]), "noether", "doctor"]
     found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=environment)
-    assert found.returncode == 0 and "noether/bin/libonnxruntime.so" in found.stdout, found.stderr
+    assert found.returncode == 0 and "noether_ml/bin/libonnxruntime.so" in found.stdout, found.stderr

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from noether import _command
+from noether_ml import _command
 
 MODULE = '''
 import os, time, numpy, pathlib
@@ -90,7 +90,7 @@ def processes(marker):
     for entry in os.listdir("/proc"):
         try:
             with open(f"/proc/{entry}/cwd/mine.py"), open(f"/proc/{entry}/cmdline") as f:
-                if "noether._worker" in f.read() and os.readlink(f"/proc/{entry}/cwd") == str(marker):
+                if "noether_ml._worker" in f.read() and os.readlink(f"/proc/{entry}/cwd") == str(marker):
                     found.append(int(entry))
         except OSError:
             pass

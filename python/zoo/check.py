@@ -18,8 +18,8 @@ from typing import Any
 import numpy
 import torch
 
-import noether
-from noether import _command, _dynamo, _export, _torch, _trace
+import noether_ml
+from noether_ml import _command, _dynamo, _export, _torch, _trace
 
 from .networks import networks
 
@@ -46,7 +46,7 @@ class Check:
             value = do()
             found[key] = value if isinstance(value, (dict, float, int, str)) else True
         except Exception as e:
-            found[key] = f"error: {type(e).__name__ if not isinstance(e, noether.Error) else ''} {_command.first_line(e)}"
+            found[key] = f"error: {type(e).__name__ if not isinstance(e, noether_ml.Error) else ''} {_command.first_line(e)}"
         found[key + "_s"] = round(time.time() - start, 1)
         self.out.write_text(json.dumps(self.found), "utf-8")
         return value
@@ -69,7 +69,7 @@ class Check:
     def layers(self, path: Path) -> dict[str, int]:
         """Return the number of default layers, and of those that have the name of a module or begin with one."""
         modules = {name for name, _ in self.module.named_modules()} - {""}
-        layers = noether.inspect(path)["layers"]
+        layers = noether_ml.inspect(path)["layers"]
         chosen = [layer["name"] for layer in layers if layer.get("role")]
 
         def named(layer: str) -> bool:
@@ -91,9 +91,9 @@ class Check:
             _command.call(["init", str(path), str(images), f"--out={study}", "--force"], silent=True)
             folder = self.folder / f"run-{path.parent.name}"
             _command.call(["run", str(study), f"--out={folder}"], silent=True)
-            run = noether.load(folder)
+            run = noether_ml.load(folder)
         else:
-            run = noether.measure(str(path), self.pairs(), measures=["distance"], transforms=[], quiet=True)
+            run = noether_ml.measure(str(path), self.pairs(), measures=["distance"], transforms=[], quiet=True)
         return self.scores(run)
 
     def pairs(self) -> dict[str, Any]:
@@ -101,9 +101,9 @@ class Check:
         numpy.save(self.folder / "moved.npy", self.x.flip(-1).numpy())
         return {"name": "x", "pairs": {"clean": str(self.folder / "x.npy"), "moved": str(self.folder / "moved.npy"), "layout": "raw"}}
 
-    def scores(self, run: noether.Run) -> dict[str, int]:
+    def scores(self, run: noether_ml.Run) -> dict[str, int]:
         if run.failures:
-            raise noether.Error(str(run.failures[0]["error"]))
+            raise noether_ml.Error(str(run.failures[0]["error"]))
         rows = run._rows()
         return {"scores": len(rows), "undefined": sum(row["value"] is None for row in rows), "layers": len({row["layer"] for row in rows} - {""})}
 
@@ -126,7 +126,7 @@ class Check:
         model.graph.node.append(onnx.helper.make_node("Mul", [model.graph.output[0].name, "zoo_weights"], ["zoo_weighted"]))
         model.graph.output.append(onnx.helper.make_tensor_value_info("zoo_weighted", onnx.TensorProto.FLOAT, None))
         onnx.save(model, folder / "weighted.onnx", save_as_external_data=True, location="weights.bin")
-        written = noether.grad(folder / "weighted.onnx", folder / "gradient.onnx", of="zoo_weighted", sum=True)
+        written = noether_ml.grad(folder / "weighted.onnx", folder / "gradient.onnx", of="zoo_weighted", sum=True)
         name = written["gradients"][0]["output"] if isinstance(written["gradients"], list) else next(iter(written["gradients"].values()))
         numpy.save(folder / "x.npy", self.x.numpy())
         request = {"model": str(folder / "gradient.onnx"), "inputs": [str(folder / "x.npy")], "tensors": [name], "out": str(folder)}
@@ -158,13 +158,13 @@ class Check:
         """Measure the module, which this process serves, and compare its output with the module's."""
         with _torch.model(self.module, self.network.shape) as model:
             layers = [*model.default_layers(), model.outputs[0].name]
-        run = noether.measure(self.module, self.pairs(), input=self.network.shape, measures=["distance"], transforms=[], layers=layers, engine="torch", quiet=True)
+        run = noether_ml.measure(self.module, self.pairs(), input=self.network.shape, measures=["distance"], transforms=[], layers=layers, engine="torch", quiet=True)
         with torch.no_grad(), _export.called(self.module, self.x):
             first = [out if isinstance(out, torch.Tensor) else out[0] for out in (self.module(self.x), self.module(self.x.flip(-1)))]
         want = float((first[0] - first[1]).flatten(1).norm(dim=1).mean())
         (got,) = (r["value"] for r in run._rows() if r["statistic"] == "l2" and r["layer"] == layers[-1])
         if abs(got - want) > 1e-3 * abs(want):
-            raise noether.Error(f"the distance at {layers[-1]} is {got}, not {want}")
+            raise noether_ml.Error(f"the distance at {layers[-1]} is {got}, not {want}")
         return self.scores(run)
 
 

@@ -57,13 +57,7 @@ var labels = []report.Field{"data", "layer", "other", "variant", "factor"}
 // Of makes a table of rows. Rows that summarise others replace them. Layers are left out if there
 // are scores of whole models. It fails if there are no scores.
 func Of(rows []scores.Row, o Options) (*Table, error) {
-	shown := report.Overview(rows)
-	if !o.Every {
-		shown = headlines(shown, o.Measures)
-	}
-	if models := slices.DeleteFunc(slices.Clone(shown), func(r scores.Row) bool { return r.Layer != "" }); len(models) > 0 {
-		shown = models
-	}
+	shown := Select(rows, o)
 	if len(shown) == 0 {
 		return nil, errors.New("no scores for the table")
 	}
@@ -108,6 +102,18 @@ func Of(rows []scores.Row, o Options) (*Table, error) {
 		}
 	}
 	return t, nil
+}
+
+// Select returns the rows that the table shows.
+func Select(rows []scores.Row, o Options) []scores.Row {
+	shown := report.Overview(rows)
+	if !o.Every {
+		shown = headlines(shown, o.Measures)
+	}
+	if models := slices.DeleteFunc(slices.Clone(shown), func(r scores.Row) bool { return r.Layer != "" }); len(models) > 0 {
+		shown = models
+	}
+	return shown
 }
 
 // headlines returns the rows of statistics with a direction (all of a measure that has none), and

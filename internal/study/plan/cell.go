@@ -44,10 +44,10 @@ func (c *Cell) ScoredLayers() []scores.Layer {
 // doubts returns what is doubtful about the cell's scores because of what the outputs of its models
 // hold, or how they are computed.
 func (c *Cell) doubts() (out []string) {
-	predictions := false
+	predictions, decoded := false, false
 	switch method := c.Method.(type) {
 	case measure.Measure:
-		predictions = method.Needs().Prediction
+		predictions, decoded = method.Needs().Prediction, method.Needs().Decoded
 	case procedure.Procedure:
 		predictions = method.Needs().Prediction
 	}
@@ -56,7 +56,7 @@ func (c *Cell) doubts() (out []string) {
 		models = append(models, c.other)
 	}
 	for _, m := range models {
-		for _, text := range m.Net.DoubtsOf(predictions, c.Data.labels) {
+		for _, text := range m.Net.DoubtsOf(predictions, decoded, c.Data.labels) {
 			if len(models) > 1 {
 				text = "model " + m.Entry.Name + ": " + text
 			}

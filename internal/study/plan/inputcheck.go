@@ -50,12 +50,13 @@ func cropText(size [2]int) string {
 }
 
 // checkRecorded returns an error if there are not as many recorded activations as samples. Of data
-// of which some samples are left out, the rows may be those of all.
+// of which some samples are left out, the rows may be those of all, and a folder that lists its
+// samples may lack some that could not be read.
 func (p *Plan) checkRecorded(m *Model) error {
-	n := m.Net.Recorded()
+	n, listed := m.Net.Recorded()
 	for _, d := range p.Data {
 		have := d.Source.Len()
-		if have > n || have < n && d.Entry.Limit == 0 && d.Entry.Where == nil && d.Entry.Split == nil {
+		if have > n && !listed || have < n && d.Entry.Limit == 0 && d.Entry.Where == nil && d.Entry.Split == nil {
 			return m.Entry.Activations.Errorf("there are activations of %d samples, and data %s have %d: record a row for each sample, in the order of the data", n, d.Entry.Name, have)
 		}
 	}

@@ -54,6 +54,10 @@ func procedureView(t *spec.Transform) View {
 	return View{Name: t.Name, On: t.On, Per: t.Per, canonical: json.RawMessage(spec.CanonicalJSON(t.CanonicalForm())), allValues: allValues(t)}
 }
 
+// Views returns all values and trials of the study's transformations on a data set, or the zero
+// View.
+func (p *Plan) Views(d *Data) []View { return views(p.Study, d) }
+
 // views returns all values and trials of the study's transformations, or the zero View. Ready-made
 // pairs have one view per trial.
 func views(s *spec.Study, d *Data) []View {

@@ -94,7 +94,7 @@ func (m Model) TokenLayout() (*tensor.Tokens, error) {
 type Output struct {
 	// The tag short: `output: NAME` stands for `output: {scores: NAME}`.
 	Scores      string   `key:"scores" short:"true" doc:"name of the output with the class scores"`
-	Boxes       string   `key:"boxes" enum:"torchvision|efficient-nms|detr|deformable-detr|suppressed|yolov10|yolov8|yolox|yolov5" doc:"layout of boxes"`
+	Boxes       string   `key:"boxes" enum:"torchvision|efficient-nms|corners|detr|deformable-detr|suppressed|yolov10|yolov8|yolox|yolov5" doc:"layout of boxes"`
 	ClassMap    string   `key:"class-map" enum:"logits|probabilities|labels" doc:"a map of scores of classes, or of class numbers"`
 	Keypoints   string   `key:"keypoints" enum:"heat-maps" doc:"keypoints of the image, each the largest value of a map"`
 	Values      string   `key:"values" enum:"image|depth|normals|normals-y-up|map" doc:"a map of values; normals have components to the right, down (or up) and out of the image"`
@@ -103,7 +103,7 @@ type Output struct {
 	Confidence  float64  `key:"confidence" min:"0" max:"1" doc:"boxes of a lower score are removed; default: 0.01. Keypoints of a lower value are not visible; default: all are"`
 	Suppress    float64  `key:"suppress" min:"0" max:"1" doc:"intersection over union with a stronger box of the class above which a box is removed; 1: none is. Default: 0.7 for layouts without suppression, else 1"`
 	Most        int      `key:"most" min:"1" max:"2000" doc:"boxes of an image that are kept; default: 300"`
-	Coordinates string   `key:"coordinates" enum:"pixels|fractions" doc:"of boxes: pixels of the model's image, or fractions of its sides; default: fractions for detr and deformable-detr, else pixels"`
+	Coordinates string   `key:"coordinates" enum:"pixels|fractions" doc:"of boxes: pixels of the model's image, or fractions of its sides; default: fractions for detr, deformable-detr and values that are fractions, else pixels"`
 }
 
 // Setting returns how dense outputs of the model are decoded. More than one kind of them is an

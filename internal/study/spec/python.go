@@ -28,7 +28,7 @@ func (s *Study) Python() []PythonFunction {
 	var out []PythonFunction
 	add := func(use string, n *config.Node) {
 		name, hash, _ := strings.Cut(n.Text, "@")
-		if n.Kind == config.String && isFunction(name) { // another name is that of a function that noether.measure serves
+		if n.Kind == config.String && isFunction(name) { // another name is that of a function that noether_ml.measure serves
 			out = append(out, PythonFunction{Use: use, Name: name, hash: hash, node: n})
 		}
 	}

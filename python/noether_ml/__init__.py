@@ -2,8 +2,8 @@
 
 A thin client of the command noether.
 
-    import noether
-    run = noether.measure(model, data, layers=["layer?"])  # layer1, layer2, ...
+    import noether_ml
+    run = noether_ml.measure(model, data, layers=["layer?"])  # layer1, layer2, ...
     run.scores
 """
 
@@ -11,22 +11,26 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from . import _cache, _data, _models, _preprocess
-from ._command import Error, Progress, call, flags, query, require
+from ._command import Error, Progress, call, flags, query, require, shadow
 from ._measure import measure
 from ._run import Run, table
 
 __all__ = ["Error", "Inversion", "Run", "compare", "demo", "grad", "inspect", "invert", "load", "measure", "train"]
 
+if _warning := shadow():
+    warnings.warn(f"noether: {_warning}", stacklevel=2)
+
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
         return query("version")["noether"]
-    raise AttributeError(f"module 'noether' has no attribute {name!r}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def load(folder: str | os.PathLike[str]) -> Run:

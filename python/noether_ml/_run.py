@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from . import _cache
-from ._command import Error, call
+from ._command import Error, call, flags
 
 # Columns of scores.csv that contain numbers, and those of them that are whole.
 NUMBERS = ("depth", "trial", "value", "low", "high", "null", "n", "p", "p_adjusted")
@@ -179,6 +179,19 @@ class Run:
         """
         return table(call(["breaking-point", str(self.folder), "--json", *(f"--tolerance={t}" for t in tolerances)]))
 
+    def export(self, to: str, path: str | os.PathLike[str] | None = None, **options: Any) -> str | None:
+        """Write the scores for another place, into a file, and return its text if there is no path.
+
+        to is "hf-eval" (a file of .eval_results on the Hugging Face hub), "model-card", "eee" (Every
+        Eval Ever), "junit" or "badge" (SVG). options are the flags of "noether export", such as
+        model="net", statistic="ei" or dataset="ORGANISATION/NAME". Into a model card that exists the
+        section is inserted; a picture is written beside it.
+        """
+        with _cache.temporary("runs") as folder:
+            written = Path(path) if path is not None else folder / "export"
+            call(["export", str(self.folder), f"--to={to}", f"--out={written}", *flags(**options)])
+            return written.read_text("utf-8") if path is None else None
+
     def to_wandb(self, project: str | None = None, folder: str | os.PathLike[str] | None = None, mode: str = "offline") -> list[str]:
         """Log each model as a run of Weights & Biases, and return the folders of these runs.
 
@@ -192,7 +205,7 @@ class Run:
     def __repr__(self) -> str:
         count = f"{len(self._rows())} scores" if (self.folder / "scores.csv").is_file() else "not finished"
         failed = f", {len(self.failures)} failed" if self.failures else ""
-        return f"<noether.Run {str(self.folder)!r}: {count}{failed}>"
+        return f"<noether_ml.Run {str(self.folder)!r}: {count}{failed}>"
 
     def show(self) -> Report:
         """Return the report, which a notebook shows in a frame. It adds one or two megabytes to the notebook."""

@@ -1,4 +1,4 @@
-"""The command: python -m noether."""
+"""The command: python -m noether_ml."""
 
 from __future__ import annotations
 

@@ -77,10 +77,10 @@ def _artifact(name: str) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the command python -m noether export-wandb RUN..."""
+    """Run the command python -m noether_ml export-wandb RUN..."""
     from ._run import Run
 
-    parser = argparse.ArgumentParser(prog="python -m noether export-wandb", description="Log run folders to Weights & Biases.")
+    parser = argparse.ArgumentParser(prog="python -m noether_ml export-wandb", description="Log run folders to Weights & Biases.")
     parser.add_argument("run", nargs="+", help="run folders")
     parser.add_argument("--project", help="default: the study's name")
     parser.add_argument("--dir", help="folder in which the folder wandb is made; default: the current folder")

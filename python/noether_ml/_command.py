@@ -55,6 +55,20 @@ def _runs_python(path: str) -> bool:
     return start.startswith(b"#!") and b"python" in start
 
 
+def shadow() -> str | None:
+    """Return a warning if the program noether on PATH is the script of another Python package.
+
+    A package that is installed later may write its own script in place of this package's.
+    """
+    found = shutil.which("noether")
+    try:
+        if not found or not _runs_python(found) or b"noether_ml" in Path(found).read_bytes():
+            return None
+    except OSError:
+        return None
+    return f"{found} is the script of another package than noether-ml: in a shell, start python -m noether_ml"
+
+
 def require(package: str, use: str) -> Any:
     """Import an optional package. use begins the error if it is missing: "arrays need"."""
     try:
