@@ -165,8 +165,8 @@ func scoreLayers(ctx context.Context, j *procedure.Job, rep *Representation, t *
 	return out, nil
 }
 
-// seedsAndNulls returns a probe and a null for each of the Training.Seeds, or one of each for
-// ridge.
+// seedsAndNulls returns a probe for each of the Training.Seeds, or one for ridge, and as many nulls,
+// or none.
 func (r *run) seedsAndNulls(p probeSpec, targetName string) (seeds, nulls []*probeSpec) {
 	n := r.training.Seeds
 	if p.kind == Ridge {
@@ -177,6 +177,9 @@ func (r *run) seedsAndNulls(p probeSpec, targetName string) (seeds, nulls []*pro
 		one.seed = r.seed(targetName, p.kind, s)
 		one.name = fmt.Sprintf("%s %s, seed %d", p.name, p.kind, s+1)
 		seeds = append(seeds, &one)
+		if r.training.Nulls == NoNulls {
+			continue
+		}
 		shuffled := p
 		shuffled.seed = one.seed
 		shuffled.name = fmt.Sprintf("%s %s, null, seed %d", p.name, p.kind, s+1)
