@@ -60,6 +60,7 @@ func Measures() []spec.Family {
 		family(probe.LiDARDescriptor(), probe.LiDAR),
 		family(robust.Descriptor(), robust.New),
 		family(functions.MeasureDescriptor(), functions.Measure),
+		family(functions.SetDescriptor(), functions.SetMeasure),
 	}
 }
 
