@@ -74,12 +74,15 @@ func Parse(path string, data []byte, vars map[string]string, lists Lists) (*Stud
 	if err != nil {
 		return nil, err
 	}
-	// An entry of data may list several corruptions, and one of models the checkpoints of a
-	// training: each becomes an entry of its own.
+	// An entry of data may list several corruptions, and one of models several files or the
+	// checkpoints of a training: each becomes an entry of its own.
 	if err := expandCorruptions(node); err != nil {
 		return nil, err
 	}
 	s := &Study{path: path, node: node, lists: lists}
+	if err := s.expandLists(); err != nil {
+		return nil, err
+	}
 	if err := s.expandCheckpoints(); err != nil {
 		return nil, err
 	}

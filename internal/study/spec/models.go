@@ -10,8 +10,8 @@ import (
 
 // A Model is an entry of the list models.
 type Model struct {
-	Name string `key:"name,required" doc:"name in the scores"`
-	ONNX Path   `key:"onnx" doc:"file of the model, a folder that contains it, or its URL: https, s3, gs, file, or hf://org/name"`
+	Name string `key:"name,required" doc:"name in the scores; of a list or glob, the first part of the names, which can be left out"`
+	ONNX Path   `key:"onnx" doc:"file of the model, a folder that contains it, or its URL: https, s3, gs, file, or hf://org/name; or a glob such as zoo/*.onnx, or a list"`
 	// Activations and URL take the place of ONNX.
 	Activations Path                  `key:"activations" doc:"in place of onnx: a folder of activations that were recorded on the samples of the data, see the reference on models"`
 	URL         string                `key:"url" doc:"in place of onnx: a model of an inference server that speaks the Open Inference Protocol, such as http://localhost:8000/v2/models/resnet50, or unix:SOCKET:/v2/models/resnet50"`

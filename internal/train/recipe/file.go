@@ -21,7 +21,8 @@ type File struct {
 	Validation  Validation       `key:"validation" doc:"fraction of the data that is held out to validate each epoch, or a separate data entry"`
 	Test        *spec.Data       `key:"test" doc:"data on which the final network is tested"`
 	Target      string           `key:"target" doc:"factor of variation to predict; or mask, the class of each pixel, or presence, the classes that the mask has; default: the classes, of a segmenter the mask"`
-	Tasks       []taskKeys       `key:"tasks" json:",omitempty" doc:"further targets of a segmenter, each with a linear layer on its encoder and a weight"`
+	Tasks       []taskKeys       `key:"tasks" json:",omitempty" doc:"further targets with a weight each: of a segmenter, each by a linear layer on its encoder; of an onnx network, each by an output"`
+	MaskClasses int              `key:"mask-classes" json:",omitempty" min:"2" max:"65535" doc:"number of classes of masks, with the background; default: that of the data (shapes with figures or texture, coco with masks), or of the onnx network"`
 	Network     Network          `key:"network,required" doc:"network: convnet, resnet, vgg, segmenter, mlp, onnx, autoencoder or cdbn"`
 	Preprocess  spec.Preprocess  `key:"preprocess" doc:"size, mean and deviation, as in a study. They become part of a network that is built here"`
 	Augment     Augment          `key:"augment" doc:"transformations of each sample, applied in order and drawn anew in every epoch"`
