@@ -56,6 +56,8 @@ func Measures() []spec.Family {
 		family(probe.RetrievalDescriptor(), probe.Retrieval),
 		family(probe.ConfoundingDescriptor(), probe.Confounding),
 		family(probe.DisentanglementDescriptor(), probe.Disentanglement),
+		family(probe.CodesDescriptor(), probe.Codes),
+		family(probe.LiDARDescriptor(), probe.LiDAR),
 		family(robust.Descriptor(), robust.New),
 		family(functions.MeasureDescriptor(), functions.Measure),
 	}

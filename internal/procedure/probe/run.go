@@ -96,7 +96,7 @@ func (r *run) open(ctx context.Context, layer tensor.Layer, v sampleTransform, p
 // id tells the tables from others of the layer; it is empty for the clean vectors.
 func (r *run) newInput(layer tensor.Layer, id string, tables ...*features.Table) *probeInput {
 	q := r.request(sampleTransform{})
-	full := fmt.Sprintf("%q %q %q %q %q %q %q %s", q.Identity, r.job.A.Model.SHA256(), q.Engine, q.Data, layer.Name, layer.Axes, q.Pool, id)
+	full := fmt.Sprintf("%q %q %q %q %q %q %q %s", q.Identity, r.job.A.Model.SHA256(), q.Engine, q.Data, layer.Name, layer.Axes, q.Pool.ID(layer), id)
 	return newProbeInput(full, r.samples.Positions, tables...)
 }
 

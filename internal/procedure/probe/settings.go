@@ -21,7 +21,7 @@ const (
 
 // Representation holds the settings that select samples and turn activations into vectors.
 type Representation struct {
-	Pool    string `key:"pool" json:"pool" default:"mean" enum:"mean|max|class|flatten" doc:"how an activation becomes a vector: mean or max over space, time or tokens, the class token, or flatten"`
+	Pool    string `key:"pool" json:"pool" default:"mean" enum:"mean|max|class|patch|flatten" doc:"how an activation becomes a vector: mean or max over space, time or tokens, the class token, the mean over the tokens of patches, or flatten"`
 	Samples int    `key:"samples" json:"samples" min:"0" doc:"largest number of samples, taken in random order; default: all"`
 }
 
