@@ -57,6 +57,9 @@ func readLabelTable(r io.Reader, label string, isFile func(string) bool) (labelT
 	if mark, err := buffered.Peek(3); err == nil && string(mark) == "\xef\xbb\xbf" {
 		buffered.Discard(3) // the byte order mark of spreadsheets
 	}
+	if err := otherTable(buffered); err != nil {
+		return labelTable{}, err
+	}
 	next := csvRecords(buffered)
 	if start, _ := buffered.Peek(maxFirstLine); isSpaceSeparated(string(start), isFile) {
 		next = spaceSeparatedRecords(buffered)
@@ -98,6 +101,33 @@ func readLabelTable(r io.Reader, label string, isFile func(string) bool) (labelT
 		seen[row.file], row.line = line, line
 		t.rows = append(t.rows, row)
 	}
+}
+
+// otherTable returns an error that names what a file is that is no CSV, or nil.
+func otherTable(r *bufio.Reader) error {
+	start, _ := r.Peek(maxFirstLine)
+	line, _, _ := strings.Cut(strings.TrimSpace(string(start)), "\n")
+	switch {
+	case strings.HasPrefix(line, "\xff\xfe"), strings.HasPrefix(line, "\xfe\xff"):
+		return errors.New("the text is UTF-16: save it as UTF-8")
+	case strings.HasPrefix(line, "PK\x03\x04"):
+		return errors.New("the file is a spreadsheet or archive (ZIP): save it as CSV")
+	case strings.HasPrefix(line, "{"), strings.HasPrefix(line, "["):
+		return errors.New("the file is JSON: write a CSV with the columns file and label")
+	}
+	for _, separator := range []string{";", "\t", "|"} {
+		if strings.Contains(line, separator) && !strings.Contains(line, ",") && hasField(line, separator, "file", "filename", "path", "image", "sound") {
+			return fmt.Errorf("line 1: the columns are separated by %q: write commas", separator)
+		}
+	}
+	return nil
+}
+
+// hasField reports whether one of the fields of a line is one of the names.
+func hasField(line, separator string, names ...string) bool {
+	return slices.ContainsFunc(strings.Split(line, separator), func(field string) bool {
+		return slices.Contains(names, strings.ToLower(strings.Trim(strings.TrimSpace(field), `"`)))
+	})
 }
 
 // Bounds on tables of labels.
@@ -298,7 +328,10 @@ func distinct(texts []string) []string {
 // may be part of a hexadecimal name, are none.
 var decimal = regexp.MustCompile(`^[+-]?\d+(?:\.\d*(?:[eE][+-]?\d+)?)?$`)
 
-// wholeNumbers parses labels, each of which must be empty, NaN or a whole number from NoLabel to
+// missingLabels are texts that programs write for a number that is missing.
+var missingLabels = []string{"", "nan", "na", "n/a", "<na>", "null", "none"}
+
+// wholeNumbers parses labels, each of which must be missing or a whole number from NoLabel to
 // maxLabel; otherwise ok is false. highest is the largest of them, or NoLabel if none is a number.
 // It is an error if all are numbers, but one is not whole.
 func wholeNumbers(texts []string) (labels []int, highest int, ok bool, err error) {
@@ -307,7 +340,7 @@ func wholeNumbers(texts []string) (labels []int, highest int, ok bool, err error
 	for _, text := range texts {
 		n := NoLabel
 		switch {
-		case text == "" || strings.EqualFold(text, "nan"):
+		case slices.Contains(missingLabels, strings.ToLower(text)):
 		case !decimal.MatchString(text):
 			return nil, 0, false, nil
 		default:
@@ -328,7 +361,7 @@ func wholeNumbers(texts []string) (labels []int, highest int, ok bool, err error
 		return nil, 0, false, fmt.Errorf("label %q is not a whole number: labels are whole numbers from 0 or names", fraction)
 	}
 	if numbers == 0 && slices.ContainsFunc(texts, func(text string) bool { return text != "" }) {
-		return nil, 0, false, nil // a class named nan
+		return nil, 0, false, nil // a class named nan or none
 	}
 	return labels, highest, ok, nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"image"
 	_ "image/jpeg" // the formats that image.Decode recognises
@@ -155,7 +156,7 @@ func readImage(r io.Reader) (image.Image, error) {
 func decodeImage(data []byte) (image.Image, error) {
 	c, format, err := image.DecodeConfig(bytes.NewReader(data))
 	if err != nil {
-		return nil, cmp.Or(refusedTIFF(data), fmt.Errorf("unknown image format: %w", err))
+		return nil, cmp.Or(refusedTIFF(data), unreadFormat(data))
 	}
 	if bound := min(maxPixels, max(anyPixels, perByte*len(data))); c.Width <= 0 || c.Height <= 0 || c.Width > bound/c.Height {
 		return nil, fmt.Errorf("the image has %d x %d pixels in %d bytes: the limit is %d pixels", c.Width, c.Height, len(data), bound)
@@ -165,6 +166,40 @@ func decodeImage(data []byte) (image.Image, error) {
 		return nil, fmt.Errorf("damaged %s: %w", format, err)
 	}
 	return img, nil
+}
+
+// imageFormats are the first bytes of files that are not read, after the bytes that are skipped, and
+// what such a file is.
+var imageFormats = []struct {
+	skipped     int
+	start, name string
+}{
+	{4, "ftypavif", "AVIF"}, {4, "ftypavis", "AVIF"}, {4, "ftyphei", "HEIC"}, {4, "ftyphev", "HEIC"}, {4, "ftypmif1", "HEIF"}, {4, "ftypmsf1", "HEIF"},
+	{4, "ftyp", "video (MP4)"}, {0, "\x00\x00\x00\x0cjP  \r\n\x87\n", "JPEG 2000"}, {0, "\xff\x4f\xff\x51", "JPEG 2000"},
+	{0, "\x00\x00\x00\x0cJXL \r\n\x87\n", "JPEG XL"}, {0, "\xff\x0a", "JPEG XL"}, {0, "II+\x00", "BigTIFF"}, {0, "MM\x00+", "BigTIFF"},
+	{0, "P1", "PBM"}, {0, "P2", "PGM"}, {0, "P3", "PPM"}, {0, "P4", "PBM"}, {0, "P5", "PGM"}, {0, "P6", "PPM"}, {0, "Pf", "PFM"}, {0, "PF", "PFM"},
+	{0, "\x00\x00\x01\x00", "ICO"}, {0, "DDS ", "DDS"}, {0, "qoif", "QOI"}, {0, "8BPS", "PSD"}, {0, "v/1\x01", "OpenEXR"}, {0, "#?RADIANCE", "Radiance HDR"},
+	{0, "\x01\xda", "SGI"}, {128, "DICM", "DICOM"}, {0, "\x93NUMPY", "an array of NumPy"}, {0, "\x89HDF\r\n", "HDF5"}, {0, "PK\x03\x04", "a ZIP archive"},
+	{0, "\x1f\x8b", "gzip"}, {0, "%PDF", "PDF"}, {0, "version https://git-lfs", "a pointer of Git LFS (git lfs pull)"},
+	{0, "<!DOCTYPE", "a web page"}, {0, "<html", "a web page"}, {0, "<HTML", "a web page"}, {0, "<svg", "SVG"}, {0, "<?xml", "XML"}, {0, "{", "JSON"},
+}
+
+// unreadFormat returns an error that says what a file is whose image format is not known.
+func unreadFormat(data []byte) error {
+	const readable = "JPEG, PNG, BMP, TIFF, GIF and WebP are read"
+	if len(data) == 0 {
+		return errors.New("the file is empty")
+	}
+	if len(bytes.Trim(data, "\x00")) == 0 {
+		return fmt.Errorf("the file holds %d zeros: was it copied completely?", len(data))
+	}
+	text := bytes.TrimLeft(data, " \r\n\t\xef\xbb\xbf")
+	for _, f := range imageFormats {
+		if f.skipped < len(data) && bytes.HasPrefix(data[f.skipped:], []byte(f.start)) || f.skipped == 0 && bytes.HasPrefix(text, []byte(f.start)) {
+			return fmt.Errorf("the file is %s, which is not read: %s", f.name, readable)
+		}
+	}
+	return fmt.Errorf("unknown image format, which starts with %.8q: %s", data, readable)
 }
 
 // decodePixels decodes an image of a format and header that image.DecodeConfig returns.

@@ -204,3 +204,21 @@ func decodeWithGo(t *testing.T, name string) image.Image {
 	}
 	return img
 }
+
+// TestOtherImageFormats checks that a file which is not what its name says is named.
+func TestOtherImageFormats(t *testing.T) {
+	t.Parallel()
+	for start, want := range map[string]string{
+		"": "the file is empty", strings.Repeat("\x00", 90): "90 zeros",
+		"\x00\x00\x00\x1cftypavif\x00\x00\x00\x00": "AVIF", "\x00\x00\x00\x18ftypheic\x00\x00\x00\x00": "HEIC", "\x00\x00\x00\x20ftypisom\x00\x00\x02\x00": "video (MP4)",
+		"\x00\x00\x00\x0cjP  \r\n\x87\n\x00": "JPEG 2000", "\xff\x0a\x10\x10": "JPEG XL", "II+\x00\x08\x00\x00\x00": "BigTIFF", "P6\n2 2\n255\n": "PPM",
+		"\x00\x00\x01\x00\x01\x00": "ICO", "qoif\x00\x00\x00\x02": "QOI", strings.Repeat("\x00", 128) + "DICM\x02": "DICOM",
+		"\x93NUMPY\x01\x00": "NumPy", "PK\x03\x04\x14\x00": "ZIP", "version https://git-lfs.github.com/spec/v1\n": "Git LFS", "\n<!DOCTYPE html>": "a web page",
+		"<svg xmlns='http://www.w3.org/2000/svg'/>": "SVG", `{"error": "not found"}`: "JSON", "GARBAGE!": `starts with "GARBAGE!"`,
+	} {
+		img, err := decodeImage([]byte(start))
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%.20q: image %v, error %v, want one line that names %s", start, img, err, want)
+		}
+	}
+}

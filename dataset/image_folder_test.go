@@ -341,6 +341,34 @@ func TestDecodeRejectsBombs(t *testing.T) {
 	}
 }
 
+// TestOtherTables checks that a file of labels that is no CSV is an error that says what it is.
+func TestOtherTables(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{"a.png": 3}`: "JSON", "\n[{\"file\": \"a.png\"}]": "JSON", "\xff\xfef\x00i\x00": "UTF-16", "PK\x03\x04\x14": "spreadsheet",
+		"file;label\na.png;3\n": `separated by ";"`, "label\t\"Path\"\n3\ta.png\n": `separated by "\t"`, "id;class\n1;2\n": "no column file",
+	} {
+		_, err := readLabelTable(strings.NewReader(text), "", (&fileList{extensions: imageExtensions}).hasExtension)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error %v, want one with %s", text, err, want)
+		}
+	}
+}
+
+// TestMissingLabels checks that a text for a missing number is no class among numbers.
+func TestMissingLabels(t *testing.T) {
+	t.Parallel()
+	for _, missing := range []string{"", "nan", "NaN", "NA", "N/A", "<NA>", "null", "None"} {
+		labels, _, err := labelsOf([]string{"10.0", missing, "2"})
+		if err != nil || !slices.Equal(labels, []int{10, NoLabel, 2}) {
+			t.Errorf("10.0, %q and 2 are %v, error %v", missing, labels, err)
+		}
+	}
+	if labels, classes, err := labelsOf([]string{"none", "hat"}); err != nil || !slices.Equal(labels, []int{1, 0}) || len(classes) != 2 {
+		t.Errorf("none and hat are %v of %q, error %v", labels, classes, err)
+	}
+}
+
 // FuzzLabelTable checks that any table of labels is an error, or has a valid label, a file inside
 // the folder and all factors in each row.
 func FuzzLabelTable(f *testing.F) {
@@ -366,7 +394,7 @@ func FuzzLabelTable(f *testing.F) {
 		for i, l := range labels {
 			text := table.rows[i].label
 			number, err := strconv.ParseFloat(text, 64)
-			none := text == "" || (err == nil && (number == NoLabel || math.IsNaN(number)))
+			none := slices.Contains(missingLabels, strings.ToLower(text)) || (err == nil && (number == NoLabel || math.IsNaN(number)))
 			if l < NoLabel || l >= len(classes) || (l == NoLabel && !none) || (l != NoLabel && text == "") {
 				t.Fatalf("label %q is %d of %d classes", text, l, len(classes))
 			}

@@ -3,7 +3,6 @@ package dataset
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"image"
 	"image/color"
@@ -92,6 +91,12 @@ func refusedTIFF(data []byte) error {
 	return fmt.Errorf("TIFF of %s is not supported: convert it to PNG", form)
 }
 
+// tiffCompressions are the names of compressions that are not read.
+var tiffCompressions = map[int]string{
+	6: "JPEG", 7: "JPEG", 9: "JBIG", 10: "JBIG", 33003: "JPEG 2000", 33005: "JPEG 2000", 34712: "JPEG 2000", 34887: "LERC", 34925: "LZMA",
+	50000: "Zstandard", 50001: "WebP", 50002: "JPEG XL", 52546: "JPEG XL",
+}
+
 // decodeTIFF decodes a TIFF file, and returns an error for what package tiff passes over. As PIL, it
 // gives colours 8 bits.
 func decodeTIFF(data []byte, c image.Config) (image.Image, error) {
@@ -104,8 +109,8 @@ func decodeTIFF(data []byte, c image.Config) (image.Image, error) {
 		return nil, fmt.Errorf("channels in separate planes (planar configuration %d) are not supported: convert it to PNG", tags[tiffPlanar])
 	case tags[tiffCompression] == tiffFaxGroup3 && tags[tiffFaxOptions] != 0:
 		return nil, fmt.Errorf("the options %d of its fax compression (group 3) are not supported: convert it to PNG", tags[tiffFaxOptions])
-	case tags[tiffCompression] == 6 || tags[tiffCompression] == 7:
-		return nil, errors.New("JPEG compression within TIFF is not supported: convert it to PNG")
+	case tiffCompressions[tags[tiffCompression]] != "":
+		return nil, fmt.Errorf("compression %s within TIFF is not supported: convert it to PNG", tiffCompressions[tags[tiffCompression]])
 	}
 	if err := checkTIFFMemory(tags, c); err != nil {
 		return nil, err

@@ -100,6 +100,7 @@ all of them: --measure all. With --measure seis, the second array is the same la
 	f.Float64Var(&flags.similarity.Ridge, "ridge", flags.similarity.Ridge, "ridge-predictivity: penalty, as a part of the mean variance of the variables")
 	f.IntVar(&flags.seis.Positions, "positions", flags.seis.Positions, "seis: positions to which larger layers are average-pooled")
 	f.StringVar(&flags.memory, "memory", "1GiB", "memory bound")
+	f.BoolVar(&flags.similarity.Calibrate, "calibrate", false, "also (value - null) / (1 - null): 0 for unrelated matrices of any size, 1 for equal ones")
 	f.Uint64Var(&flags.seed, "seed", 0, "seed of the jackknife groups of intervals and of the shuffled pairs of nulls")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return c
@@ -281,7 +282,11 @@ func printComparison(w io.Writer, found []measure.Score, width int) {
 	t := textTable{header: []string{"statistic", "value", "low", "high", "null", "n"}}
 	var warnings []string
 	for _, s := range found {
-		t.rows = append(t.rows, []string{s.Statistic, digits(s.Value), digits(s.Low), digits(s.High), digits(s.Null), strconv.Itoa(s.N)})
+		name := s.Statistic
+		if s.Variant != "" {
+			name += " (" + s.Variant + ")"
+		}
+		t.rows = append(t.rows, []string{name, digits(s.Value), digits(s.Low), digits(s.High), digits(s.Null), strconv.Itoa(s.N)})
 		for _, text := range s.Warnings {
 			warnings = append(warnings, s.Statistic+": "+text)
 		}

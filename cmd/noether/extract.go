@@ -26,6 +26,7 @@ type extractFlags struct {
 	only              []string
 	force             bool
 	python            pythonFlags
+	observe           *observeFlags
 }
 
 func extractCommand(engine *engineFlags) *cobra.Command {
@@ -50,6 +51,7 @@ In the folder of a model, samples.csv names the samples of the rows, and activat
 	p.StringArrayVar(&f.only, "only", nil, "only this model; may be repeated")
 	p.BoolVar(&f.force, "force", false, "replace an existing folder")
 	f.python.add(p)
+	f.observe = addObserveFlags(c)
 	return c
 }
 
@@ -68,7 +70,7 @@ func (f *extractFlags) run(c *cobra.Command, path string, engine *engineFlags) e
 	}
 	s, err := loadStudy(c, path, f.vars, "")
 	if err != nil {
-		return err
+		return f.observe.logged(err)
 	}
 	for i := range s.Models {
 		if len(f.layers) > 0 {
@@ -77,20 +79,28 @@ func (f *extractFlags) run(c *cobra.Command, path string, engine *engineFlags) e
 	}
 	stopPython, err := f.python.start(c.Context(), s)
 	if err != nil {
-		return err
+		return f.observe.logged(err)
 	}
 	defer stopPython()
 	o, err := engine.open()
 	if err != nil {
+		return f.observe.logged(err)
+	}
+	o.Free, o.FailFast, o.AllowEmpty, o.Only = machine.FreeMemory(), true, true, f.only
+	stop, err := f.observe.start(c, &o)
+	if err != nil {
 		return err
 	}
-	o.Free, o.FailFast, o.Only = machine.FreeMemory(), true, f.only
-	plan, err := study.NewPlan(c.Context(), s, o)
+	return stop(f.extract(c.Context(), s, o))
+}
+
+func (f *extractFlags) extract(ctx context.Context, s *study.Study, o study.Options) error {
+	plan, err := study.NewPlan(ctx, s, o)
 	if err != nil {
 		return err
 	}
 	defer plan.Close()
-	return f.write(c.Context(), plan, o)
+	return f.write(ctx, plan, o)
 }
 
 // write writes to a folder beside the one to write, which is then renamed.
@@ -143,10 +153,10 @@ func (f *extractFlags) write(ctx context.Context, plan *study.Plan, o study.Opti
 		fmt.Fprintf(stdout, "wrote %s: %s, %s, %s\n", filepath.Join(out, f.folder(plan, source)), plural.Of(w.Rows(), "sample"),
 			plural.Of(len(source.Layers), "layer"), plural.Of(1+len(source.Views), "view"))
 		if missing := source.Samples - w.Rows(); missing > 0 {
-			note(fmt.Sprintf("%s of data %s could not be read and have no row: see samples.csv", plural.Of(missing, "sample"), source.Data))
+			o.Warnf("%s of data %s could not be read and have no row: see samples.csv", plural.Of(missing, "sample"), source.Data)
 		}
 		if len(w.NonFinite) > 0 {
-			note(fmt.Sprintf("model %s has NaN or infinity at %s", source.Model, strings.Join(slices.Sorted(maps.Keys(w.NonFinite)), ", ")))
+			o.Warnf("model %s has NaN or infinity at %s", source.Model, strings.Join(slices.Sorted(maps.Keys(w.NonFinite)), ", "))
 		}
 	}
 	return nil

@@ -1,89 +1,119 @@
 package audio
 
 import (
-	"bufio"
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-
-	"github.com/mewkiz/flac"
-	"github.com/mewkiz/flac/meta"
 )
 
-func isFLAC(data []byte) bool { return len(data) >= 4 && string(data[:4]) == "fLaC" }
+// The decoder is our own, since the library for Go decodes samples of at most 24 bits.
+
+const (
+	flacMagic      = "fLaC"
+	flacStreamInfo = 34 // bytes of the first block of metadata
+)
+
+func isFLAC(data []byte) bool { return len(data) >= 4 && string(data[:4]) == flacMagic }
+
+// A flacHeader is what the metadata of a FLAC file say.
+type flacHeader struct {
+	Info        // Frames is 0 if the length is not stated
+	depth int   // bits of a sample
+	audio int64 // offset of the first frame
+}
+
+// parseFLAC reads the metadata of a FLAC file.
+func parseFLAC(r io.ReaderAt) (h flacHeader, err error) {
+	at := int64(len(flacMagic))
+	for first, last := true, false; !last; first = false {
+		var block [4 + flacStreamInfo]byte
+		n, err := r.ReadAt(block[:], at)
+		if n < 4 || first && n < len(block) {
+			return h, fmt.Errorf("damaged FLAC header: %w", err)
+		}
+		last = block[0]&0x80 != 0
+		length := int64(binary.BigEndian.Uint32(block[:]) & 0xFFFFFF)
+		if kind := block[0] & 0x7F; first != (kind == 0) || first && length != flacStreamInfo {
+			return h, fmt.Errorf("damaged FLAC header: a block of type %d with %d bytes", kind, length)
+		}
+		if first {
+			if err := h.parseStreamInfo(block[4:]); err != nil {
+				return h, err
+			}
+		}
+		at += 4 + length
+	}
+	h.audio = at
+	return h, nil
+}
+
+func (h *flacHeader) parseStreamInfo(block []byte) error {
+	// The rate has 20 bits, the number of channels minus 1 has 3, that of bits minus 1 has 5, and
+	// the number of samples of a channel 36.
+	v := binary.BigEndian.Uint64(block[10:])
+	h.Rate, h.Channels, h.depth = int(v>>44), int(v>>41&7)+1, int(v>>36&31)+1
+	samples := v & (1<<36 - 1)
+	if samples > maxValues {
+		return fmt.Errorf("%d values are too many: split the file", samples)
+	}
+	h.Frames = int(samples)
+	if h.depth < 4 {
+		return fmt.Errorf("FLAC of %d bits: there must be 4 to 32", h.depth)
+	}
+	return h.check()
+}
 
 // probeFLAC returns the header of a FLAC file. It reads r, and decodes the file at path only if the
 // header does not state the length.
-func probeFLAC(r io.Reader, path string) (info Info, err error) {
-	defer recoverError(&err)
-	stream, err := flac.New(bufio.NewReader(r))
-	if err != nil {
-		return Info{}, fmt.Errorf("damaged FLAC header: %w", err)
-	}
-	if info, err = infoOf(stream.Info); err != nil || info.Frames > 0 {
-		return info, err
+func probeFLAC(r io.ReaderAt, path string) (Info, error) {
+	h, err := parseFLAC(r)
+	if err != nil || h.Frames > 0 {
+		return h.Info, err
 	}
 	clip, err := Read(path)
-	info.Frames = len(clip.Wave)
-	return info, err
-}
-
-func infoOf(s *meta.StreamInfo) (Info, error) {
-	if s.NSamples > maxValues {
-		return Info{}, fmt.Errorf("%d values are too many: split the file", s.NSamples)
-	}
-	if s.BitsPerSample < 4 || s.BitsPerSample > 24 { // the library computes in 32 bits, which more would exceed
-		return Info{}, fmt.Errorf("FLAC of %d bits: 4 to 24 are supported: convert it (ffmpeg -i OLD -c:a pcm_s32le NEW.wav)", s.BitsPerSample)
-	}
-	info := Info{Rate: int(s.SampleRate), Channels: int(s.NChannels), Frames: int(s.NSamples)}
-	return info, info.check()
+	h.Frames = len(clip.Wave)
+	return h.Info, err
 }
 
 // decodeFLAC decodes a FLAC file and averages its channels. It returns an error if the number of
-// values of a channel differs from that in the header. A frame in the messages and in ParseNext is
-// a block of FLAC; Info.Frames is the number of values of a channel.
-func decodeFLAC(data []byte) (clip Clip, err error) {
-	defer recoverError(&err)
-	stream, err := flac.New(bytes.NewReader(data))
-	if err != nil {
-		return Clip{}, fmt.Errorf("damaged FLAC header: %w", err)
-	}
-	info, err := infoOf(stream.Info)
+// values of a channel differs from that in the header. What follows the last value is not read, such
+// as an ID3 tag. A frame in the messages is a block of FLAC; Info.Frames is the number of values of
+// a channel.
+func decodeFLAC(data []byte) (Clip, error) {
+	h, err := parseFLAC(bytes.NewReader(data))
 	if err != nil {
 		return Clip{}, err
 	}
+	if h.audio > int64(len(data)) {
+		return Clip{}, errors.New("the FLAC file ends within its header")
+	}
+	data = data[h.audio:]
 	// From a sum of channels to a mean in [-1, 1].
-	scale := 1 / float64(int64(info.Channels)<<(stream.Info.BitsPerSample-1))
+	scale := 1 / float64(int64(h.Channels)<<(h.depth-1))
 	var wave []float32
-	for {
-		frame, err := stream.ParseNext()
-		if errors.Is(err, io.EOF) {
-			break
-		}
+	var frame flacFrame
+	for len(data) > 0 && (h.Frames == 0 || len(wave) < h.Frames) {
+		n, err := frame.decode(data, h.Channels, h.depth)
 		if err != nil {
-			return Clip{}, fmt.Errorf("the FLAC file is damaged or truncated after %d of %d values: %w", len(wave), info.Frames, err)
+			return Clip{}, fmt.Errorf("the FLAC file is damaged or truncated after %d of %d values: %w", len(wave), h.Frames, err)
 		}
-		if len(frame.Subframes) != info.Channels || len(wave) > maxValues-int(frame.BlockSize) {
-			return Clip{}, fmt.Errorf("a FLAC frame of %d channels after %d values, in a file of %d channels", len(frame.Subframes), len(wave), info.Channels)
+		data = data[n:]
+		block := len(frame.channels[0])
+		if len(wave) > maxValues-block {
+			return Clip{}, fmt.Errorf("more than %d values are too many: split the FLAC file", len(wave))
 		}
-		for i := range int(frame.BlockSize) {
+		for i := range block {
 			var sum int64
-			for _, s := range frame.Subframes {
-				sum += int64(s.Samples[i])
+			for _, c := range frame.channels {
+				sum += c[i]
 			}
 			wave = append(wave, float32(float64(sum)*scale))
 		}
 	}
-	if info.Frames > 0 && len(wave) != info.Frames {
-		return Clip{}, fmt.Errorf("the FLAC file is truncated: %d of %d values are present", len(wave), info.Frames)
+	if h.Frames > 0 && len(wave) != h.Frames {
+		return Clip{}, fmt.Errorf("the FLAC file is truncated: %d of %d values are present", len(wave), h.Frames)
 	}
-	return Clip{info.Rate, wave}, nil
-}
-
-// recoverError, when deferred, turns a panic of the decoder on damaged data into an error.
-func recoverError(err *error) {
-	if r := recover(); r != nil {
-		*err = fmt.Errorf("damaged FLAC: %v", r)
-	}
+	return Clip{h.Rate, wave}, nil
 }

@@ -111,6 +111,9 @@ func TestOtherFormats(t *testing.T) {
 	t.Parallel()
 	for start, want := range map[string]string{
 		"RF64\xff\xff\xff\xffWAVE": "RF64", "riff\x2e\x91\xcf\x11\xa5\xd6\x28\xdb": "W64", "FORM\x00\x00\x00\x00AIFF": "AIFF", "ID3\x03\x00\x00\x00\x00\x00\x00\xff\xfb\x90\x00": "ID3", "OggS\x00\x02\x00\x00\x00\x00\x00\x00": "Ogg",
+		"\x00\x00\x00\x20ftypM4A \x00\x00": "MP4", "\xff\xf3\x84\xc4\x00\x00\x00\x00\x00\x00\x00\x00": "MP3", "\xff\xf1\x50\x80\x00\x00\x00\x00\x00\x00\x00\x00": "AAC",
+		"\x1aE\xdf\xa3\x9fB\x86\x81\x01\x00\x00\x00": "WebM", "#!AMR\n\x00\x00\x00\x00\x00\x00": "AMR", "wvpk\x00\x00\x00\x00\x00\x00\x00\x00": "WavPack",
+		"version https://git-lfs.github.com/spec/v1\n": "Git LFS", "<!DOCTYPE html>": "web page",
 	} {
 		if _, err := Decode([]byte(start)); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "convert it") {
 			t.Errorf("error %v, want one that names %s", err, want)

@@ -48,6 +48,11 @@ func TestMeasure(t *testing.T) {
 		{Text: map[string]string{"work": "alone"}, Ratios: []string{"ratio"}, Cells: []cell{
 			{Column: "peer", from: skipped, Metric: "v", Unit: "s"},
 			{Column: "Noether", from: fake(1, 1, 1), Metric: "v", Unit: "s"}}},
+		{Text: map[string]string{"work": "rivals"}, Ratios: []string{"ratio"}, Cells: []cell{
+			{Column: "peer", from: fake(30, 30, 30), Metric: "v", Unit: "s"},
+			{Column: "Noether", from: fake(10, 10, 10), Metric: "v", Unit: "s"},
+			{Column: "faster", from: fake(20, 20, 20), Metric: "v", Unit: "s", Rival: true},
+			{Column: "slower", from: fake(40, 40, 40), Metric: "v", Unit: "s", Rival: true}}},
 		{Text: map[string]string{"work": "one source"}, Cells: []cell{
 			{Column: "time", from: shared, Metric: "v", Unit: "s"},
 			{Column: "peak", from: shared, Metric: "peak", Unit: "s"}}},
@@ -63,6 +68,8 @@ func TestMeasure(t *testing.T) {
 		{"work": {Text: "times"}, "rounds": {Value: "3"}, "ratio": {Value: "3.00"},
 			"peer": {Value: "30.0", Unit: "s"}, "Noether": {Value: "10.0", Unit: "s"}},
 		{"work": {Text: "alone"}, "rounds": {Value: "3"}, "Noether": {Value: "1.00", Unit: "s"}},
+		{"work": {Text: "rivals"}, "rounds": {Value: "3"}, "ratio": {Value: "2.00"}, "peer": {Value: "30.0", Unit: "s"},
+			"Noether": {Value: "10.0", Unit: "s"}, "faster": {Value: "20.0", Unit: "s"}, "slower": {Value: "40.0", Unit: "s"}},
 		{"work": {Text: "one source"}, "rounds": {Value: "3"}, "time": {Value: "2.00", Unit: "s", Low: "1.00", High: "3.00"},
 			"peak": {Value: "20.0", Unit: "s", Low: "10.0", High: "30.0"}},
 	} {

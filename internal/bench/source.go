@@ -189,7 +189,8 @@ func parseBenchmark(out string) (metrics, error) {
 }
 
 // runPeer runs a Python script that prints one JSON object with its metrics. The script is relative
-// to PEERS, or to this repository if it starts with "internal/bench/".
+// to PEERS, or to this repository if it starts with "internal/bench/". An argument
+// "model:NAME:SIZE" is replaced by the path of that network.
 func runPeer(ctx context.Context, r *runner, args []string) (metrics, error) {
 	if r.peers == "" {
 		return nil, errSkip
@@ -198,7 +199,18 @@ func runPeer(ctx context.Context, r *runner, args []string) (metrics, error) {
 	if strings.HasPrefix(args[0], "internal/bench/") {
 		dir = ""
 	}
-	out, _, err := call(ctx, dir, nil, append([]string{python()}, r.replace(args)...)...)
+	args = r.replace(args)
+	for i, a := range args {
+		if model, found := strings.CutPrefix(a, "model:"); found {
+			name, size, _ := strings.Cut(model, ":")
+			path, err := r.model(ctx, name, size)
+			if err != nil {
+				return nil, err
+			}
+			args[i] = path
+		}
+	}
+	out, _, err := call(ctx, dir, nil, append([]string{python()}, args...)...)
 	if err != nil {
 		return nil, err
 	}

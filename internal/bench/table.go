@@ -27,7 +27,7 @@ type row struct {
 	Run     []string          // the source of cells without one
 	Cells   []cell
 	// Ratios are names of columns. The k-th compares the cells 2k, of the peer, and 2k+1, of
-	// Noether: how many times as fast as the peer Noether is.
+	// Noether: how many times as fast as the peer Noether is, or as the fastest of several peers.
 	Ratios []string
 }
 
@@ -39,6 +39,7 @@ type cell struct {
 	Unit   string   // in the table; "": a count. Seconds and milliseconds are times, all others rates
 	Memory string   // the metric of the source that is its peak memory in MiB; "": none
 	Once   bool     // measured in the first round only
+	Rival  bool     // of a further peer, which the ratio of the row takes if it is the fastest
 	from   *source
 }
 
@@ -133,17 +134,26 @@ func (r row) stored(rounds int, values [][]float64, memory []float64) map[string
 		cells[c.Column] = m
 	}
 	for k, column := range r.Ratios {
-		ofPeer, ofNoether := values[2*k], values[2*k+1]
-		if len(ofPeer) == 0 || len(ofNoether) == 0 {
+		if len(values[2*k]) == 0 || len(values[2*k+1]) == 0 {
 			continue
 		}
-		ratio := median(ofNoether) / median(ofPeer)
-		if unit := r.Cells[2*k].Unit; unit == "s" || unit == "ms" { // a time, not a rate
-			ratio = 1 / ratio
+		peer := r.speed(2*k, values)
+		for i, c := range r.Cells {
+			if c.Rival && len(values[i]) > 0 {
+				peer = max(peer, r.speed(i, values))
+			}
 		}
-		cells[column] = measurement{Value: digits(ratio)}
+		cells[column] = measurement{Value: digits(r.speed(2*k+1, values) / peer)}
 	}
 	return cells
+}
+
+// speed returns the median rate of a cell, or one divided by its median time.
+func (r row) speed(i int, values [][]float64) float64 {
+	if unit := r.Cells[i].Unit; unit == "s" || unit == "ms" {
+		return 1 / median(values[i])
+	}
+	return median(values[i])
 }
 
 // median returns the middle value, or the mean of the two middle ones.

@@ -1,6 +1,6 @@
-// Package catalog lists the measures, transformations and kinds of data that study files can name,
-// and reads study files with them. To add a measure or a kind of data, write its package and add a
-// line here. Package transform lists the transformations, for programs that read no study files.
+// Package catalog lists the measures, transformations, kinds of data and engines that study files
+// can name, and reads study files with them. To add one, write its package and add a line here (of
+// an engine also its key in package spec). Package transform lists the transformations, for programs that read no study files.
 package catalog
 
 import (
@@ -27,7 +27,7 @@ import (
 
 // Lists returns what a study file can name.
 func Lists() spec.Lists {
-	return spec.Lists{Measures: Measures(), Transforms: Transforms(), Data: Data()}
+	return spec.Lists{Measures: Measures(), Transforms: Transforms(), Data: Data(), Engines: Engines()}
 }
 
 // Measures returns the measures, in the order of reports.
@@ -56,8 +56,11 @@ func Measures() []spec.Family {
 		family(probe.RetrievalDescriptor(), probe.Retrieval),
 		family(probe.ConfoundingDescriptor(), probe.Confounding),
 		family(probe.DisentanglementDescriptor(), probe.Disentanglement),
+		family(probe.CodesDescriptor(), probe.Codes),
+		family(probe.LiDARDescriptor(), probe.LiDAR),
 		family(robust.Descriptor(), robust.New),
 		family(functions.MeasureDescriptor(), functions.Measure),
+		family(functions.SetDescriptor(), functions.SetMeasure),
 	}
 }
 

@@ -45,7 +45,7 @@ func (r *Request) key(l tensor.Layer, positions []int) (string, error) {
 		identity = r.Model.SHA256()
 	}
 	const version = 1 // increased when the same request gives other representations
-	return keyOf([]any{"layer", version, identity, r.Engine, r.Data, r.N, fmt.Sprint(r.Model.Frame()), l.Name, l.Axes, r.Pool, r.View, positions})
+	return keyOf([]any{"layer", version, identity, r.Engine, r.Data, r.N, fmt.Sprint(r.Model.Frame()), l.Name, l.Axes, r.Pool.ID(l), r.View, positions})
 }
 
 // Layers returns a table for each layer of the request, in order. It runs the model once for all

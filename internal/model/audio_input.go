@@ -87,8 +87,8 @@ func featureRate(s logmel.Settings, rate int) (int, error) {
 	return max(rate, s.Rate), nil
 }
 
-// withFeatures adds a log-mel spectrogram in front of a model whose input is b x mels x frames or b
-// x frames x mels, possibly with a channel axis of size 1 after the batch. The result takes b
+// withFeatures adds features, such as a log-mel spectrogram, in front of a model whose input is b x
+// bands x frames or b x frames x bands, possibly with a channel axis of size 1 after the batch. The result takes b
 // waveforms of n values: b x n, or b x 1 x n if channel is 1. channel is 1 or left out.
 func withFeatures(graph *onnx.Model, o Options, channel ...int) (*onnx.Model, error) {
 	s := *o.Preprocess.Features
@@ -172,24 +172,24 @@ func orient(info engine.Port, s *logmel.Settings) (framesFirst bool, err error) 
 	}
 	first, last := sizes[len(sizes)-2], sizes[len(sizes)-1]
 	switch {
-	case s.Mels == 0 && first > 0:
-		s.Mels = first
-	case s.Mels == 0 && last > 0:
-		s.Mels = last
-	case s.Mels == 0:
-		return false, fmt.Errorf("input %s does not fix the number of bands: set features: {log-mel: {mels: 64}}", describeInput(info))
+	case s.Rows() == 0 && first > 0:
+		*s = s.WithRows(first)
+	case s.Rows() == 0 && last > 0:
+		*s = s.WithRows(last)
+	case s.Rows() == 0:
+		return false, fmt.Errorf("input %s does not fix the number of bands: set mels of the features", describeInput(info))
 	}
 	switch {
-	case first == s.Mels:
+	case first == s.Rows():
 		return false, nil
-	case last == s.Mels:
+	case last == s.Rows():
 		return true, nil
 	case first < 0:
 		return false, nil
 	case last < 0:
 		return true, nil
 	}
-	return false, fmt.Errorf("no axis of input %s has the size %d, the number of bands of the features", describeInput(info), s.Mels)
+	return false, fmt.Errorf("no axis of input %s has the size %d, the number of bands of the features", describeInput(info), s.Rows())
 }
 
 // checkFrames returns an error if the model fixes a number of frames that waveforms of n values do

@@ -78,7 +78,7 @@ func (m *Model) findDecoder(shapes map[string][]int, axes map[string]tensor.Axes
 	about := output.About{Scored: m.scores.classes > 0, Height: m.input.height, Width: m.input.width, Channels: m.input.channels, Metadata: m.Graph().Metadata}
 	for _, p := range m.Graph().Outputs() {
 		about.Ports = append(about.Ports, output.Port{Name: p.Name, Type: p.Type, Sizes: p.Sizes(), Sample: shapes[p.Name], Axes: axes[p.Name],
-			Largest: m.probed[p.Name].high, After: headOf(m.Graph(), p.Name).after})
+			Probed: m.probed[p.Name], After: headOf(m.Graph(), p.Name).after})
 	}
 	config, err := readConfig(m.name)
 	if err == nil {

@@ -1,6 +1,7 @@
 package model_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -36,6 +37,19 @@ type constant struct {
 	unbatched bool      // without a batch axis
 	// undeclared declares the second size of the shape as unknown; it needs unbatched.
 	undeclared bool
+	op         string // an operator after the values, such as Softmax, over an axis; 0: 1
+	axis       int
+}
+
+// transposed returns the transpose of a matrix.
+func transposed(m []float32, rows, columns int) []float32 {
+	out := make([]float32, len(m))
+	for i := range rows {
+		for k := range columns {
+			out[k*rows+i] = m[i*columns+k]
+		}
+	}
+	return out
 }
 
 // writeConstants writes a model that returns constants, and returns its path. A batch of -1 is one
@@ -54,7 +68,14 @@ func writeConstants(t *testing.T, batch int, metadata map[string]string, constan
 		} else {
 			ones := slices.Repeat([]int{1}, len(c.shape))
 			value := b.Const("", tensor.Tensor{Shape: append([]int{1}, c.shape...), Data: c.values})
-			y = b.Add(value, b.Reshape(mean, append([]int{-1}, ones...)...))
+			// A part of the mean leaves fractions fractions.
+			y = b.Add(value, b.Mul(b.Reshape(mean, append([]int{-1}, ones...)...), b.Scalar(1./1024)))
+		}
+		switch {
+		case c.op == "Sigmoid":
+			y = b.Sigmoid(y)
+		case c.op != "":
+			y = b.Op(c.op, onnx.Attrs{"axis": cmp.Or(c.axis, 1)}, y)
 		}
 		info := onnx.ValueInfo{Name: c.name, Type: onnx.Float}
 		if c.typ != 0 {
@@ -231,6 +252,13 @@ func TestBoxLayouts(t *testing.T) {
 			{name: "pred_logits", shape: []int{2, 3}, values: []float32{0, float32(math.Log(4)), 0, 0, 0, 9}}, {name: "pred_boxes", shape: []int{2, 4}, values: []float32{10. / imageSide, 8. / imageSide, 8. / imageSide, 8. / imageSide, .5, .5, 1, 1}}}},
 		"deformable-detr": {setting: output.Setting{Boxes: "deformable-detr", Confidence: .1}, batch: -1, layout: "deformable-detr", want: "6 4 14 12 1 0.80; 6 4 14 12 0 0.30", constants: []constant{
 			{name: "logits", shape: []int{2, 2}, values: []float32{logOdds(.3), logOdds(.8), -9, -9}}, {name: "pred_boxes", shape: []int{2, 4}, values: []float32{10. / imageSide, 8. / imageSide, 8. / imageSide, 8. / imageSide, .5, .5, 1, 1}}}},
+		"corners and probabilities": {batch: -1, layout: "corners", want: "6 4 14 12 1 0.90", constants: []constant{
+			{name: "pred_bboxes", shape: []int{12, 4}, values: slices.Repeat([]float32{6, 4, 14, 12}, 12)}, {name: "pred_scores", shape: []int{12, 2}, values: slices.Repeat([]float32{0, .9}, 12)}}},
+		"deformable-detr after its sigmoid": {batch: -1, layout: "deformable-detr", want: strings.Repeat("6 4 14 12 1 0.80; ", 11) + "6 4 14 12 1 0.80", constants: []constant{
+			{name: "scores", shape: []int{12, 2}, values: slices.Repeat([]float32{0, .8}, 12)}, {name: "boxes", shape: []int{12, 4}, values: slices.Repeat([]float32{10. / imageSide, 8. / imageSide, 8. / imageSide, 8. / imageSide}, 12)}}},
+		// One query of RT-DETR, in fractions, whose names say that no probability of an object comes first.
+		"rt-detr by Ultralytics": {metadata: names, batch: -1, layout: "yolov8", want: strings.Repeat("6 4 14 12 cat 0.60; ", 9) + "6 4 14 12 cat 0.60",
+			constants: []constant{{name: "output0", shape: []int{10, 7}, values: slices.Repeat([]float32{10. / imageSide, 8. / imageSide, 8. / imageSide, 8. / imageSide, .6, 0, 0}, 10)}}},
 		// An exporter names outputs without names by numbers.
 		"torchvision": {batch: 1, layout: "torchvision", want: "6 4 14 12 18 0.90; 1 1 2 2 3 0.40", constants: []constant{
 			{name: "4321", shape: []int{2, 4}, values: []float32{1, 1, 2, 2, 6, 4, 14, 12}, unbatched: true}, {name: "1234", shape: []int{2}, values: []float32{3, 18}, typ: onnx.Int64, unbatched: true},
@@ -286,6 +314,12 @@ func TestMapLayouts(t *testing.T) {
 			layout: "logits", kind: decoded.ClassMap, want: cycle, probability: .5},
 		"logits and an auxiliary map without names": {constants: []constant{{name: "536", shape: []int{4, 8, 8}, values: logits}, {name: "550", shape: []int{4, 8, 8}, values: make([]float32, 256)}},
 			layout: "logits", kind: decoded.ClassMap, want: cycle, probability: .5},
+		"log-softmax": {constants: []constant{{name: "y", shape: []int{4, 8, 8}, values: logits, op: "LogSoftmax"}},
+			layout: "logits", kind: decoded.ClassMap, want: cycle, probability: .5},
+		"softmax, channels last": {constants: []constant{{name: "y", shape: []int{8, 8, 4}, values: transposed(logits, 4, 64), op: "Softmax", axis: -1}},
+			layout: "probabilities", kind: decoded.ClassMap, want: cycle, probability: .5},
+		"reconstruction": {constants: []constant{{name: "y", shape: []int{3, imageSide, imageSide}, values: make([]float32, 3*imageSide*imageSide), op: "Sigmoid"}},
+			layout: "image", kind: decoded.ValueMap},
 		"one logit": {setting: output.Setting{ClassMap: "logits"}, constants: []constant{{name: "mask", shape: []int{1, 2, 2}, values: []float32{logOdds(.75), -1, 1, -1}}},
 			layout: "logits", kind: decoded.ClassMap, want: "[1 0 1 0]", probability: .75},
 		"probabilities": {setting: output.Setting{ClassMap: "probabilities"}, constants: []constant{{name: "out", shape: []int{2, 1, 2}, values: []float32{.3, .6, .7, .4}}},
@@ -364,6 +398,49 @@ func TestDetectorOfOneImage(t *testing.T) {
 	f, rows := decode(t, path, output.Setting{})
 	if got, want := text(f, rows.At(1).Data), "6 4 14 12 5 0.90"; got != want {
 		t.Errorf("boxes %s, want %s", got, want)
+	}
+}
+
+// TestNotDecoded checks that outputs which only look like those of a layout are not decoded, and that
+// a map of which only the shape says that it is one of classes has a doubt.
+func TestNotDecoded(t *testing.T) {
+	t.Parallel()
+	const anchors = 21                // that the grids of the image have
+	spread := func(n int) []float32 { // values from -2 to 2
+		out := make([]float32, n)
+		for i := range out {
+			out[i] = float32(i*7%41)/10 - 2
+		}
+		return out
+	}
+	for name, c := range map[string]struct {
+		constants []constant
+		layout    string // "": none
+		doubt     string
+	}{
+		"offsets from anchors":                {constants: []constant{{name: "cls", shape: []int{400, 5}, values: spread(2000)}, {name: "loc", shape: []int{400, 4}, values: spread(1600)}}},
+		"offsets of few anchors":              {constants: []constant{{name: "cls", shape: []int{50, 5}, values: spread(250)}, {name: "loc", shape: []int{50, 4}, values: spread(200)}}},
+		"a softmax with a background":         {constants: []constant{{name: "scores", shape: []int{400, 5}, values: spread(2000), op: "Softmax", axis: -1}, {name: "boxes", shape: []int{400, 4}, values: slices.Repeat([]float32{.1, .2, .3, .4}, 400)}}},
+		"scores of YOLO's cells beside boxes": {constants: []constant{{name: "cls", shape: []int{anchors, 9}, values: spread(anchors * 9)}, {name: "reg", shape: []int{anchors, 4}, values: spread(anchors * 4)}}},
+		"optical flow":                        {constants: []constant{{name: "flow", shape: []int{2, imageSide, imageSide}, values: spread(2 * imageSide * imageSide)}}},
+		"a feature map":                       {constants: []constant{{name: "y", shape: []int{48, 8, 8}, values: spread(48 * 64)}}, layout: "logits", doubt: "only its shape says"},
+		"several sigmoids":                    {constants: []constant{{name: "y", shape: []int{5, 8, 8}, values: spread(5 * 64), op: "Sigmoid"}}, layout: "probabilities", doubt: "only its shape says"},
+		"a map of text":                       {constants: []constant{{name: "y", shape: []int{1, 8, 8}, values: spread(64), op: "Sigmoid"}}, layout: "probabilities"},
+		"as many classes as Pascal":           {constants: []constant{{name: "y", shape: []int{21, 8, 8}, values: spread(21 * 64)}}, layout: "logits"},
+	} {
+		m, err := modeltest.Open(t, writeConstants(t, -1, nil, c.constants...), model.Options{})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		layout := ""
+		if f, _ := m.Decoded(); f != nil {
+			layout = f.Layout
+		}
+		doubts := strings.Join(m.DoubtsOf(false, true, 0), "; ")
+		if layout != c.layout || (doubts != "") != (c.doubt != "") || !strings.Contains(doubts, c.doubt) {
+			t.Errorf("%s: decoded as %q, doubts %q; want %q, %q", name, layout, doubts, c.layout, c.doubt)
+		}
 	}
 }
 

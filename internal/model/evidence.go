@@ -35,7 +35,7 @@ func (m *Model) confirmClasses(ctx context.Context) error {
 		s.none("its size follows from that of the input, so that its values are those of positions")
 	case slices.Contains(notClasses, task):
 		s.none(fmt.Sprintf("task in the metadata is %s", task))
-	case s.head.after != "":
+	case strings.HasSuffix(s.head.after, "Softmax"):
 		s.by = s.head.after
 	case scoresByName(s.output):
 		s.by = "the name of the output"
@@ -47,6 +47,8 @@ func (m *Model) confirmClasses(ctx context.Context) error {
 		s.by = "config.json"
 	case slices.Contains(commonClasses, s.classes):
 		s.by = fmt.Sprintf("their number, %d", s.classes)
+	case s.head.after != "": // several sigmoids may also be positions or quantities: see DoubtsOf
+		s.by = s.head.after
 	}
 	return nil
 }

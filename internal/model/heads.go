@@ -85,6 +85,8 @@ func (w headWalk) from(output string) head {
 			return head{kind: probabilities, after: op}
 		case "LogSoftmax":
 			return head{kind: logits, after: op}
+		case "TopK":
+			return head{kind: none, why: "its values are sorted by size (TopK), so that their places are no classes"}
 		case "LpNormalization":
 			return head{kind: none, why: unitLength}
 		case "LayerNormalization", "RMSNormalization", "SimplifiedLayerNormalization", "SkipLayerNormalization",

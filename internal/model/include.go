@@ -63,13 +63,17 @@ func (m *Model) include(b *onnx.Builder, images onnx.Value, n int, tensors []str
 		}
 	}
 	if scores >= 0 {
-		values[scores] = m.ofTwoClasses(b, values[scores])
+		values[scores] = m.ofAllClasses(b, values[scores])
 	}
 	return values, b.Err()
 }
 
-// ofTwoClasses returns the scores of both classes if y has a single value for two, else y.
-func (m *Model) ofTwoClasses(b *onnx.Builder, y onnx.Value) onnx.Value {
+// ofAllClasses returns the scores of both classes if y has a single value for two, else y, divided
+// by the total of the probabilities.
+func (m *Model) ofAllClasses(b *onnx.Builder, y onnx.Value) onnx.Value {
+	if m.scores.total > 0 {
+		return b.Mul(b.Cast(y, onnx.Float), b.Scalar(float32(1/m.scores.total)))
+	}
 	if !m.scores.single {
 		return y
 	}
@@ -102,7 +106,7 @@ func (m *Model) includeAfter(b *onnx.Builder, layer tensor.Layer, z onnx.Value, 
 	if err != nil {
 		return "", err
 	}
-	return m.ofTwoClasses(b, values[0]), nil
+	return m.ofAllClasses(b, values[0]), nil
 }
 
 func (m *Model) partAfter(layer tensor.Layer) (*onnx.Model, error) {

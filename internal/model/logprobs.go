@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -14,7 +15,7 @@ func (s scores) logProbs(row []float32) error {
 		return errors.New("the list of classes is empty: nothing remains to predict")
 	}
 	if s.kind == probabilities {
-		return logRatio(row, row)
+		return logRatio(row, row, s.total)
 	}
 	logSoftmax(row, row)
 	return nil
@@ -39,9 +40,10 @@ func logSoftmax(dst, z []float32) {
 
 // logRatio writes the natural logarithms of the probabilities p, scaled to the sum 1, to dst, which
 // may be p. A zero becomes the smallest positive float32. It returns an error for values below 0 or
-// above 1.001.
-func logRatio(dst, p []float32) error {
-	const highest = 1.001 // 1, with room for rounding errors
+// above the total, which is 1 if it is 0.
+func logRatio(dst, p []float32, total float64) error {
+	const rounding = 1.001
+	highest := float32(rounding * cmp.Or(total, 1))
 	sum := 0.0
 	for _, v := range p {
 		if v < 0 || v > highest {

@@ -49,22 +49,22 @@ type Model struct {
 	name          string            // a path or an address
 	properties    map[string]string // of the network
 	options       Options
-	inputs        []engine.Port         // of the network
-	outputs       []engine.Port         // likewise
-	input         input                 // that takes the sample
-	constants     []constantInput       // other inputs, with the same values in every run
-	batch         int                   // images of a run; 0: any number
-	all           []tensor.Layer        // of the network
-	layers        []tensor.Layer        // those to be measured
-	mixed         string                // where samples of a batch influence each other; "": nowhere
-	probed        map[string]valueRange // values of float outputs in runs on noise
-	unprobed      string                // why there are none; "": there are, or none are needed
-	scores        scores                // the output that scores classes
-	decoder       *output.Decoder       // nil if no output is decoded
-	normalisation *Normalisation        // by the first nodes; nil if they do not normalise
-	largestLayer  int64                 // elements of one sample in the largest layer of the network
-	totalElements int64                 // elements of one sample in all layers
-	depth         int                   // of the deepest layer
+	inputs        []engine.Port             // of the network
+	outputs       []engine.Port             // likewise
+	input         input                     // that takes the sample
+	constants     []constantInput           // other inputs, with the same values in every run
+	batch         int                       // images of a run; 0: any number
+	all           []tensor.Layer            // of the network
+	layers        []tensor.Layer            // those to be measured
+	mixed         string                    // where samples of a batch influence each other; "": nowhere
+	probed        map[string]*output.Probed // of float outputs in runs on noise
+	unprobed      string                    // why there are none; "": there are, or none are needed
+	scores        scores                    // the output that scores classes
+	decoder       *output.Decoder           // nil if no output is decoded
+	normalisation *Normalisation            // by the first nodes; nil if they do not normalise
+	largestLayer  int64                     // elements of one sample in the largest layer of the network
+	totalElements int64                     // elements of one sample in all layers
+	depth         int                       // of the deepest layer
 	sha256        string
 }
 
@@ -76,7 +76,7 @@ func Open(ctx context.Context, net engine.Network, o Options) (*Model, error) {
 	m := &Model{net: net, options: o}
 	m.describe()
 	name := m.name // which open may change in the background
-	const runs = 3 // of the engine, each within its limit
+	const runs = 6 // of the engine, each within its limit
 	_, err := engine.Within(runs*net.Limits().Time, func() (any, error) { return nil, m.open(ctx) })
 	if err != nil {
 		return nil, fmt.Errorf("model %s: %w", name, err)

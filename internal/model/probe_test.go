@@ -39,11 +39,47 @@ func TestProbedScores(t *testing.T) {
 		}, kind: "probabilities"},
 		"percentages": {make: func(b *onnx.Builder) {
 			b.Output("y", b.Mul(b.Softmax(logitsOf(b), -1), b.Scalar(100)))
-		}, kind: "logits", doubt: "set scores: logits or scores: probabilities"},
+		}, kind: "probabilities", doubt: "in another unit, by which they are divided"},
+		"whole percentages": {make: func(b *onnx.Builder) {
+			b.Output("y", b.Op("Round", nil, b.Mul(b.Softmax(logitsOf(b), -1), b.Scalar(100))))
+		}, kind: "probabilities", doubt: "in another unit"},
+		"the sum of an ensemble": {make: func(b *onnx.Builder) {
+			z := logitsOf(b)
+			b.Output("y", b.Add(b.Softmax(z, -1), b.Softmax(b.Mul(z, b.Scalar(2)), -1)))
+		}, kind: "probabilities", doubt: "each sample's sum is 2"},
+		"logarithms of a softmax": {make: func(b *onnx.Builder) {
+			b.Output("y", b.Log(b.Softmax(logitsOf(b), -1)))
+		}, kind: "logits"},
+		"logits minus the logarithm of a sum": {make: func(b *onnx.Builder) {
+			z := logitsOf(b)
+			b.Output("y", b.Sub(z, b.Op("ReduceLogSumExp", nil, z, b.Ints(1))))
+		}, kind: "logits"},
+		"negative logarithms": {make: func(b *onnx.Builder) {
+			b.Output("y", b.Mul(b.LogSoftmax(logitsOf(b), -1), b.Scalar(-1)))
+		}, kind: "none"},
+		"the largest probabilities": {make: func(b *onnx.Builder) {
+			top := b.Ops("TopK", 2, onnx.Attrs{"axis": 1}, b.Softmax(logitsOf(b), -1), b.Ints(3))
+			b.Output("y", top[0])
+			b.Output("i", top[1])
+		}, kind: "none"},
+		"the likeliest class": {make: func(b *onnx.Builder) {
+			b.Output("y", b.Op("ArgMax", onnx.Attrs{"axis": 1, "keepdims": 0}, logitsOf(b)))
+		}, kind: "none"},
+		"bytes": {make: func(b *onnx.Builder) {
+			b.Output("y", b.Op("QuantizeLinear", nil, b.Softmax(logitsOf(b), -1), b.Scalar(1./256)))
+		}, kind: "none"},
+		"channels last": {make: func(b *onnx.Builder) {
+			b.Output("y", b.Reshape(b.Softmax(logitsOf(b), -1), -1, 1, 1, 3))
+		}, kind: "probabilities"},
+		"two heads": {make: func(b *onnx.Builder) {
+			z := logitsOf(b)
+			b.Output("colour", b.Softmax(z, -1))
+			b.Output("type", b.Softmax(b.Concat(1, z, z), -1))
+		}, kind: "probabilities", doubt: `"type" may be so too: set output`},
 		"percentages, stated": {make: func(b *onnx.Builder) {
 			b.Output("y", b.Mul(b.Softmax(logitsOf(b), -1), b.Scalar(100)))
 		}, options: model.Options{Scores: "logits"}, kind: "logits"},
-		"several sigmoids": {make: func(b *onnx.Builder) { b.Output("y", b.Sigmoid(logitsOf(b))) }, kind: "probabilities"},
+		"several sigmoids": {make: func(b *onnx.Builder) { b.Output("y", b.Sigmoid(logitsOf(b))) }, kind: "probabilities", doubt: "only a Sigmoid says"},
 		"means of sigmoids": {make: func(b *onnx.Builder) {
 			b.Output("y", b.Mul(b.Sigmoid(logitsOf(b)), b.Scalar(0.5)))
 		}, kind: "logits", doubt: "may be probabilities"},
@@ -86,6 +122,22 @@ func TestMixedBatch(t *testing.T) {
 			x := addInput(b)
 			b.Output("embedding", b.Sub(x, b.ReduceMax(x, true, 0)))
 		}, want: "node Sub"},
+		"the first sample of the batch": {make: func(b *onnx.Builder) {
+			x := addInput(b)
+			b.Output("logits", b.Sub(x, b.Slice(x, 0, 0, 1, 1)))
+		}, want: "node Sub"},
+		"sums over the samples so far": {make: func(b *onnx.Builder) {
+			b.Output("logits", b.Op("CumSum", nil, addInput(b), b.Int(0)))
+		}, want: "node CumSum"},
+		"the place in the batch": {make: func(b *onnx.Builder) {
+			x := addInput(b)
+			places := b.Op("CumSum", nil, b.Cast(b.Op("Greater", nil, x, b.Scalar(-1)), onnx.Float), b.Int(0))
+			b.Output("logits", b.Add(x, places))
+		}, want: "its place among the samples of its batch"},
+		"the size of the batch": {make: func(b *onnx.Builder) {
+			x := addInput(b)
+			b.Output("logits", b.Div(x, b.Cast(b.Slice(b.Op("Shape", nil, x), 0, 0, 1, 1), onnx.Float)))
+		}, want: "the number of samples of its batch"},
 	} {
 		m, err := modeltest.Open(t, save(t, c.make), model.Options{})
 		if err != nil {
@@ -93,7 +145,7 @@ func TestMixedBatch(t *testing.T) {
 			continue
 		}
 		doubts := strings.Join(m.Doubts(0), "; ")
-		if mixed := strings.Contains(doubts, "the other samples of its batch"); mixed != (c.want != "") || !strings.Contains(doubts, c.want) {
+		if mixed := strings.Contains(doubts, "a sample's values depend on"); mixed != (c.want != "") || !strings.Contains(doubts, c.want) {
 			t.Errorf("%s: doubts %q, want %q", name, doubts, c.want)
 		}
 	}

@@ -79,7 +79,7 @@ func (m *Model) IncludeInput(b *onnx.Builder, images onnx.Value) onnx.Value {
 // IncludeOutput returns what Include returns for a tensor, given the tensor of the network.
 func (m *Model) IncludeOutput(b *onnx.Builder, tensor string, z onnx.Value) onnx.Value {
 	if tensor == m.ScoresTensor() {
-		return m.ofTwoClasses(b, z)
+		return m.ofAllClasses(b, z)
 	}
 	return z
 }

@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/noether-ml/noether/engine"
@@ -25,10 +26,12 @@ type scores struct {
 	typ     engine.Type
 	kind    string // logits, probabilities or none
 	head    head
-	classes int    // 0 until findLayers has run, and if there are no classes
-	single  bool   // whether the output has one value, the logit or probability of the second of two classes
-	by      string // what says that the values belong to classes; "": nothing does
-	basis   string // how the kind is known
+	classes int     // 0 until findLayers has run, and if there are no classes
+	single  bool    // whether the output has one value, the logit or probability of the second of two classes
+	total   float64 // sum of the probabilities of a sample, such as 100; 0: 1
+	rivals  string  // other outputs that may score classes as well, for a doubt
+	by      string  // what says that the values belong to classes; "": nothing does
+	basis   string  // how the kind is known
 	doubts  []string
 }
 
@@ -68,10 +71,11 @@ func (m *Model) findScores(shapes map[string][]int) {
 		}
 	}
 	i := slices.IndexFunc(outputs, func(p engine.Port) bool { return p.Name == m.options.Output })
+	var rivals []string
 	if m.options.Output == "" {
-		i = findScoresOutput(outputs, m.Graph())
+		i, rivals = findScoresOutput(outputs, m.Graph())
 	}
-	m.scores = scores{output: outputs[i].Name, typ: outputs[i].Type, kind: m.options.Scores}
+	m.scores = scores{output: outputs[i].Name, typ: outputs[i].Type, kind: m.options.Scores, rivals: strings.Join(rivals, ", ")}
 	if m.options.Scores != "" {
 		m.scores.by, m.scores.basis = "set by scores", "set by scores"
 		return
@@ -96,14 +100,16 @@ func (m *Model) findScores(shapes map[string][]int) {
 // findScoresOutput returns the index of the output that most likely scores classes. Such an output
 // is float, has two axes, and is neither an embedding nor boxes. Its rating is raised by its name,
 // by a softmax before or after it, and by a size other than the four coordinates of a box. Of
-// outputs with the same rating the first is returned. If no output qualifies, the result is the
+// outputs with the same rating the first is returned. Those that only their size tells from it are
+// rivals, unless nothing but the size speaks for them, or they are auxiliary. If no output qualifies, the result is the
 // first output with one value after a sigmoid, else the first float output with two axes, or 0.
-func findScoresOutput(outputs []engine.Port, graph *onnx.Model) int {
+func findScoresOutput(outputs []engine.Port, graph *onnx.Model) (index int, rivals []string) {
 	var nodes []*pb.NodeProto
 	if graph != nil {
 		nodes = graph.Nodes()
 	}
 	best, bestRating, fallback, single := -1, -1, -1, -1
+	rated := map[int][]string{} // outputs by their rating, without the size
 	for i, p := range outputs {
 		sizes := p.Sizes()
 		if p.Type != engine.Float && p.Type != engine.Double {
@@ -134,20 +140,29 @@ func findScoresOutput(outputs []engine.Port, graph *onnx.Model) int {
 				rating += 2
 			}
 		}
+		likely := 2 * rating
 		if sizes[1] > 0 && sizes[1] != 4 {
-			rating++
+			likely++
 		}
-		if rating > bestRating {
-			best, bestRating = i, rating
+		if rating > 0 && !containsAny(p.Name, "aux") {
+			rated[rating] = append(rated[rating], p.Name)
+		}
+		if likely > bestRating {
+			best, bestRating = i, likely
 		}
 	}
 	switch {
 	case best >= 0:
-		return best
+		for _, name := range rated[bestRating/2] {
+			if name != outputs[best].Name {
+				rivals = append(rivals, strconv.Quote(name))
+			}
+		}
+		return best, rivals
 	case single >= 0:
-		return single
+		return single, nil
 	}
-	return max(fallback, 0)
+	return max(fallback, 0), nil
 }
 
 // scoresByName reports whether the name of an output is usual for class scores.
@@ -196,12 +211,18 @@ func (s *scores) setClasses(shape []int, frames, explicit bool) error {
 	case s.kind == none:
 	case number && len(shape) > 0 && shape[0] > 1 && tensor.Size(shape) == shape[0]:
 		s.classes = shape[0]
+	case number && len(shape) > 1 && tensor.Size(shape) == shape[len(shape)-1] && strings.HasSuffix(s.head.after, "Softmax"):
+		s.classes = tensor.Size(shape) // channels last, or an axis of one
 	case one && (explicit || s.head.after == "Sigmoid" || s.head.after == "HardSigmoid"):
 		s.classes, s.single = 2, true
 	case explicit:
 		return settingError(fmt.Errorf("output %q is set to %s of classes, but a sample is %v of shape %v, not one number per class", s.output, s.kind, s.typ, shape), "scores")
 	case one:
 		s.none("it is one number, and no sigmoid is before it: if it is a score of two classes, set scores: logits or scores: probabilities")
+	case !number && shape != nil && tensor.Size(shape) == 1:
+		s.none(fmt.Sprintf("output %q is one %v, which may be the number of a class, and no output has scores of classes", s.output, s.typ))
+	case !number && len(shape) == 1:
+		s.none(fmt.Sprintf("output %q has values of type %v, and scores of classes are floats: add DequantizeLinear or Cast", s.output, s.typ))
 	default:
 		s.none("no output has one number per class")
 	}

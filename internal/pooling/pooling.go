@@ -20,11 +20,12 @@ const (
 	Mean    Kind = "mean"    // the mean over these axes
 	Max     Kind = "max"     // the largest value over these axes
 	Class   Kind = "class"   // the first position of the axis T, such as a class token; only for the axes NTC
+	Patch   Kind = "patch"   // the mean over the tokens of patches, without those before them; only for the axes NTC
 	Flatten Kind = "flatten" // nothing is pooled
 )
 
 // Kinds returns all kinds.
-func Kinds() []Kind { return []Kind{Mean, Max, Class, Flatten} }
+func Kinds() []Kind { return []Kind{Mean, Max, Class, Patch, Flatten} }
 
 type pool struct {
 	kind    Kind
@@ -39,11 +40,39 @@ type pool struct {
 func (p Kind) Check(l tensor.Layer) error {
 	switch {
 	case !slices.Contains(Kinds(), p):
-		return fmt.Errorf("unknown pooling %q: it must be mean, max, class or flatten", string(p))
+		return fmt.Errorf("unknown pooling %q: it must be mean, max, class, patch or flatten", string(p))
 	case p == Class && l.Axes != "NTC":
 		return fmt.Errorf("pooling by the class token needs an axis of tokens, but the axes of %s are %s", l.Name, l.Axes)
+	case p == Patch:
+		if l.Axes != "NTC" {
+			return fmt.Errorf("pooling over the tokens of patches needs an axis of tokens, but the axes of %s are %s", l.Name, l.Axes)
+		}
+		m, why := l.Maps()
+		if why != "" {
+			return fmt.Errorf("pooling over the tokens of patches of %s: %s", l.Name, why)
+		}
+		if len(m.Grid) != 2 {
+			return fmt.Errorf("pooling over the tokens of patches: which of the %d tokens of %s are patches is not known; set the key tokens of the model, as in tokens: {prefix: 1, grid: [14, 14]}", l.Shape[0], l.Name)
+		}
 	}
 	return nil
+}
+
+// ID identifies the pooling of a layer of known axes: Patch depends on which tokens are patches.
+func (p Kind) ID(l tensor.Layer) string {
+	if n := p.before(l); n > 0 {
+		return fmt.Sprintf("%s from %d", string(p), n)
+	}
+	return string(p)
+}
+
+// before returns the number of tokens that are left out, before those of patches.
+func (p Kind) before(l tensor.Layer) int {
+	if p != Patch {
+		return 0
+	}
+	m, _ := l.Maps()
+	return m.Base / max(1, m.Channels)
 }
 
 // Pool returns a function that pools the activation z of one sample into dst, which has the length
@@ -81,7 +110,8 @@ func (p Kind) pools(l tensor.Layer, i int) bool {
 func newPool(p Kind, l tensor.Layer) *pool {
 	size := tensor.Size(l.Shape)
 	out := &pool{kind: p, dim: p.Dim(l)}
-	out.share = float64(out.dim) / float64(max(1, size))
+	before := p.before(l)
+	out.share = float64(out.dim) / float64(max(1, size-before*out.dim))
 	out.sums = make([]float64, out.dim)
 	if p == Mean && p.poolsLast(l) {
 		out.run = size / max(1, out.dim)
@@ -93,7 +123,7 @@ func newPool(p Kind, l tensor.Layer) *pool {
 		target, excluded := 0, false
 		for i, n := range l.Shape {
 			if p.pools(l, i) {
-				excluded = excluded || p == Class && index[i] > 0
+				excluded = excluded || p == Class && index[i] > 0 || index[i] < before
 			} else {
 				target = target*n + index[i]
 			}
@@ -130,10 +160,12 @@ func (p *pool) apply(dst, z []float32) {
 		for i := range dst {
 			dst[i] = float32(sum(z[i*p.run:(i+1)*p.run]) * p.share)
 		}
-	case p.kind == Mean:
+	case p.kind == Mean || p.kind == Patch:
 		clear(p.sums)
 		for e, v := range z {
-			p.sums[p.targets[e]] += float64(v)
+			if p.targets[e] >= 0 {
+				p.sums[p.targets[e]] += float64(v)
+			}
 		}
 		for i, s := range p.sums {
 			dst[i] = float32(s * p.share)

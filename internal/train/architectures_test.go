@@ -82,6 +82,10 @@ func TestArchitectures(t *testing.T) {
 	}{
 		{name: "resnet18", build: resnet(18, 0), parameters: 11_173_962},
 		{name: "resnet34", build: resnet(34, 0), parameters: 21_282_122},
+		// torchvision's, with 10 classes, without the 7 x 7 of its first convolution.
+		{name: "resnet50", build: resnet(50, 0), parameters: 23_528_522 - 64*3*(49-9)},
+		{name: "resnet101", build: resnet(101, 0), parameters: 42_520_650 - 64*3*(49-9)},
+		{name: "resnet152", build: resnet(152, 0), parameters: 58_164_298 - 64*3*(49-9)},
 		{name: "resnet20", build: resnet(20, 0), millions: 0.27, rounded: 0.01},
 		{name: "resnet32", build: resnet(32, 0), millions: 0.46, rounded: 0.01},
 		{name: "resnet44", build: resnet(44, 0), millions: 0.66, rounded: 0.01},
@@ -125,9 +129,10 @@ func TestNarrowArchitecturesTrain(t *testing.T) {
 	}
 	resnet.Shape, resnet.Classes = []int{3, 32, 32}, 3
 	for name, build := range map[string]func() (*onnx.Model, error){
-		"resnet34": resnet.Build,
-		"vgg16":    VGG{Shape: []int{3, 33, 40}, Classes: 3, Width: 2, Dropout: 0.1}.Build,
-		"signal":   VGG{Shape: []int{1, 64}, Classes: 3, Depth: 11, Width: 2}.Build,
+		"resnet34":   resnet.Build,
+		"vgg16":      VGG{Shape: []int{3, 33, 40}, Classes: 3, Width: 2, Dropout: 0.1}.Build,
+		"bottleneck": ResNet{Shape: []int{3, 32, 32}, Classes: 3, Widths: []int{4, 8}, Blocks: []int{1, 2}, Bottleneck: true, Stem: ImageNetStem}.Build,
+		"signal":     VGG{Shape: []int{1, 64}, Classes: 3, Depth: 11, Width: 2}.Build,
 	} {
 		m, err := build()
 		if err != nil {
@@ -161,8 +166,8 @@ func TestNarrowArchitecturesTrain(t *testing.T) {
 
 func TestArchitectureErrors(t *testing.T) {
 	t.Parallel()
-	for _, depth := range []int{0, 2, 19, 52, 101, -4, 1 << 40} {
-		if _, err := StandardResNet(depth, 0); err == nil || !strings.Contains(err.Error(), "18, 34, or 6 n + 2") {
+	for _, depth := range []int{0, 2, 19, 52, 100, 164, -4, 1 << 40} {
+		if _, err := StandardResNet(depth, 0); err == nil || !strings.Contains(err.Error(), "18, 34, 50, 101, 152, or 6 n + 2") {
 			t.Errorf("depth %d: %v", depth, err)
 		}
 	}
@@ -178,6 +183,7 @@ func TestArchitectureErrors(t *testing.T) {
 	}
 	for want, n := range map[string]ResNet{
 		"numbers of blocks for 2": {Shape: []int{3, 8, 8}, Classes: 2, Blocks: []int{1, 2}},
+		"unknown stem":            {Shape: []int{3, 8, 8}, Classes: 2, Stem: "mnist"},
 		"at least one channel":    {Shape: []int{3, 8, 8}, Classes: 2, Blocks: []int{1, 0, 1}},
 	} {
 		if _, err := n.Build(); err == nil || !strings.Contains(err.Error(), want) {

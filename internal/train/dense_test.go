@@ -14,6 +14,7 @@ import (
 	"github.com/noether-ml/noether/internal/orttest"
 	"github.com/noether-ml/noether/internal/state"
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/infer"
 	"github.com/noether-ml/noether/tensor"
 	"github.com/noether-ml/noether/transform"
 )
@@ -276,6 +277,44 @@ func TestSegmenter(t *testing.T) {
 				t.Errorf("%s: %s differs after an interruption", decoder, name)
 			}
 		}
+	}
+}
+
+// TestSegmenterOfBottlenecks checks the shapes of the maps of decoders after an encoder that reduces
+// the sides before its stages.
+func TestSegmenterOfBottlenecks(t *testing.T) {
+	t.Parallel()
+	// Each step of the decoder has the channels of the encoder's map of that size; the last, for
+	// which there is none, those of the step before.
+	want := map[string][]int{
+		"stage2/block1/Relu_2": {32, 4, 6}, "decoder1/conv2/Relu": {16, 8, 12}, "decoder2/conv2/Relu": {4, 16, 24},
+		"decoder3/conv2/Relu": {4, 32, 48}, "y": {3, 32, 48},
+	}
+	encoder := ResNet{Shape: []int{3, 32, 48}, Widths: []int{4, 8}, Blocks: []int{1}, Bottleneck: true, Stem: ImageNetStem}
+	inputs := map[string][]int{}
+	for _, decoder := range []string{"fcn", "unet"} {
+		m, err := Segmenter{Encoder: encoder, Decoder: decoder, Classes: 3}.Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		info := infer.Analyze(m)
+		for name, shape := range want {
+			if got := info.Shape(name); len(got) != 4 || !slices.Equal(got[1:], shape) {
+				t.Errorf("%s: %s has the shape %v, want %v", decoder, name, got, shape)
+			}
+		}
+		for _, w := range m.Weights() {
+			if strings.HasPrefix(w.Name, "decoder") && strings.HasSuffix(w.Name, ".conv1.weight") {
+				inputs[decoder] = append(inputs[decoder], w.Sizes()[1])
+			}
+		}
+	}
+	if !slices.Equal(inputs["fcn"], []int{16, 4, 4}) || !slices.Equal(inputs["unet"], []int{32, 8, 4}) {
+		t.Errorf("the steps of the decoders read %v channels", inputs)
+	}
+	encoder.Shape = []int{3, 32, 36}
+	if _, err := (Segmenter{Encoder: encoder, Decoder: "fcn", Classes: 3}).Build(); err == nil || !strings.Contains(err.Error(), "divisible by 8") {
+		t.Errorf("images of 32 x 36: %v", err)
 	}
 }
 

@@ -3,6 +3,7 @@ package train
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/onnx"
@@ -11,7 +12,8 @@ import (
 // A Segmenter is a network that gives every pixel of an image scores of classes: the stages of a
 // ResNet, then a decoder. Each of the decoder's steps doubles the sides by a transposed convolution
 // of 2 x 2, and has two convolutions of 3 x 3 with BatchNormalization and ReLU. The last layer is a
-// convolution of 1 x 1. The decoder has as many channels at each size as the encoder.
+// convolution of 1 x 1. The decoder has as many channels at each size as the encoder; at the size
+// of the image, which an encoder with ImageNetStem lacks, as many as at the size before.
 //
 // The decoder "fcn" sees the encoder's last stage only. In "unet" each step also gets the output of
 // the encoder's stage of the same size, as in Ronneberger et al. 2015.
@@ -30,8 +32,9 @@ type Head struct {
 
 // Build returns the network with random weights. Its input is "x", batch x Shape, its outputs "y",
 // batch x Classes x h x w, and those of the heads, batch x Outputs. The encoder's names are those
-// of a ResNet; the decoder's are "decoder1.up.weight", "decoder1/conv2/Relu" and so on. With n
-// stages, images whose sides are not divisible by 2^(n-1) are an error.
+// of a ResNet; the decoder's are "decoder1.up.weight", "decoder1/conv2/Relu" and so on. Images
+// whose sides are not divisible by those that one position of the encoder's last map stands for are
+// an error.
 func (n Segmenter) Build() (*onnx.Model, error) {
 	m, err := n.build()
 	if err != nil {
@@ -49,39 +52,43 @@ func (n Segmenter) build() (*onnx.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	steps := len(e.Widths) - 1
 	switch {
 	case n.Decoder != "fcn" && n.Decoder != "unet":
 		return nil, fmt.Errorf("unknown decoder %q: use fcn or unet", n.Decoder)
 	case len(e.Shape) != 3:
 		return nil, fmt.Errorf("samples have the shape %v: they must be images, channels x height x width", e.Shape)
-	case e.Shape[1]%(1<<steps) != 0 || e.Shape[2]%(1<<steps) != 0:
-		return nil, fmt.Errorf("images have %d x %d pixels: with %d stages the sides must be divisible by %d", e.Shape[1], e.Shape[2], len(e.Widths), 1<<steps)
 	}
-	maps := l.encode(x, e) // the output of each stage
-	x = maps[steps]
-	for step := 1; step <= steps; step++ {
-		at := steps - step
+	maps := l.encode(x, e)
+	last := maps[len(maps)-1]
+	if d := last.stride; e.Shape[1]%d != 0 || e.Shape[2]%d != 0 {
+		return nil, fmt.Errorf("images have %d x %d pixels: with %d stages the sides must be divisible by %d", e.Shape[1], e.Shape[2], len(e.Widths), d)
+	}
+	at := last
+	for step := 1; at.stride > 1; step++ {
 		name := fmt.Sprintf("decoder%d", step)
-		in, out := e.Widths[at+1], e.Widths[at]
-		x = l.scope("%s/up", name).double(x, name+".up", in, out)
-		if in = out; n.Decoder == "unet" {
-			x, in = l.scope("%s", name).Concat(1, maps[at], x), 2*out
+		beside := featureMap{channels: at.channels} // the encoder's map of the size to reach; no value: none
+		if i := slices.IndexFunc(maps, func(m featureMap) bool { return m.stride == at.stride/2 }); i >= 0 {
+			beside = maps[i]
+		}
+		in, out := at.channels, beside.channels
+		x = l.scope("%s/up", name).double(at.value, name+".up", in, out)
+		if in = out; n.Decoder == "unet" && beside.value != "" {
+			x, in = l.scope("%s", name).Concat(1, beside.value, x), 2*out
 		}
 		// Convolutions 1 and 2 of the step, with stride 1.
 		x = l.convNormRelu(x, name, 1, in, out, 1)
-		x = l.convNormRelu(x, name, 2, out, out, 1)
+		at = featureMap{l.convNormRelu(x, name, 2, out, out, 1), out, at.stride / 2}
 	}
-	l.Output("y", l.scope("scores").conv(x, "scores", e.Widths[0], n.Classes, 1, 1))
+	l.Output("y", l.scope("scores").conv(at.value, "scores", at.channels, n.Classes, 1, 1))
 	pooled := onnx.Value("")
 	for _, h := range n.Heads {
 		if h.Outputs < 1 || h.Name == "" {
 			return nil, fmt.Errorf("the head %q has %d outputs: it needs a name and at least one", h.Name, h.Outputs)
 		}
 		if pooled == "" {
-			pooled = l.pool(maps[steps])
+			pooled = l.pool(last.value)
 		}
-		l.Output(h.Name, linear(l.Builder, pooled, h.Name+".linear", l.seed, e.Widths[steps], h.Outputs))
+		l.Output(h.Name, linear(l.Builder, pooled, h.Name+".linear", l.seed, last.channels, h.Outputs))
 	}
 	return l.Model()
 }

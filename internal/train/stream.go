@@ -140,6 +140,9 @@ func (s *Stream) addTarget(t *Targets, name string, sample dataset.Sample) error
 			return appendRow(&t.Masks, sample.Truth.Mask, sample.Name+": the mask")
 		}
 		has := presence(sample.Truth.Mask, s.MaskClasses)
+		if k := slices.Max(sample.Truth.Mask.Data); int(k) >= s.MaskClasses {
+			return fmt.Errorf("%s: the mask has the class %g, and there are classes 0 to %d", sample.Name, k, s.MaskClasses-1)
+		}
 		return appendRow(&t.Target, tensor.Tensor{Shape: []int{len(has)}, Data: has}, sample.Name)
 	}
 	if name == "" {

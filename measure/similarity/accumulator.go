@@ -65,17 +65,13 @@ func newAccumulator(f *comparison, g measure.Grid) *accumulator {
 		if !p.moments {
 			continue
 		}
-		draws := 0 // shuffles of the pairs, for the null
-		if p.drawsNull() {
-			draws = 1
-		}
 		u, v := a.pairLayers(i)
 		for _, w := range []int{u, v} {
 			if a.layerMoments[w] == nil {
 				a.layerMoments[w] = newSingleMoments(a.layers[w].p, groups[w], p.debiased())
 			}
 		}
-		a.pairs[i] = newPairMoments(a.layerMoments[u], a.layerMoments[v], p.momentGroups(), draws, p.debiased())
+		a.pairs[i] = newPairMoments(a.layerMoments[u], a.layerMoments[v], p.momentGroups(), p.draws(), p.debiased())
 	}
 	a.block = f.blockOf(g)
 	a.narrow = a.narrowLayers()

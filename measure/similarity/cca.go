@@ -110,7 +110,7 @@ func (m *pairMoments) correlation(x, y whitening, weigh weighting) (estimate, er
 		}
 		nulls = append(nulls, stat.Mean(n.rho, weigh.weights(n)))
 	}
-	e.null = floats.Sum(nulls) / float64(len(nulls)) // NaN if there are no shuffles
+	e.setNull(nulls)
 	e.warnings = canonicalWarnings(m, x, y)
 	m.eachGroup(func(g, left int) {
 		rho, lost := m.correlationsWithout(g, c)

@@ -11,6 +11,7 @@ import (
 
 type estimate struct {
 	value, null float64
+	drawn       drawnNull // how null was found, if from shuffles
 	replicates  []measure.Replicate
 	warnings    []string
 }

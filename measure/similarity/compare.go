@@ -61,7 +61,7 @@ func Compare(ctx context.Context, x, y Source, o Options) ([]measure.Score, erro
 		if w := warnings[k.input]; w != "" {
 			e.warnings = append(e.warnings, w)
 		}
-		out = append(out, e.score(k.name, used[k.input], o.Interval))
+		out = append(out, e.scores(k.name, used[k.input], o.Settings)...)
 	}
 	return out, nil
 }
@@ -217,6 +217,16 @@ func dependsOnSampleSize(name string) bool {
 		return true
 	}
 	return slices.ContainsFunc(knownStatistics(), func(k statistic) bool { return k.name == name && (k.exponent != 0 || k.neighbours) })
+}
+
+// scores returns an estimate as a score of n samples, and with Settings.Calibrate as a calibrated
+// one too.
+func (e estimate) scores(name string, n int, s Settings) []measure.Score {
+	raw := e.score(name, n, s.Interval)
+	if !s.Calibrate {
+		return []measure.Score{raw}
+	}
+	return []measure.Score{raw, calibrated(raw, e.drawn)}
 }
 
 // score returns an estimate as a score of n samples, without interval and replicates if interval is

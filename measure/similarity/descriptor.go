@@ -64,6 +64,8 @@ func GeometryDescriptor() measure.Descriptor {
 			{Name: Uniformity, Title: "uniformity", About: "The logarithm of the mean of exp(-2 d²) over all pairs of samples, with distances d: lower where samples are spread.", Range: measure.Range{Low: math.Inf(-1), High: 0}, Unit: measure.ActivationScale},
 			{Name: IntrinsicDimension, Title: "intrinsic dimension", About: "The dimension of the set of samples by the ratio of the distances to the second and the first neighbour (TwoNN).", Range: measure.NotNegative},
 			{Name: EffectiveRank, Title: "effective rank", About: "The exponential of the entropy of the singular values (RankMe).", Range: measure.NotNegative},
+			{Name: RankMe, Title: "RankMe", About: "The effective rank with the 1e-7 that Garrido et al. add to each fraction, for numbers that are comparable with published ones.", Range: measure.NotNegative},
+			{Name: AlphaReQ, Title: "decay of the spectrum", About: "The exponent α of the power law j^-α that the 6th to the 100th eigenvalue of the covariance follow (α-ReQ): about 1 in good representations, larger where few directions dominate.", Range: measure.NotNegative},
 		},
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
 
 	"github.com/noether-ml/noether/internal/state"
 	"github.com/noether-ml/noether/measure"
@@ -19,6 +20,8 @@ const (
 	Uniformity         = "uniformity"
 	IntrinsicDimension = "intrinsic-dimension"
 	EffectiveRank      = "effective-rank"
+	RankMe             = "rankme"
+	AlphaReQ           = "alpha-req"
 )
 
 // geometryStatistics returns the statistics of one representation, the first of the pair. wideBelow
@@ -31,6 +34,8 @@ func geometryStatistics() []statistic {
 		{name: Uniformity, minSamples: 2, cost: perPair, compute: func(v *subsetPair) (float64, error) { return uniformity(v, v.x) }},
 		{name: IntrinsicDimension, minSamples: 3, wideBelow: wideForAll, cost: perPair, compute: func(v *subsetPair) (float64, error) { return intrinsicDimension(v, v.x) }},
 		{name: EffectiveRank, minSamples: 2, wideBelow: wideForFew, cost: perAxis, columns: true, compute: func(v *subsetPair) (float64, error) { return rankOf(v, v.x) }},
+		{name: RankMe, minSamples: 2, wideBelow: wideForFew, cost: perAxis, columns: true, compute: rankMe},
+		{name: AlphaReQ, minSamples: 3, cost: perAxis, columns: true, compute: alphaReQ},
 	}
 	for i := range out {
 		// With difference set, a constant representation does not get the fixed value of a similarity.
@@ -41,7 +46,7 @@ func geometryStatistics() []statistic {
 
 // GeometrySettings configure the measure geometry.
 type GeometrySettings struct {
-	Pool    string `key:"pool" json:"pool" default:"none" enum:"none|mean" doc:"variables of feature maps: none, every channel at every position; mean, the mean of each channel over positions"`
+	Pool    string `key:"pool" json:"pool" default:"none" enum:"none|mean|class|patch" doc:"variables of a layer: none, every channel at every position; mean, the mean of each channel over positions; class, those of the class token; patch, the mean over the tokens of patches"`
 	Samples int    `key:"samples" json:"samples" default:"4096" min:"4" max:"32768" doc:"largest number of samples, taken in random order; memory grows with the square"`
 }
 
@@ -71,7 +76,7 @@ func (*geometry) Name() string { return "geometry" }
 
 func (*geometry) Descriptor() measure.Descriptor { return GeometryDescriptor() }
 
-func (*geometry) Version() int { return 1 }
+func (*geometry) Version() int { return 2 }
 
 func (m *geometry) Settings() any { return m.settings }
 
@@ -232,6 +237,48 @@ func rankOf(v *subsetPair, s *subset) (float64, error) {
 		return 0, err
 	}
 	return effectiveRank(c.s), nil
+}
+
+// rankMe returns the effective rank with the 1e-7 that Garrido et al. 2023 add to s / sum s, for
+// all min(n, p) singular values s.
+func rankMe(v *subsetPair) (float64, error) {
+	c, err := v.x.coordinates(v.ctx, raw)
+	if err != nil {
+		return 0, err
+	}
+	const epsilon = 1e-7
+	var entropy float64
+	total := floats.Sum(c.s)
+	for i := range min(v.n(), c.p) {
+		p := epsilon
+		if i < len(c.s) {
+			p += c.s[i] / total
+		}
+		entropy -= p * math.Log(p)
+	}
+	return math.Exp(entropy), nil
+}
+
+// The eigenvalues to which alphaReQ fits a power law, counted from 1, as in the authors' program.
+const firstFitted, lastFitted = 6, 100
+
+// alphaReQ returns the decay of the eigenvalues of the covariance (Agrawal et al. 2022): minus the
+// slope of their logarithms against those of their indices j, by least squares with weights 1 / j.
+func alphaReQ(v *subsetPair) (float64, error) {
+	c, err := v.x.coordinates(v.ctx, centred)
+	if err != nil {
+		return 0, err
+	}
+	last := min(lastFitted, len(c.s))
+	if last-firstFitted < 2 {
+		return v.undefined("the decay of the spectrum is undefined: of %d samples of %d variables there are %d principal components, and a fit needs eight", v.n(), v.x.of.p, len(c.s))
+	}
+	var x, y, w []float64
+	for j := firstFitted; j <= last; j++ {
+		x, y, w = append(x, math.Log(float64(j))), append(y, 2*math.Log(c.s[j-1])), append(w, 1/float64(j))
+	}
+	_, slope := stat.LinearRegression(x, y, w, false)
+	return -slope, nil
 }
 
 func differenceOf(property func(*subsetPair, *subset) (float64, error)) func(*subsetPair) (float64, error) {

@@ -58,11 +58,11 @@ func TestGoldenPLSAndGeometry(t *testing.T) {
 			}
 		}
 		scores := geometryOf(t, tensor.Tensor{Shape: []int{c.N, c.P}, Data: c.X}, tensor.Tensor{})
-		if len(scores) != 5 {
-			t.Errorf("%s: %d scores, want the five of geometry", c.Name, len(scores))
+		if len(scores) != 7 {
+			t.Errorf("%s: %d scores, want the seven of geometry", c.Name, len(scores))
 		}
 		for _, s := range scores {
-			if v := want[i].Geometry[s.Statistic]; !(math.Abs(s.Value-v) <= 1e-6*max(1e-2, math.Abs(v))) {
+			if v, ok := want[i].Geometry[s.Statistic]; ok && !(math.Abs(s.Value-v) <= 1e-6*max(1e-2, math.Abs(v))) {
 				t.Errorf("%s, %s: %.10f, want %.10f", c.Name, s.Statistic, s.Value, v)
 			}
 		}
@@ -139,6 +139,12 @@ func TestGeometryOfKnownSets(t *testing.T) {
 	found := map[[2]string]measure.Score{}
 	for _, s := range geometryOf(t, z, moved) {
 		found[[2]string{s.Variant, s.Statistic}] = s
+		if s.Statistic == AlphaReQ { // five variables are too few for a fit
+			if !math.IsNaN(s.Value) || len(s.Warnings) == 0 {
+				t.Errorf("%s alpha-req of five variables is %v, want a warning", s.Variant, s.Value)
+			}
+			continue
+		}
 		if !(s.Low <= s.Value && s.Value <= s.High) || !math.IsNaN(s.Null) {
 			t.Errorf("%s %s is %v, want a value in its interval [%v, %v]; null %v, want NaN", s.Variant, s.Statistic, s.Value, s.Low, s.High, s.Null)
 		}
@@ -223,8 +229,8 @@ func TestGeometryOfBadInput(t *testing.T) {
 	}
 	for name, z := range map[string]tensor.Tensor{"zeros": tensor.New(n, p), "constant": constant, "two samples many times": equal, "two samples": random(2), "three samples": random(3)} {
 		scores := geometryOf(t, z, tensor.Tensor{})
-		if len(scores) != 5 {
-			t.Errorf("%s: %d scores, want the five of geometry", name, len(scores))
+		if len(scores) != 7 {
+			t.Errorf("%s: %d scores, want the seven of geometry", name, len(scores))
 		}
 		for _, s := range scores {
 			d, _ := GeometryDescriptor().Statistic(s.Statistic)
@@ -239,6 +245,57 @@ func TestGeometryOfBadInput(t *testing.T) {
 	for _, s := range []GeometrySettings{{Pool: "max", Samples: 40}, {Pool: "none", Samples: 3}} {
 		if _, err := NewGeometry(s); err == nil {
 			t.Errorf("%+v is accepted", s)
+		}
+	}
+}
+
+// TestGoldenSpectra compares rankme and alpha-req with the values of testdata/spectra.py, which
+// computes them as the programs of the papers do, with more samples than variables and with fewer.
+func TestGoldenSpectra(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile("testdata/spectra.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []struct {
+		N, P     int
+		X        []float32
+		RankMe   float64 `json:"rankme"`
+		AlphaReQ float64 `json:"alpha-req"`
+	}
+	if err := json.Unmarshal(raw, &cases); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range cases {
+		seen := 0
+		for _, s := range geometryOf(t, tensor.Tensor{Shape: []int{c.N, c.P}, Data: c.X}, tensor.Tensor{}) {
+			want, ok := map[string]float64{RankMe: c.RankMe, AlphaReQ: c.AlphaReQ}[s.Statistic]
+			if !ok {
+				continue
+			}
+			seen++
+			if math.Abs(s.Value-want) > 1e-6*want || !(s.Low < s.Value && s.Value < s.High) {
+				t.Errorf("%d x %d: %s is %.9f in [%v, %v], want %.9f", c.N, c.P, s.Statistic, s.Value, s.Low, s.High, want)
+			}
+		}
+		if seen != 2 {
+			t.Errorf("%d x %d: %d of two statistics", c.N, c.P, seen)
+		}
+	}
+}
+
+// TestAlphaOfPowerLaw finds the exponent of samples whose variances are j^-alpha.
+func TestAlphaOfPowerLaw(t *testing.T) {
+	t.Parallel()
+	const n, p, alpha = 600, 40, 1.2
+	g := rand.New(rand.NewPCG(4, 4))
+	z := tensor.New(n, p)
+	for i := range z.Data {
+		z.Data[i] = float32(g.NormFloat64() * math.Pow(float64(i%p+1), -alpha/2))
+	}
+	for _, s := range geometryOf(t, z, tensor.Tensor{}) {
+		if s.Statistic == AlphaReQ && (math.Abs(s.Value-alpha) > 0.1 || s.Low > s.Value || s.High < s.Value) {
+			t.Errorf("alpha-req is %v in [%v, %v], want about %v", s.Value, s.Low, s.High, alpha)
 		}
 	}
 }

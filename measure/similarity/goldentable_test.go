@@ -52,8 +52,8 @@ func columnDeviations(values []float32, n, p int) []float64 {
 }
 
 // TestGoldenTable checks that every statistic, also those of geometry, is compared with another
-// program on every kind of array. The files of testdata hold the values: golden.json, list.json and
-// more.json those of Python programs that compute the definitions of the statistics by other
+// program on every kind of array. The files of testdata hold the values: golden.json, list.json,
+// more.json and spectra.json those of Python programs that compute the definitions of the statistics by other
 // methods ("definition" in the table), programs.json those of published programs such as ReSi. With
 // -v it prints the table. golden, plsAndGeometry and programValues are in golden_test.go,
 // geometry_test.go and programs_test.go.
@@ -116,6 +116,11 @@ func TestGoldenTable(t *testing.T) {
 				add(k.statistic, strings.Fields(name)[0], c.golden, true)
 			}
 		}
+	}
+	var spectra []golden
+	read("spectra", &spectra)
+	for _, c := range spectra {
+		add(AlphaReQ, "definition", c, false)
 	}
 	names := Names()
 	for _, k := range geometryStatistics() {

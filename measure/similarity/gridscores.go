@@ -39,7 +39,9 @@ func (a *accumulator) Scores() ([]measure.PairScore, error) {
 		}
 		for _, k := range selected {
 			if e, ok := found[k.name]; ok {
-				out = append(out, measure.PairScore{A: layers[0], B: layers[1], Score: e.score(k.name, used[k.name], a.comparison.settings.Interval)})
+				for _, s := range e.scores(k.name, used[k.name], a.comparison.settings) {
+					out = append(out, measure.PairScore{A: layers[0], B: layers[1], Score: s})
+				}
 			}
 		}
 	}

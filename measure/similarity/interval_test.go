@@ -397,7 +397,7 @@ func TestWideIntervals(t *testing.T) {
 	s := Defaults()
 	s.Statistics = []string{LinearCKA, CCA, PWCCA, GULP, EigenspaceOverlap}
 	for n, want := range map[int][]string{
-		200:  {CCA, PWCCA, GULP, EigenspaceOverlap, IntrinsicDimension, EffectiveRank},
+		200:  {CCA, PWCCA, GULP, EigenspaceOverlap, IntrinsicDimension, EffectiveRank, RankMe},
 		1000: {CCA, IntrinsicDimension},
 	} {
 		x := normal(g, n, 4)

@@ -3,11 +3,13 @@ package similarity
 import (
 	"strings"
 
+	"github.com/noether-ml/noether/internal/pooling"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A layer describes how activations become p variables: all values, or means of channels.
+// A layer describes how activations become p variables: all values, means of channels, or pooled
+// tokens.
 type layer struct {
 	tensor.Layer
 	side  measure.Side
@@ -15,11 +17,16 @@ type layer struct {
 	p     int // number of variables
 	// A sample is outer x channels x inner, positions around the channel axis; outer 0: no means.
 	outer, channels, inner int
+	pool                   pooling.Kind // of tokens; "": all values, or means of channels
 }
 
 // newLayer takes channel means with pool: mean and one channel axis.
 func newLayer(l tensor.Layer, s Settings) layer {
 	u := layer{Layer: l, p: tensor.Size(l.Shape)}
+	if kind := s.tokenPool(); kind != "" && kind.Check(l) == nil {
+		u.p, u.pool = kind.Dim(l), kind
+		return u
+	}
 	axes := string(l.Axes) // a letter for each axis, such as NCHW; l.Shape lacks the batch axis N
 	c := strings.IndexByte(axes, 'C')
 	if s.Pool != "mean" || c < 1 || strings.Count(axes, "C") != 1 || len(axes) != len(l.Shape)+1 {
@@ -32,6 +39,16 @@ func newLayer(l tensor.Layer, s Settings) layer {
 
 // rows appends b x p variables of z, b x shape.
 func (u layer) rows(dst []float32, z tensor.Tensor) []float32 {
+	if u.pool != "" {
+		size, from := tensor.Size(u.Shape), len(dst)
+		pool := u.pool.Pool(u.Layer)
+		dst = append(dst, make([]float32, len(z.Data)/size*u.p)...)
+		for data := z.Data; len(data) > 0; data = data[size:] {
+			pool(dst[from:from+u.p], data[:size])
+			from += u.p
+		}
+		return dst
+	}
 	if u.outer == 0 {
 		return append(dst, z.Data...)
 	}
@@ -48,6 +65,14 @@ func (u layer) rows(dst []float32, z tensor.Tensor) []float32 {
 		}
 	}
 	return dst
+}
+
+// tokenPool returns the pooling of tokens that the settings ask for; "" for none.
+func (s Settings) tokenPool() pooling.Kind {
+	if kind := pooling.Kind(s.Pool); kind == pooling.Class || kind == pooling.Patch {
+		return kind
+	}
+	return ""
 }
 
 // layersOf returns a grid's distinct layers, with the position of each by side. With both sides

@@ -41,7 +41,7 @@ func (m *pairMoments) procrustes() (estimate, error) {
 		}
 		nulls = append(nulls, ratio(floats.Sum(s), traces[0], traces[1]))
 	}
-	e.null = floats.Sum(nulls) / float64(len(nulls)) // NaN if there are no shuffles
+	e.setNull(nulls)
 	if len(m.groups) == 0 {
 		return e, nil
 	}

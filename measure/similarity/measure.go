@@ -39,6 +39,11 @@ func (f *comparison) Skip(g measure.Grid) string {
 		if l.Shape == nil {
 			return "the shape of the layer is not known"
 		}
+		if kind := f.settings.tokenPool(); kind != "" {
+			if err := kind.Check(l); err != nil {
+				return err.Error()
+			}
+		}
 	}
 	refused, why := f.planOf(g, 0).refused, ""
 	for _, k := range f.settings.selected() {
@@ -178,9 +183,7 @@ func (p plan) pairBytes() int64 {
 	if p.debiased() {
 		bytes += (1 + groups) * (8*(a+b) + 64)
 	}
-	if p.drawsNull() {
-		bytes += 8 * (a*b + a + b)
-	}
+	bytes += int64(p.draws()) * 8 * (a*b + a + b)
 	return bytes
 }
 
@@ -198,4 +201,15 @@ func (p plan) inFloat64() bool { return len(inFloat64(p.settings.selected())) > 
 // drawsNull reports whether a selected statistic has a null from shuffled pairs.
 func (p plan) drawsNull() bool {
 	return p.settings.Null && slices.ContainsFunc(p.settings.selected(), func(k statistic) bool { return k.drawnNull })
+}
+
+// draws returns the number of shuffles whose moments are gathered.
+func (p plan) draws() int {
+	switch {
+	case !p.drawsNull():
+		return 0
+	case p.settings.Calibrate:
+		return 10
+	}
+	return 1
 }

@@ -117,7 +117,8 @@ func everySecond(cuts []int) []int {
 	return append(out, cuts[len(cuts)-1])
 }
 
-// shuffledPairs sets the nulls: 0 by statistic.zeroNull, else the mean over one to ten shuffles;
+// shuffledPairs sets the nulls: 0 by statistic.zeroNull, else the mean over one to ten shuffles (40
+// if calibrated);
 // unpaired ones stay NaN.
 func (r *calculator) shuffledPairs(ctx context.Context, work []*resampling, x, y *representation) error {
 	if !r.null {
@@ -127,9 +128,10 @@ func (r *calculator) shuffledPairs(ctx context.Context, work []*resampling, x, y
 		if w.unpaired || w.zeroNull != nil && w.zeroNull(r.settings) {
 			return 0
 		}
-		return int(min(10, max(1, manyMultiplications/10/w.cost)))
+		return int(min(float64(r.settings.shuffles()), max(1, manyMultiplications/10/w.cost)))
 	}
 	most := 0
+	nulls := make([][]float64, len(work)) // of each statistic, over shuffles
 	for _, w := range work {
 		most = max(most, draws(w))
 		if !w.unpaired {
@@ -139,7 +141,7 @@ func (r *calculator) shuffledPairs(ctx context.Context, work []*resampling, x, y
 	g := r.generator()
 	for d := range most {
 		v := r.subsets(ctx, x, y, identityOrder(x.n), g.Perm(x.n))
-		for _, w := range work {
+		for i, w := range work {
 			if d >= draws(w) {
 				continue
 			}
@@ -147,7 +149,12 @@ func (r *calculator) shuffledPairs(ctx context.Context, work []*resampling, x, y
 			if err != nil {
 				return err
 			}
-			w.null += value / float64(draws(w))
+			nulls[i] = append(nulls[i], value)
+		}
+	}
+	for i, w := range work {
+		if len(nulls[i]) > 0 {
+			w.setNull(nulls[i])
 		}
 	}
 	return nil

@@ -168,7 +168,7 @@ func NotComputed(name string) error {
 // Settings configure the measure, and comparisons of arrays.
 type Settings struct {
 	Statistics []string `key:"statistics" json:"statistics" default:"[minibatch-cka]" doc:"names of statistics: see docs/reference/measures/similarity.md"`
-	Pool       string   `key:"pool" json:"pool" default:"none" enum:"none|mean" doc:"variables of feature maps: none, every channel at every position; mean, the mean of each channel over positions"`
+	Pool       string   `key:"pool" json:"pool" default:"none" enum:"none|mean|class|patch" doc:"variables of a layer: none, every channel at every position; mean, the mean of each channel over positions; class, those of the class token; patch, the mean over the tokens of patches"`
 	Variance   float64  `key:"variance" json:"variance" default:"0.99" min:"0" max:"1" doc:"svcca: fraction of the variance that the leading components hold"`
 	Bandwidth  float64  `key:"bandwidth" json:"bandwidth" default:"0.4" min:"0" doc:"rbf-cka: width of the kernel, as a fraction of the median distance"`
 	Neighbours int      `key:"neighbours" json:"neighbours" default:"10" min:"1" doc:"mutual-knn, jaccard, second-order-cosine, rank-similarity, cknna: number of nearest neighbours of a sample"`
@@ -187,6 +187,16 @@ type Settings struct {
 
 	Interval bool `key:"interval" json:"interval" default:"true" doc:"compute intervals, which takes up to twenty times as long as the values"`
 	Null     bool `key:"null" json:"null" default:"true" doc:"shuffle pairs for the nulls that have no closed form"`
+
+	Calibrate bool `key:"calibrate" json:"calibrate" doc:"also (value - null) / (1 - null), the variant calibrated: 0 for unrelated representations of any number of samples and variables, 1 for equal ones"`
+}
+
+// shuffles returns the largest number of shuffles of a null that is drawn.
+func (s Settings) shuffles() int {
+	if s.Calibrate {
+		return calibratedShuffles
+	}
+	return 10
 }
 
 // encoded identifies scores. Newer settings are left out at defaults, so that earlier scores stay
@@ -206,7 +216,7 @@ func (s Settings) encode() encoded {
 	for name, pair := range map[string][2]any{
 		"metric": {s.Metric, d.Metric}, "centre": {s.Centre, d.Centre}, "dissimilarity": {s.Dissimilarity, d.Dissimilarity},
 		"comparison": {s.Comparison, d.Comparison}, "norm": {s.Norm, d.Norm}, "alpha": {s.Alpha, d.Alpha}, "lambda": {s.Lambda, d.Lambda},
-		"folds": {s.Folds, d.Folds}, "ridge": {s.Ridge, d.Ridge}, "components": {s.Components, d.Components}, "interval": {s.Interval, d.Interval}, "null": {s.Null, d.Null},
+		"folds": {s.Folds, d.Folds}, "ridge": {s.Ridge, d.Ridge}, "components": {s.Components, d.Components}, "interval": {s.Interval, d.Interval}, "null": {s.Null, d.Null}, "calibrate": {s.Calibrate, d.Calibrate},
 	} {
 		if pair[0] != pair[1] {
 			others[name] = pair[0]
@@ -241,7 +251,7 @@ func (s Settings) check() error {
 		key, value string
 		known      []string
 	}{
-		{"pool", s.Pool, []string{"none", "mean"}},
+		{"pool", s.Pool, []string{"none", "mean", "class", "patch"}},
 		{"metric", s.Metric, []string{"euclidean", "cosine"}},
 		{"centre", s.Centre, []string{"columns", "none"}},
 		{"dissimilarity", s.Dissimilarity, []string{"cosine", "correlation", "euclidean", "squared-euclidean"}},
@@ -251,6 +261,9 @@ func (s Settings) check() error {
 		if !slices.Contains(word.known, word.value) {
 			return fmt.Errorf("unknown %s %q: use %s", word.key, word.value, strings.Join(word.known, " or "))
 		}
+	}
+	if err := s.checkCalibrated(); err != nil {
+		return err
 	}
 	switch {
 	case !(s.Alpha >= 0 && s.Alpha <= 1):

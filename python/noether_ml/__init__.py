@@ -18,10 +18,11 @@ from typing import Any
 
 from . import _cache, _data, _models, _preprocess
 from ._command import Error, Progress, call, flags, query, require, shadow
+from ._extract import activations
 from ._measure import measure
 from ._run import Run, table
 
-__all__ = ["Error", "Inversion", "Run", "compare", "demo", "grad", "inspect", "invert", "load", "measure", "train"]
+__all__ = ["Error", "Inversion", "Run", "activations", "compare", "demo", "grad", "inspect", "invert", "load", "measure", "train"]
 
 if _warning := shadow():
     warnings.warn(f"noether: {_warning}", stacklevel=2)

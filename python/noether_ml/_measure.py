@@ -10,7 +10,7 @@ import json
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -94,7 +94,8 @@ def measure(
         [0, 1]), also of albumentations, torchvision, kornia or timm. A function with the parameter
         strength is named as {"python": {"function": f, "strength": {"values": [0.1, 0.3]}}}.
     measures: as in a study file, or functions of two arrays, the activations for x and for T(x)
-        (samples x values), that return a number for each sample.
+        (samples x values), that return a number for each sample. One that returns a number for all
+        samples at once is named as {"python-set": {"function": f}}.
     layers: as in a study file. Layers of a module have the names of
         named_modules. Without layers, the outputs of the blocks are measured.
     preprocess: as in a study file; or a processor of transformers (the object, its dict, its folder),
@@ -123,6 +124,40 @@ def measure(
     A call that was interrupted continues if it is repeated.
     """
     _check_names(study)
+    with prepared(model, data, transforms=transforms, measures=measures, layers=layers, preprocess=preprocess, labels=labels, limit=limit,
+                  rate=rate, input=input, name=name, seed=seed, trials=trials, samples=samples, engine=engine, classes=classes,
+                  keys={"axes": axes, "inputs": inputs, "layout": layout, "output": output, "scores": scores, "tags": tags, "tokens": tokens},
+                  study=study) as (spec, environment, identity):
+        return run(spec, folder, quiet, environment, identity, device=device, threads=threads)
+
+
+@contextlib.contextmanager
+def prepared(
+    model: Any,
+    data: Any,
+    *,
+    keys: Mapping[str, Any],
+    study: Mapping[str, Any],
+    transforms: Sequence[Any] | None = None,
+    measures: Sequence[Any] | None = None,
+    layers: str | Sequence[str] | None = None,
+    preprocess: Any = None,
+    labels: Any = None,
+    limit: int | None = None,
+    rate: int | None = None,
+    input: Any = None,
+    name: str | None = None,
+    seed: int = 1,
+    trials: int = 1,
+    samples: bool = False,
+    engine: str | None = None,
+    classes: str | Sequence[int | str] | None = None,
+) -> Iterator[tuple[dict[str, Any], dict[str, str], str]]:
+    """Write models and data to files, or serve them from this process, and yield the study, as measure describes.
+
+    keys are those of models, study further keys of the study. Beside the study there are the
+    environment variables that it names, and what identifies them; they are valid in the block.
+    """
     several = isinstance(model, Mapping)
     given = dict(model) if isinstance(model, Mapping) else {name or "": model}
     if not given:
@@ -134,8 +169,7 @@ def measure(
     if classes is not None:
         for s in sources:
             s.entry["classes"] = classes if isinstance(classes, str) else list(classes)
-    values = (axes, inputs, layout, output, scores, tags, tokens)
-    common = {key: value for key, value in zip(MODEL_KEYS, values) if value is not None}
+    common = {key: value for key, value in keys.items() if value is not None}
     # What is known of the first data is taken to hold for all: the shape of a sample, whether there
     # are labels, and framed: whether samples already have the size that the model takes.
     known = sources[0]
@@ -145,14 +179,14 @@ def measure(
         for key, m in given.items():
             m, own = _own_keys(m)
             shape = input if input is not None else known.shape if known.framed or preprocess is None else None
-            prepared = stack.enter_context(_models.prepared(m, preprocess, shape, engine))
-            models.append({**_entry(prepared, key, known, layers), **common, **own})
+            ready = stack.enter_context(_models.prepared(m, preprocess, shape, engine))
+            models.append({**_entry(ready, key, known, layers), **common, **own})
             if "preprocess" not in models[-1]:
                 _warn_of_images(m, known)
-            if prepared.served is not None:
+            if ready.served is not None:
                 address = f"model-{len(models)}"
-                served[address] = prepared.served
-                gradients = prepared.served.gradients()
+                served[address] = ready.served
+                gradients = ready.served.gradients()
                 if gradients is not None:
                     served[address + ".vjp"] = gradients
                 # In a variable, so that the text of the study is the same each time.
@@ -172,7 +206,7 @@ def measure(
         }
         environment = {ADDRESS: stack.enter_context(_server.serving(served))} if served else {}
         identity = "".join(m.digest for m in served.values())
-        return run(spec, folder, quiet, environment, identity, device=device, threads=threads)
+        yield spec, environment, identity
 
 
 def _name_classes(data: _data.Prepared, given: Mapping[str, Any], models: Sequence[Mapping[str, Any]]) -> None:
@@ -278,10 +312,7 @@ def run(study: Mapping[str, Any], folder: str | os.PathLike[str] | None, quiet: 
 
     If some parts of the study fail, warn and return the run with the others.
     """
-    try:
-        text = json.dumps(study, indent=1, default=_plain)
-    except TypeError as e:
-        raise Error(f"the study cannot be written: {e}") from None
+    text = written(study)
     run_folder = Path(folder) if folder is not None else _cache.folder("runs") / hashlib.sha256((text + identity).encode()).hexdigest()[:24]
     progress = Progress(quiet)
     failed: Error | None = None
@@ -300,6 +331,14 @@ def run(study: Mapping[str, Any], folder: str | os.PathLike[str] | None, quiet: 
     if failed is not None:
         warnings.warn(f"noether: {failed}; see .failures", stacklevel=3)
     return result
+
+
+def written(study: Mapping[str, Any]) -> str:
+    """Return the text of a study."""
+    try:
+        return json.dumps(study, indent=1, default=_plain)
+    except TypeError as e:
+        raise Error(f"the study cannot be written: {e}") from None
 
 
 def _framed(preprocess: Any, shape: tuple[int, ...] | None) -> Any:
@@ -345,13 +384,23 @@ def _transforms(transforms: Sequence[Any], served: dict[str, _server.Model]) -> 
 
 def _measures(measures: Sequence[Any], served: dict[str, _server.Model]) -> list[Any]:
     """Return the measures of a study. Functions are added to served, and are one measure."""
-    functions = [_functions.Measure(m) for m in measures if callable(m)]
+    out: list[Any] = []
+    functions: list[_functions.Measure] = []
+    for m in measures:
+        keys = m.get("python-set") if isinstance(m, Mapping) else None
+        if callable(m):
+            functions.append(_functions.Measure(m))
+        elif isinstance(keys, Mapping) and callable(keys.get("function")):
+            function = _functions.Measure(keys["function"])
+            served[function.address] = function
+            out.append({**m, "python-set": {**keys, "function": function.address}})
+        else:
+            out.append(m)
     names = [f.name for f in functions]
     for name in names:
         if not name or names.count(name) > 1:
             raise Error(f"{names.count(name)} measures are called {name!r}: give each function a name of its own")
     served.update({f.address: f for f in functions})
-    out = [m for m in measures if not callable(m)]
     return [*out, {"python": {"functions": [f.address for f in functions]}}] if functions else out
 
 

@@ -8,7 +8,7 @@ import html
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -178,6 +178,21 @@ class Run:
         largest: see state.
         """
         return table(call(["breaking-point", str(self.folder), "--json", *(f"--tolerance={t}" for t in tolerances)]))
+
+    def activations(self, layers: str | Sequence[str] | None = None, *, model: str | None = None, pool: str | None = None, quiet: bool = False) -> Any:
+        """Return the activations of a model of the study on its data, clean and transformed, as the function activations does.
+
+        layers are patterns, by default those of the study. model is needed if the study has several.
+        """
+        from . import _extract
+
+        names = sorted({str(m["name"]) for m in self.record["models"]})
+        if model is None and len(names) > 1 or model is not None and model not in names:
+            raise Error(f'the study has the models {", ".join(names)}: say which one')
+        found = _extract.extract(self.folder / "study.yaml", None, quiet, layers=layers, pool=pool, only=model)
+        if len(found) > 1:
+            raise Error("the study has several data sets: use the command noether extract")
+        return found[0]
 
     def export(self, to: str, path: str | os.PathLike[str] | None = None, **options: Any) -> str | None:
         """Write the scores for another place, into a file, and return its text if there is no path.

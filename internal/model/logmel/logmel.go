@@ -1,4 +1,5 @@
-// Package logmel builds logarithmic mel spectrograms as ONNX graphs. A network whose input is a
+// Package logmel builds logarithmic mel spectrograms, and the features of Kaldi, as ONNX graphs. A
+// network whose input is a
 // spectrogram can then take waveforms: the engine that runs the network also computes the
 // spectrogram, and gradients flow through it.
 //
@@ -56,10 +57,37 @@ type Settings struct {
 	Std   float64 // divides the result; default: 1
 
 	DropLast bool `json:",omitzero"` // leave out the last frame, as Whisper does
+
+	Kaldi *Kaldi `json:",omitzero"` // not nil: the features are Kaldi's
+}
+
+// Rows returns the number of values of a frame; 0: not set.
+func (s Settings) Rows() int {
+	switch k := s.Kaldi; {
+	case k == nil || s.Mels == 0 && k.Cepstra == 0:
+		return s.Mels
+	case k.Cepstra > 0:
+		return k.Cepstra
+	case k.Energy:
+		return s.Mels + 1
+	}
+	return s.Mels
+}
+
+// WithRows returns settings whose frames have n values.
+func (s Settings) WithRows(n int) Settings {
+	if k := s.Kaldi; k != nil && k.Energy && k.Cepstra == 0 {
+		n--
+	}
+	s.Mels = n
+	return s
 }
 
 // Defaults returns the settings with defaults in place of zero fields.
 func (s Settings) Defaults() Settings {
+	if s.Kaldi != nil {
+		return s.kaldiDefaults()
+	}
 	or := func(v *int, d int) {
 		if *v == 0 {
 			*v = d
@@ -95,9 +123,12 @@ const maxFFT = 1 << 14
 // Check returns an error for settings that are out of range.
 func (s Settings) Check() error {
 	if s.Rate < 1 {
-		return errors.New("log-mel: the rate is missing: set the number of samples per second")
+		return errors.New("features: the rate is missing: set the number of samples per second")
 	}
 	s = s.Defaults()
+	if s.Kaldi != nil {
+		return s.checkKaldi()
+	}
 	switch {
 	case s.FFT < 2 || s.FFT > maxFFT:
 		return fmt.Errorf("log-mel: frames of %d samples: they must have 2 to %d", s.FFT, maxFFT)
@@ -136,6 +167,9 @@ func (s Settings) mel() audio.Mel {
 // Frames returns the number of frames of a sound of n samples.
 func (s Settings) Frames(n int) int {
 	s = s.Defaults()
+	if s.Kaldi != nil {
+		return s.kaldiFrames(n)
+	}
 	if s.Pad != "none" {
 		n += 2 * (s.FFT / 2)
 	}
@@ -148,14 +182,17 @@ func (s Settings) Frames(n int) int {
 	return n/s.Hop + 1
 }
 
-// Graph adds the spectrogram to a graph that is being built. wave is b x n or b x 1 x n, and the
-// result is b x mels x frames. A waveform that is shorter than a frame has no frames. With
+// Graph adds the features to a graph that is being built. wave is b x n or b x 1 x n, and the
+// result is b x Rows x frames. A waveform that is shorter than a frame has no frames. With
 // "reflect" it must be longer than half a frame.
 func (s Settings) Graph(b *onnx.Builder, wave onnx.Value) (onnx.Value, error) {
 	if err := s.Check(); err != nil {
 		return "", err
 	}
 	s = s.Defaults()
+	if s.Kaldi != nil {
+		return s.kaldiGraph(b, wave)
+	}
 	bank, err := s.mel().Bank()
 	if err != nil {
 		return "", err
@@ -217,6 +254,11 @@ func (s Settings) compress(b *onnx.Builder, y onnx.Value) onnx.Value {
 	if s.Range > 0 {
 		y = b.Op("Max", nil, y, b.Sub(b.ReduceMax(y, true, 1, 2), b.Scalar(float32(s.Range))))
 	}
+	return s.normalise(b, y)
+}
+
+// normalise returns (y - Mean) / Std.
+func (s Settings) normalise(b *onnx.Builder, y onnx.Value) onnx.Value {
 	if s.Mean != 0 {
 		y = b.Sub(y, b.Scalar(float32(s.Mean)))
 	}

@@ -35,6 +35,7 @@ type query struct {
 var boxLayouts = []layout{
 	{"torchvision", "boxes [n, 4], labels (int64) [n] and scores [n]", true, findTorchvision},
 	{"efficient-nms", "counts [batch, 1], boxes [batch, n, 4], scores [batch, n] and classes [batch, n]", true, findEfficientNMS},
+	{"corners", "boxes [batch, n, 4] of corners and probabilities [batch, n, classes]", true, findCorners},
 	{"detr", "logits [batch, queries, classes + 1] and boxes [batch, queries, 4]", true, findDETR},
 	{"deformable-detr", "logits [batch, queries, classes] and boxes [batch, queries, 4]", true, findDeformableDETR},
 	{"suppressed", "rows [batch, n, 6] or [n, 6] of corners, score and class, or [n, 7] with the index of the image in front and the class before the score", false, findSuppressed},
@@ -86,7 +87,9 @@ func Find(about About, s Setting) (*Decoder, error) {
 	if d == nil || err != nil {
 		return nil, err
 	}
-	return d, q.finish(d)
+	err = q.finish(d)
+	q.doubt(d)
+	return d, err
 }
 
 // named returns the decoder that the setting names.
@@ -130,6 +133,30 @@ func (q *query) guess() *Decoder {
 		}
 	}
 	return nil
+}
+
+// mapClasses are the numbers of classes of the data sets that most models of class maps are trained
+// on: two, Cityscapes, Pascal VOC, COCO-Stuff and ADE20K.
+var mapClasses = []int{2, 19, 21, 150, 171, 182}
+
+// doubt sets the doubt of a class map of which nothing but its shape says that its channels are
+// classes: neither a name, a softmax, names of classes nor their number.
+func (q *query) doubt(d *Decoder) {
+	f := &d.Format
+	if !d.Guessed || f.Kind != decoded.ClassMap || len(f.Names) > 0 || f.Layout == "labels" {
+		return
+	}
+	p := q.ports[slices.IndexFunc(q.ports, func(p Port) bool { return p.Name == f.Outputs[0] })]
+	axis := 0
+	if p.Probed.sums(len(p.Sample) - 1) {
+		axis = len(p.Sample) - 1
+	}
+	switch {
+	case p.named("logit", "seg", "mask", "sem", "class", "label", "prob", "pred"), strings.HasSuffix(p.After, "Softmax"), p.Probed.sums(axis):
+	case p.After == "" && slices.Contains(mapClasses, f.Classes), p.After == sigmoid && len(q.ports) == 1 && f.Classes == 2 && p.Sample[0] == 1:
+	default:
+		d.Doubt = fmt.Sprintf("output %q is taken for a map of %d classes, which only its shape says: set output: {class-map: %s} if it is one, or such as {values: map}", p.Name, f.Classes, f.Layout)
+	}
 }
 
 // maxCandidates is the largest number of boxes that a model may have for one image.

@@ -34,7 +34,7 @@ func (q *query) maps(integers bool) (out []mapPort) {
 		switch {
 		case len(s) == 2:
 			out = append(out, mapPort{p, 1, s[0], s[1], false, true})
-		case len(s) == 3 && p.Axes == "NHWC":
+		case len(s) == 3 && (p.Axes == "NHWC" || p.Probed.sums(2) && s[2] > 1):
 			out = append(out, mapPort{p, s[2], s[0], s[1], true, false})
 		case len(s) == 3:
 			out = append(out, mapPort{p, s[0], s[1], s[2], false, false})
@@ -106,7 +106,7 @@ const maxGuessedClasses = 256
 func findLogits(q *query, guess bool) *Decoder {
 	// A map of 3 channels may be an image.
 	m := oneMap(q.maps(ofFloats), func(m mapPort) bool {
-		return !m.flat && (!guess || m.After == "" && m.channels >= 2 && m.channels <= maxGuessedClasses && m.channels != 3 && q.coversImage(m))
+		return !m.flat && (!guess || m.scoresClasses() && !m.isProbability() && m.channels >= 2 && m.channels <= maxGuessedClasses && m.channels != 3 && q.coversImage(m))
 	})
 	if m == nil {
 		return nil
@@ -123,8 +123,24 @@ func findLogits(q *query, guess bool) *Decoder {
 	})
 }
 
+// isProbability reports whether the values of a map are probabilities, by the operator before it or
+// by their sums over the channels.
+func (m mapPort) isProbability() bool {
+	axis := 0
+	if m.last {
+		axis = 2
+	}
+	return m.After == "Softmax" || m.After == sigmoid || m.channels > 1 && m.Probed.sums(axis)
+}
+
+// scoresClasses reports whether nothing in the name of a map says that its channels are no classes.
+func (m mapPort) scoresClasses() bool {
+	return !m.named("flow", "motion", "offset", "latent", "feature", "embed", "hidden", "image", "recon", "heat", "normal", "keypoint")
+}
+
 // findProbabilities finds a map with a probability for each class, by a softmax over several
-// channels or a sigmoid. With one channel it is that of class 1.
+// channels or a sigmoid. With one channel it is that of class 1. A sigmoid with the channels and the
+// size of the image may be an image.
 func findProbabilities(q *query, guess bool) *Decoder {
 	m := oneMap(q.maps(ofFloats), func(m mapPort) bool {
 		switch {
@@ -133,7 +149,7 @@ func findProbabilities(q *query, guess bool) *Decoder {
 		case m.channels == 1:
 			return m.After == sigmoid && !q.isDepth(m) && q.coversImage(m)
 		}
-		return m.After != "" && m.channels <= maxGuessedClasses && q.coversImage(m)
+		return m.isProbability() && m.scoresClasses() && !(m.After == sigmoid && q.isImage(m)) && m.channels <= maxGuessedClasses && q.coversImage(m)
 	})
 	if m == nil {
 		return nil
@@ -217,9 +233,12 @@ func findNormals(v decoded.Vectors) func(q *query, guess bool) *Decoder {
 
 // findImage finds an image. If guess is set, it must have the shape of the model's input.
 func findImage(q *query, guess bool) *Decoder {
-	return findValues(q, func(m mapPort) bool {
-		return !m.flat && (!guess || m.channels == q.about.Channels && m.height == q.about.Height && m.width == q.about.Width)
-	})
+	return findValues(q, func(m mapPort) bool { return !m.flat && (!guess || q.isImage(m)) })
+}
+
+// isImage reports whether a map has the shape of the model's image.
+func (q *query) isImage(m mapPort) bool {
+	return m.channels == q.about.Channels && m.height == q.about.Height && m.width == q.about.Width
 }
 
 // findDepth finds a map of the depth at each position.

@@ -46,10 +46,32 @@ type Port struct {
 	Sizes  []int       // as declared, with the batch; -1: free. Nil: unknown
 	Sample []int       // shape of one sample; nil if the first axis is not the batch
 	Axes   tensor.Axes // meaning of the axes, such as "NHWC"; "": unknown
-	// Largest is the largest value in runs on noise; 0 or NaN: unknown.
-	Largest float64
-	After   string // "Softmax" or "Sigmoid" if its values are those of one; else ""
+	After  string      // "Softmax", "LogSoftmax" or "Sigmoid" if its values are those of one; else ""
+	Probed *Probed     // nil: unknown
 }
+
+// Probed is what the values of an output in runs on noise tell.
+type Probed struct {
+	Low, High float64 // the least and the largest value; NaN: some are not finite
+	// Sums is the axis of a sample over which the values sum to 1 and are not negative, as
+	// probabilities do; -1: none.
+	Sums int
+	// Ordered reports whether the rows of four values are corners: in each the third is not below
+	// the first, and the fourth not below the second.
+	Ordered bool
+}
+
+// Fractions reports whether all values are known to be between 0 and 1, and not all the same.
+func (p *Probed) Fractions() bool {
+	const rounding = 1e-2
+	return p != nil && p.Low >= -rounding && p.High <= 1+rounding && p.High > p.Low
+}
+
+// beyond reports whether values are known not to lie between 0 and 1.
+func (p *Probed) beyond() bool { return p != nil && p.High > p.Low && !p.Fractions() }
+
+// sums reports whether the values are known to be probabilities over an axis of a sample.
+func (p *Probed) sums(axis int) bool { return p != nil && p.Sums == axis }
 
 // About describes a model for Find.
 type About struct {
@@ -69,8 +91,10 @@ type Decoder struct {
 	Unbatched bool
 	// Guessed reports whether the layout was inferred.
 	Guessed bool
-	boxes   int // number of boxes of an image in the file's outputs; -1: free
-	build   func(b *onnx.Builder) onnx.Value
+	// Doubt says that only the shape of the output speaks for an inferred layout; "": more does.
+	Doubt string
+	boxes int // number of boxes of an image in the file's outputs; -1: free
+	build func(b *onnx.Builder) onnx.Value
 }
 
 // Build adds nodes to a graph that has the model's outputs as tensors. The result is batch x

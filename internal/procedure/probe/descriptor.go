@@ -103,6 +103,38 @@ func ConfoundingDescriptor() measure.Descriptor {
 	}
 }
 
+// LiDARDescriptor describes the measure lidar.
+func LiDARDescriptor() measure.Descriptor {
+	return measure.Descriptor{
+		Name: "lidar", Title: "LiDAR", Level: measure.LayerLevel, Resampled: "sample", Chart: "depth",
+		Question: "In how many directions does a layer tell samples apart despite the transformation?",
+		Reading:  "The effective rank of the linear discriminants of samples from transformed versions of them. It is at most the number of variables and of samples; directions that vary within the versions of a sample count little, unlike in the effective rank of geometry.",
+		Statistics: []measure.StatisticDescriptor{
+			{Name: "lidar", Title: "LiDAR", About: "Exponential of the entropy of the eigenvalues of the covariance between samples, whitened by that within the versions of a sample.", Range: measure.NotNegative, Direction: measure.Higher},
+		},
+	}
+}
+
+// CodesDescriptor describes the measure disentanglement-metrics.
+func CodesDescriptor() measure.Descriptor {
+	const null = "vectors of other samples"
+	return measure.Descriptor{
+		Name: "disentanglement-metrics", Title: "Disentanglement of factors", Level: measure.LayerLevel, Resampled: "sample", Chart: "depth",
+		Question: "Does each component of a layer's vector hold one factor, and does each factor lie in one component?",
+		Reading:  "1: every component belongs to one factor (disentanglement, InfoM), or every factor to one component (completeness, MIG, SAP, InfoC). Rotations of the vector change all but the informativeness (error, InfoE). Compare with the null, which is above 0 with few samples.",
+		Statistics: []measure.StatisticDescriptor{
+			{Name: "dci-disentanglement", Title: "DCI disentanglement", About: "1 minus the entropy of the factors that a component is important for, weighted by importance.", Range: measure.ZeroToOne, Direction: measure.Higher, Null: null},
+			{Name: "dci-completeness", Title: "DCI completeness", About: "1 minus the entropy of the components that are important for a factor, the mean over factors.", Range: measure.ZeroToOne, Direction: measure.Higher, Null: null},
+			{Name: "dci-error", Title: "DCI error", About: "The error of lasso regressions of the factors, as a fraction of their standard deviation: DCI's informativeness.", Range: measure.NotNegative, Direction: measure.Lower, Null: null},
+			{Name: "mig", Title: "mutual information gap", About: "The difference between the two components that know most of a factor, as a fraction of its entropy.", Range: measure.ZeroToOne, Direction: measure.Higher, Null: null},
+			{Name: "sap", Title: "SAP", About: "The difference between the two components that predict a factor best.", Range: measure.ZeroToOne, Direction: measure.Higher, Null: null},
+			{Name: "infom", Title: "InfoM", About: "Modularity: how much of a component's information is about one factor.", Range: measure.Range{Low: -1, High: 1}, Direction: measure.Higher, Null: null},
+			{Name: "infoc", Title: "InfoC", About: "Compactness: how much of a factor's information is in one component.", Range: measure.Range{Low: -1, High: 1}, Direction: measure.Higher, Null: null},
+			{Name: "infoe", Title: "InfoE", About: "Explicitness: how much of the factors a linear model predicts, on the same samples.", Range: measure.AtMostOne, Direction: measure.Higher, Null: null},
+		},
+	}
+}
+
 // DisentanglementDescriptor describes the measure disentanglement.
 func DisentanglementDescriptor() measure.Descriptor {
 	return measure.Descriptor{

@@ -2,9 +2,11 @@ package probe
 
 import (
 	"context"
+	"encoding/json"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/noether-ml/noether/dataset"
@@ -178,6 +180,36 @@ func TestInformativeness(t *testing.T) {
 	}
 	if b, rmse := found["baseline-rmse x"], found["rmse ridge x"]; b.Value < 0.05 || rmse.Value > 1e-4 || math.Abs(rmse.Null-b.Value) > 0.03 {
 		t.Errorf("rmse of ridge = %+v and of the baseline %+v, want 0 with a null near the baseline", rmse, b)
+	}
+}
+
+// TestWithoutNulls checks that scores have no nulls if none are asked for, and are otherwise the
+// same, that fewer probes are predicted and trained, and that the key of a cell is the old one with
+// nulls.
+func TestWithoutNulls(t *testing.T) {
+	t.Parallel()
+	s := quickSettings()
+	if text, err := json.Marshal(s); err != nil || strings.Contains(string(text), "nulls") {
+		t.Errorf("the settings are %s, %v", text, err)
+	}
+	job := func() *procedure.Job { return factorJob(t, 200, linearModel(t, identity()), nil) }
+	with, err := Informativeness(s)
+	want := mustRun(t, with, err, job())
+	s.Nulls = NoNulls
+	without, err := Informativeness(s)
+	got := mustRun(t, without, err, job())
+	for name, w := range want {
+		if g := got[name]; g.Value != w.Value || g.Low != w.Low || !math.IsNaN(g.Null) {
+			t.Errorf("%s is %+v without nulls, and %+v with them", name, g, w)
+		}
+	}
+	samples := int64(200) // forward passes of the model
+	if a, b := with.Work(job())-samples, without.Work(job())-samples; a != 2*b {
+		t.Errorf("the work is %d with nulls and %d without", a, b)
+	}
+	s.Nulls = "no"
+	if _, err := Informativeness(s); err == nil || !strings.Contains(err.Error(), `nulls is "no"`) {
+		t.Errorf("nulls: no: %v", err)
 	}
 }
 

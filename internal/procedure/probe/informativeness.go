@@ -70,9 +70,12 @@ func (t *Training) work(j *procedure.Job, r *Representation, targets, representa
 	var sum int64
 	for _, i := range r.layers(j) {
 		for _, kind := range t.Probe {
-			n := 2 * t.Seeds // a probe and its null for each seed
+			n := t.Seeds
 			if kind == Ridge {
-				n = 2
+				n = 1
+			}
+			if t.Nulls != NoNulls {
+				n *= 2
 			}
 			one := trainingWork(j, t, kind, t.Hidden, representations*r.dim(j.A.Layers[i]), 1, int(t.Split[0]*float64(j.Data.Len())))
 			sum += one * int64(n*targets)

@@ -16,7 +16,7 @@ type probeSet struct {
 	target *target      // nil if the probes predict vectors
 	test   []int        // test samples
 	probes []*probeSpec // one for each seed
-	nulls  []*probeSpec // likewise, trained on shuffled targets
+	nulls  []*probeSpec // likewise, trained on shuffled targets; nil: none
 }
 
 // newProbeSets returns none if the split s has too few samples. hidden holds the sizes of an MLP's
@@ -88,7 +88,7 @@ func (d *probeSet) scores(outcomes map[string]outcome, factor string) []measure.
 	}
 	var out []measure.Score
 	for _, e := range estimates { // each becomes a score: the mean over seeds, an interval and a null
-		e.n, e.seeds, e.trained = len(d.test), len(d.probes), true
+		e.n, e.seeds, e.trained, e.noNull = len(d.test), len(d.probes), true, d.nulls == nil
 		s := e.score()
 		s.Variant, s.Factor = d.kind, factor
 		s.Warnings = append(s.Warnings, d.target.warnings...)

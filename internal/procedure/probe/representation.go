@@ -166,7 +166,7 @@ func vectorScores(sets []*probeSet, outcomes map[string]outcome, unchanged vecto
 			{name: "cosine", compute: column(1), min: -1, max: 1},
 			{name: "gain", compute: gain, min: math.Inf(-1), max: 1, undefined: "the transformation does not change the representation of the test samples"},
 		} {
-			e.n, e.seeds, e.trained = len(d.test), len(d.probes), true
+			e.n, e.seeds, e.trained, e.noNull = len(d.test), len(d.probes), true, d.nulls == nil
 			s := e.score()
 			s.Variant = d.kind
 			out = append(out, s)

@@ -96,7 +96,7 @@ func (r *run) open(ctx context.Context, layer tensor.Layer, v sampleTransform, p
 // id tells the tables from others of the layer; it is empty for the clean vectors.
 func (r *run) newInput(layer tensor.Layer, id string, tables ...*features.Table) *probeInput {
 	q := r.request(sampleTransform{})
-	full := fmt.Sprintf("%q %q %q %q %q %q %q %s", q.Identity, r.job.A.Model.SHA256(), q.Engine, q.Data, layer.Name, layer.Axes, q.Pool, id)
+	full := fmt.Sprintf("%q %q %q %q %q %q %q %s", q.Identity, r.job.A.Model.SHA256(), q.Engine, q.Data, layer.Name, layer.Axes, q.Pool.ID(layer), id)
 	return newProbeInput(full, r.samples.Positions, tables...)
 }
 
@@ -165,8 +165,8 @@ func scoreLayers(ctx context.Context, j *procedure.Job, rep *Representation, t *
 	return out, nil
 }
 
-// seedsAndNulls returns a probe and a null for each of the Training.Seeds, or one of each for
-// ridge.
+// seedsAndNulls returns a probe for each of the Training.Seeds, or one for ridge, and as many nulls,
+// or none.
 func (r *run) seedsAndNulls(p probeSpec, targetName string) (seeds, nulls []*probeSpec) {
 	n := r.training.Seeds
 	if p.kind == Ridge {
@@ -177,6 +177,9 @@ func (r *run) seedsAndNulls(p probeSpec, targetName string) (seeds, nulls []*pro
 		one.seed = r.seed(targetName, p.kind, s)
 		one.name = fmt.Sprintf("%s %s, seed %d", p.name, p.kind, s+1)
 		seeds = append(seeds, &one)
+		if r.training.Nulls == NoNulls {
+			continue
+		}
 		shuffled := p
 		shuffled.seed = one.seed
 		shuffled.name = fmt.Sprintf("%s %s, null, seed %d", p.name, p.kind, s+1)

@@ -21,7 +21,7 @@ const (
 
 // Representation holds the settings that select samples and turn activations into vectors.
 type Representation struct {
-	Pool    string `key:"pool" json:"pool" default:"mean" enum:"mean|max|class|flatten" doc:"how an activation becomes a vector: mean or max over space, time or tokens, the class token, or flatten"`
+	Pool    string `key:"pool" json:"pool" default:"mean" enum:"mean|max|class|patch|flatten" doc:"how an activation becomes a vector: mean or max over space, time or tokens, the class token, the mean over the tokens of patches, or flatten"`
 	Samples int    `key:"samples" json:"samples" min:"0" doc:"largest number of samples, taken in random order; default: all"`
 }
 
@@ -38,8 +38,20 @@ type Training struct {
 	Split       []float64 `key:"split" json:"split" default:"[0.8, 0.1, 0.1]" doc:"fractions of the samples for training, validation and test"`
 	Test        Part      `key:"test" json:"test" doc:"test samples: those with given values of a factor; the others are divided in the proportions of split"`
 	Validation  Part      `key:"validation" json:"validation,omitzero" doc:"validation samples, selected like the test samples; they choose the best epoch"`
+	Nulls       Nulls     `key:"nulls" json:"nulls,omitzero" default:"shuffled" enum:"shuffled|none" doc:"probes of shuffled targets, whose scores are the nulls; none: no nulls, in half the time"`
 	Standardise bool      `key:"standardise" json:"standardise" doc:"scale each component of a representation to mean 0 and standard deviation 1 over the training samples"`
 }
+
+// Nulls says how the score of a probe by chance is found; "" is ShuffledNulls.
+type Nulls string
+
+const (
+	ShuffledNulls Nulls = "shuffled" // by the same probe, trained on shuffled targets
+	NoNulls       Nulls = "none"     // not at all
+)
+
+// IsZero reports whether n is the default, which the keys of cells do not have.
+func (n Nulls) IsZero() bool { return n == "" || n == ShuffledNulls }
 
 // A Part selects samples by the values of a factor. In joined data the factor part says which
 // source a sample is from.
@@ -88,6 +100,8 @@ func (t *Training) check() error {
 		sum += fraction
 	}
 	switch {
+	case !t.Nulls.IsZero() && t.Nulls != NoNulls:
+		return fmt.Errorf("nulls is %q: it must be %s or %s", t.Nulls, ShuffledNulls, NoNulls)
 	case len(t.Split) != 3 || math.Abs(sum-1) > 1e-6:
 		return fmt.Errorf("split %v: it must be the fractions for training, validation and test, with sum 1", t.Split)
 	case t.Batch < 1 || t.Epochs < 1 || t.Patience < 1 || t.Seeds < 1:

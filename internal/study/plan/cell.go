@@ -44,19 +44,22 @@ func (c *Cell) ScoredLayers() []scores.Layer {
 // doubts returns what is doubtful about the cell's scores because of what the outputs of its models
 // hold, or how they are computed.
 func (c *Cell) doubts() (out []string) {
-	predictions := false
+	predictions, decoded, labels := false, false, false
 	switch method := c.Method.(type) {
 	case measure.Measure:
-		predictions = method.Needs().Prediction
+		predictions, decoded, labels = method.Needs().Prediction, method.Needs().Decoded, method.Needs().Labels
 	case procedure.Procedure:
-		predictions = method.Needs().Prediction
+		predictions, labels = method.Needs().Prediction, method.Needs().Labels
+	}
+	if labels && predictions && c.Data.orderDoubt != "" {
+		out = append(out, c.Data.orderDoubt)
 	}
 	models := []*Model{c.Model}
 	if c.other != nil && c.other != c.Model {
 		models = append(models, c.other)
 	}
 	for _, m := range models {
-		for _, text := range m.Net.DoubtsOf(predictions, c.Data.labels) {
+		for _, text := range m.Net.DoubtsOf(predictions, decoded, c.Data.labels) {
 			if len(models) > 1 {
 				text = "model " + m.Entry.Name + ": " + text
 			}

@@ -22,6 +22,7 @@ type Data struct {
 
 	Outputs         []int              // outputs of the model that are kept before the softmax; nil: all
 	modelClassNames []string           // names of the model's classes; nil if unknown
+	orderDoubt      string             // why it is doubtful that the classes are in the order of the outputs; ""
 	mismatch        error              // why the labels cannot be mapped to the model's outputs; nil if they can
 	Unreadable      *UnreadableSamples // samples that could not be read
 	Redrawn         *RedrawCounts      // rejected draws of parameters, by transformation

@@ -20,6 +20,7 @@ func (d *Data) forModel(classes int, classNames []string) *Data {
 	}
 	classOutputs, restrict, err := d.Entry.Outputs(names, classes, classNames)
 	if err == nil {
+		out.orderDoubt = d.Entry.OrderDoubt(names, classes, classNames)
 		outputs := spec.OutputNames(names, classOutputs, classes, classNames)
 		if restrict {
 			out.Source, out.Outputs, err = dataset.Restrict(d.Source, classOutputs, outputs)

@@ -64,6 +64,8 @@ measures:
   - retrieval
   - disentanglement: {factors: x, probe: ridge, pool: flatten}
   - confounding: {factors: x}
+  - disentanglement-metrics: {factors: [x, size]}
+  - lidar: {views: 3}
   - robust-accuracy: {images: 32, steps: 3, radius: 0.5}
 `, `name: sums
 batch: 20

@@ -35,30 +35,29 @@ type Sink interface {
 const extractionMemory = 256 << 20
 
 // Extract gives the activations of a plan's models on its data, clean and transformed as a run of
-// the study transforms them, to sinks that open returns. Samples that cannot be read are left out.
+// the study transforms them, to sinks that open returns. Its cells do not matter. Samples that cannot be read are left out.
 // Transformations of activations are skipped with a warning.
 func Extract(ctx context.Context, p *plan.Plan, o plan.Options, open func(Source) (Sink, error)) error {
 	var extractions []*extraction
 	var progress plan.Progress
-	known := map[modelData]bool{}
-	for _, c := range p.Cells {
-		key := modelData{c.Model, c.Data}
-		if known[key] || len(c.Model.Net.Layers()) == 0 {
-			continue
-		}
-		known[key] = true
-		e := &extraction{modelData: key, plan: p, options: &o, progress: &progress, layers: c.Model.Net.Layers()}
-		for _, v := range p.Views(c.Data) {
+	for _, d := range p.Data {
+		var views []plan.View
+		for _, v := range p.Views(d) {
 			switch {
 			case v.Name == "":
 			case !v.TransformsInput():
 				o.Warnf("%s transforms activations: it is left out", v.Path())
 			default:
-				e.views = append(e.views, v)
+				views = append(views, v)
 			}
 		}
-		extractions = append(extractions, e)
-		progress.Total += int64(len(c.Data.Order) * (1 + len(e.views)))
+		for _, m := range p.Models {
+			if len(m.Net.Layers()) == 0 || p.Only != nil && !slices.Contains(p.Only, m.Entry.Name) {
+				continue
+			}
+			extractions = append(extractions, &extraction{modelData: modelData{m, d}, plan: p, options: &o, progress: &progress, layers: m.Net.Layers(), views: views})
+			progress.Total += int64(len(d.Order) * (1 + len(views)))
+		}
 	}
 	progress.Passes = len(extractions)
 	for i, e := range extractions {

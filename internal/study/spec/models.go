@@ -10,8 +10,8 @@ import (
 
 // A Model is an entry of the list models.
 type Model struct {
-	Name string `key:"name,required" doc:"name in the scores"`
-	ONNX Path   `key:"onnx" doc:"file of the model, a folder that contains it, or its URL: https, s3, gs, file, or hf://org/name"`
+	Name string `key:"name,required" doc:"name in the scores; of a list or glob, the first part of the names, which can be left out"`
+	ONNX Path   `key:"onnx" doc:"file of the model, a folder that contains it, or its URL: https, s3, gs, file, or hf://org/name; or a glob such as zoo/*.onnx, or a list"`
 	// Activations and URL take the place of ONNX.
 	Activations Path                  `key:"activations" doc:"in place of onnx: a folder of activations that were recorded on the samples of the data, see the reference on models"`
 	URL         string                `key:"url" doc:"in place of onnx: a model of an inference server that speaks the Open Inference Protocol, such as http://localhost:8000/v2/models/resnet50, or unix:SOCKET:/v2/models/resnet50"`
@@ -39,12 +39,12 @@ type Model struct {
 // Address returns the path or URL of the model's file, the folder of its activations, its address
 // on an inference server, or the function of Python that returns it.
 func (m Model) Address() Path {
-	switch {
-	case m.Activations.text != "":
+	switch m.Engine() {
+	case "activations":
 		return m.Activations
-	case m.URL != "":
+	case "url":
 		return Path{text: m.URL, node: m.At("url")}
-	case m.Python != "":
+	case "python":
 		return Path{text: m.Python, node: m.At("python")}
 	}
 	return m.ONNX
@@ -54,7 +54,7 @@ func (m Model) Address() Path {
 // an inference server and a function of Python.
 func (m Model) check() error {
 	var given []string
-	for _, key := range []string{"onnx", "activations", "url", "python"} {
+	for _, key := range EngineKeys() {
 		if m.node.Get(key) != nil {
 			given = append(given, key)
 		}
@@ -94,7 +94,7 @@ func (m Model) TokenLayout() (*tensor.Tokens, error) {
 type Output struct {
 	// The tag short: `output: NAME` stands for `output: {scores: NAME}`.
 	Scores      string   `key:"scores" short:"true" doc:"name of the output with the class scores"`
-	Boxes       string   `key:"boxes" enum:"torchvision|efficient-nms|detr|deformable-detr|suppressed|yolov10|yolov8|yolox|yolov5" doc:"layout of boxes"`
+	Boxes       string   `key:"boxes" enum:"torchvision|efficient-nms|corners|detr|deformable-detr|suppressed|yolov10|yolov8|yolox|yolov5" doc:"layout of boxes"`
 	ClassMap    string   `key:"class-map" enum:"logits|probabilities|labels" doc:"a map of scores of classes, or of class numbers"`
 	Keypoints   string   `key:"keypoints" enum:"heat-maps" doc:"keypoints of the image, each the largest value of a map"`
 	Values      string   `key:"values" enum:"image|depth|normals|normals-y-up|map" doc:"a map of values; normals have components to the right, down (or up) and out of the image"`
@@ -103,7 +103,7 @@ type Output struct {
 	Confidence  float64  `key:"confidence" min:"0" max:"1" doc:"boxes of a lower score are removed; default: 0.01. Keypoints of a lower value are not visible; default: all are"`
 	Suppress    float64  `key:"suppress" min:"0" max:"1" doc:"intersection over union with a stronger box of the class above which a box is removed; 1: none is. Default: 0.7 for layouts without suppression, else 1"`
 	Most        int      `key:"most" min:"1" max:"2000" doc:"boxes of an image that are kept; default: 300"`
-	Coordinates string   `key:"coordinates" enum:"pixels|fractions" doc:"of boxes: pixels of the model's image, or fractions of its sides; default: fractions for detr and deformable-detr, else pixels"`
+	Coordinates string   `key:"coordinates" enum:"pixels|fractions" doc:"of boxes: pixels of the model's image, or fractions of its sides; default: fractions for detr, deformable-detr and values that are fractions, else pixels"`
 }
 
 // Setting returns how dense outputs of the model are decoded. More than one kind of them is an

@@ -60,6 +60,49 @@ func (d Data) Outputs(names []string, classes int, modelNames []string) (outputs
 	return nil, false, fmt.Errorf("the data have %d classes and the model has %d: set classes to the output of each class (%s, ...)", len(names), classes, names[0])
 }
 
+// OrderDoubt returns why it is doubtful that the classes of the data are in the order of the model's
+// outputs, or "". The arguments are those of Outputs. Classes whose order alone says which output is
+// theirs are sorted by name as text, in which 10 comes before 2.
+func (d Data) OrderDoubt(names []string, classes int, modelNames []string) string {
+	if d.Classes != nil || len(names) != classes || classes == len(dataset.ImageNetSynsets()) {
+		return ""
+	}
+	if outputs, err := matchNames(names, modelNames); outputs != nil || err != nil {
+		return ""
+	}
+	for i := range len(names) - 1 {
+		if a, b := names[i], names[i+1]; numbersDescend(a, b) {
+			return fmt.Sprintf("the classes are in the order of their names as text, %q before %q, and nothing says that the outputs of the model are: if they are not, set classes to the output of each class", a, b)
+		}
+	}
+	return ""
+}
+
+// numbersDescend reports whether two names that are equal up to a number in both have a larger one
+// first.
+func numbersDescend(a, b string) bool {
+	digit := func(s string, i int) bool { return i >= 0 && i < len(s) && s[i] >= '0' && s[i] <= '9' }
+	at := 0
+	for at < len(a) && at < len(b) && a[at] == b[at] {
+		at++
+	}
+	for digit(a, at-1) {
+		at--
+	}
+	number := func(s string) string {
+		end := at
+		for digit(s, end) {
+			end++
+		}
+		return strings.TrimLeft(s[at:end], "0")
+	}
+	if !digit(a, at) || !digit(b, at) {
+		return false
+	}
+	m, n := number(a), number(b)
+	return len(m) > len(n) || len(m) == len(n) && m > n
+}
+
 // HasOutputs reports whether the model's output for each class of the data can be inferred without
 // the key classes. The arguments are those of Outputs.
 func HasOutputs(names []string, classes int, modelNames []string) bool {

@@ -42,6 +42,34 @@ func TestOutputsByLabel(t *testing.T) {
 	}
 }
 
+// TestOrderDoubt checks that classes whose names hold numbers have a doubt if their order as text is
+// another one than that of the numbers, and nothing but their order says which output is theirs.
+func TestOrderDoubt(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		names    []string
+		classes  int
+		explicit []string
+		labels   []string
+		doubt    string // part of it
+	}{
+		{[]string{"0", "1", "10", "2"}, 4, nil, nil, `"10" before "2"`},
+		{[]string{"class_1", "class_10", "class_9"}, 3, nil, nil, `"class_10" before "class_9"`},
+		{[]string{"v1.10", "v1.9"}, 2, nil, nil, `"v1.10" before "v1.9"`},
+		{[]string{"00", "01", "10"}, 3, nil, nil, ""},
+		{[]string{"0", "1", "2", "NA"}, 4, nil, nil, ""},
+		{[]string{"cat", "dog"}, 2, nil, nil, ""},
+		{[]string{"a10", "b2"}, 2, nil, nil, ""},
+		{[]string{"0", "1", "10", "2"}, 4, []string{"0", "1", "3", "2"}, nil, ""},
+		{[]string{"c10", "c2"}, 2, nil, []string{"c2", "c10"}, ""},
+		{[]string{"c10", "c2"}, 5, nil, nil, ""}, // Outputs returns an error
+	} {
+		if got := (Data{Classes: c.explicit}).OrderDoubt(c.names, c.classes, c.labels); (got != "") != (c.doubt != "") || !strings.Contains(got, c.doubt) {
+			t.Errorf("%q: doubt %q, want %q", c.names, got, c.doubt)
+		}
+	}
+}
+
 // TestMaskOutputs checks which class of a segmentation model each category of labelled masks is.
 func TestMaskOutputs(t *testing.T) {
 	t.Parallel()

@@ -39,11 +39,86 @@ type preprocessKeys struct {
 	Rate        int           `key:"rate" min:"1" doc:"audio: samples per second of the model"`
 	Length      int           `key:"length" min:"1" doc:"audio: number of samples that the model takes, if its file does not fix it"`
 	Standardise bool          `key:"standardise" doc:"audio: standardise each waveform to mean 0 and deviation 1, as for wav2vec 2.0"`
-	Features    *featuresKeys `key:"features" doc:"audio: the model takes a spectrogram, which is computed as part of its graph"`
+	Features    *featuresKeys `key:"features" doc:"audio: the model takes a spectrogram or coefficients, which are computed as part of its graph"`
 }
 
+// featuresKeys is one kind of features: one field is set.
 type featuresKeys struct {
-	LogMel *logMelKeys `key:"log-mel,required" doc:"a logarithmic mel spectrogram"`
+	LogMel *logMelKeys `key:"log-mel" doc:"a logarithmic mel spectrogram"`
+	FBank  *kaldiKeys  `key:"kaldi-fbank" doc:"the filter banks of Kaldi, as torchaudio.compliance.kaldi.fbank"`
+	MFCC   *mfccKeys   `key:"kaldi-mfcc" doc:"the mel frequency cepstral coefficients of Kaldi, as torchaudio.compliance.kaldi.mfcc"`
+}
+
+// DecodeNode implements config.Decoder.
+func (k *featuresKeys) DecodeNode(n *config.Node) error {
+	type keys featuresKeys // without this method
+	if err := config.Decode(n, (*keys)(k)); err != nil {
+		return err
+	}
+	if len(n.Pairs) != 1 {
+		return n.Errorf("write one of log-mel, kaldi-fbank and kaldi-mfcc")
+	}
+	return nil
+}
+
+// JSONSchema implements config.Schemer.
+func (featuresKeys) JSONSchema() map[string]any {
+	type keys featuresKeys
+	return config.Schema(reflect.TypeFor[keys]())
+}
+
+func (k *featuresKeys) settings(rate int) *logmel.Settings {
+	switch {
+	case k.FBank != nil:
+		s := k.FBank.settings(rate)
+		s.Power = k.FBank.Power
+		return s
+	case k.MFCC != nil:
+		s := k.MFCC.settings(rate)
+		s.Kaldi.Cepstra, s.Kaldi.Lifter = k.MFCC.Cepstra, k.MFCC.Lifter
+		if s.Mels == 0 {
+			s.Mels = 23 // not that of the model's input, which is the number of coefficients
+		}
+		return s
+	}
+	return k.LogMel.settings(rate)
+}
+
+// kaldiBase are the keys that Kaldi's features share, with the defaults of torchaudio.
+type kaldiBase struct {
+	Window       int     `key:"window" min:"2" doc:"samples of a frame; default: 25 ms"`
+	Hop          int     `key:"hop" min:"1" doc:"samples between frames; default: 10 ms"`
+	WindowType   string  `key:"window-type" enum:"povey|hanning|hamming|blackman|rectangular" default:"povey" doc:"form of the window"`
+	Mels         int     `key:"mels" min:"3" doc:"number of bands; default: that of the model's input, for kaldi-mfcc 23"`
+	Low          float64 `key:"fmin" min:"0" default:"20" doc:"start of the first band in Hz"`
+	High         float64 `key:"fmax" doc:"end of the last band in Hz; 0 or less: that far below half the rate"`
+	Preemphasis  float64 `key:"preemphasis" min:"0" max:"1" default:"0.97" doc:"part of the value before that each value of a frame loses"`
+	DC           bool    `key:"remove-mean" default:"true" doc:"subtract the mean of each frame"`
+	Snip         bool    `key:"snip-edges" default:"true" doc:"all frames lie within the audio; false: it is continued by its mirror image at both ends"`
+	Energy       bool    `key:"use-energy" doc:"the log energy of a frame as a value before the bands, or in place of the first coefficient"`
+	RawEnergy    bool    `key:"raw-energy" default:"true" doc:"the energy is that before preemphasis and window"`
+	EnergyFloor  float64 `key:"energy-floor" min:"0" default:"1" doc:"smallest energy; Kaldi's own default is 0"`
+	SubtractMean bool    `key:"subtract-mean" doc:"subtract the mean over frames"`
+	Frames       int     `key:"frames" min:"0" doc:"frames of the result, to which zeros are added, or which are cut; default: all"`
+	Mean         float64 `key:"mean" doc:"subtracted from the result"`
+	Std          float64 `key:"std" doc:"divisor of the result; default: 1"`
+}
+
+type kaldiKeys struct {
+	kaldiBase
+	Power float64 `key:"power" default:"2" min:"1" max:"2" doc:"1: magnitudes, 2: powers"`
+}
+
+type mfccKeys struct {
+	kaldiBase
+	Cepstra int     `key:"cepstra" min:"1" default:"13" doc:"number of coefficients"`
+	Lifter  float64 `key:"lifter" min:"0" default:"22" doc:"lifter of the coefficients; 0: none"`
+}
+
+func (k kaldiBase) settings(rate int) *logmel.Settings {
+	return &logmel.Settings{Rate: rate, Window: k.Window, Hop: k.Hop, Mels: k.Mels, Low: k.Low, High: k.High, Mean: k.Mean, Std: k.Std, Kaldi: &logmel.Kaldi{
+		WindowType: k.WindowType, Preemphasis: k.Preemphasis, KeepMean: !k.DC, Mirror: !k.Snip, Energy: k.Energy, WindowedEnergy: !k.RawEnergy,
+		EnergyFloor: k.EnergyFloor, SubtractMean: k.SubtractMean, Frames: k.Frames}}
 }
 
 type logMelKeys struct {
@@ -172,7 +247,7 @@ func (p *Preprocess) setAudio(k preprocessKeys) {
 	}
 	p.Standardise = p.Standardise || k.Standardise
 	if k.Features != nil {
-		p.Features = k.Features.LogMel.settings(p.Frame.Rate)
+		p.Features = k.Features.settings(p.Frame.Rate)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 func Schema(lists Lists) ([]byte, error) {
 	s := config.Schema(reflect.TypeFor[Study]())
 	properties := s["properties"].(map[string]any)
-	allowCheckpoints(entrySchema(properties, "models"))
+	allowSeveral(entrySchema(properties, "models"))
 	maps.Copy(entrySchema(properties, "measures"), measuresSchema(lists.Measures))
 	maps.Copy(entrySchema(properties, "transforms"), TransformSchema(lists.Transforms))
 	AddKinds(entrySchema(properties, "data"), lists.Data)
@@ -39,12 +39,23 @@ func entrySchema(properties map[string]any, list string) map[string]any {
 	return properties[list].(map[string]any)["anyOf"].([]any)[1].(map[string]any)
 }
 
-// allowCheckpoints changes the schema of an entry of models, which has a name and a source of
-// activations, or the key checkpoints.
-func allowCheckpoints(entry map[string]any) {
+// allowSeveral changes the schema of an entry of models, which has a name and a source of
+// activations, or a list or glob of them, or the key checkpoints.
+func allowSeveral(entry map[string]any) {
+	properties := entry["properties"].(map[string]any)
+	for _, key := range listed {
+		one := properties[key].(map[string]any)
+		properties[key] = map[string]any{"description": one["description"], "anyOf": []any{
+			map[string]any{"type": "string"}, map[string]any{"type": "array", "minItems": 1, "items": map[string]any{"type": "string"}},
+		}}
+	}
 	var ways []any
 	for _, keys := range [][]string{{"name", "onnx"}, {"name", "activations"}, {"checkpoints"}} {
 		ways = append(ways, map[string]any{"required": keys})
+	}
+	for _, key := range listed {
+		several := []any{map[string]any{"type": "array"}, map[string]any{"type": "string", "pattern": `[*?\[]`}}
+		ways = append(ways, map[string]any{"required": []string{key}, "properties": map[string]any{key: map[string]any{"anyOf": several}}})
 	}
 	entry["anyOf"] = ways
 	delete(entry, "required")

@@ -17,7 +17,8 @@ type datasets struct {
 	train, validation, test dataset.Source // validation and test may be nil
 	shape                   []int          // of a sample at the size at which it is read
 	classes                 []string       // names of the labels
-	maskClasses             []string       // of pixels; nil if they have no names
+	// masks is the number of classes of pixels, with the background; 0: not known.
+	masks int
 }
 
 // open opens the data that a training file names. Without a target (what the network learns, such
@@ -33,7 +34,10 @@ func (f *File) open(ctx context.Context, p model.Preprocess) (*datasets, error) 
 	if f.target() == "" && src.Classes() == nil && !f.Network.layerwise() {
 		return nil, f.node.Get("data").Errorf("the samples have no labels: set target to one of their factors")
 	}
-	o.classes, o.maskClasses = src.Classes(), dataset.MaskClasses(src)
+	o.classes = src.Classes()
+	if o.masks, err = f.maskClasses(src); err != nil {
+		return nil, err
+	}
 	if err := f.holdOut(ctx, o); err != nil {
 		return nil, err
 	}
@@ -110,9 +114,10 @@ const (
 	withoutAugmentation = false
 )
 
-func (f *File) stream(src dataset.Source, p model.Preprocess, augment bool) *train.Stream {
-	s := &train.Stream{Data: src, Preprocess: p, Seed: f.Seed, Factor: f.target(), MaskClasses: f.maskClasses(src)}
-	for _, t := range f.Tasks { // further targets of a segmenter
+func (r *run) stream(src dataset.Source, augment bool) *train.Stream {
+	f := r.File
+	s := &train.Stream{Data: src, Preprocess: r.network.preprocess, Seed: f.Seed, Factor: f.target(), MaskClasses: r.data.masks}
+	for _, t := range f.Tasks {
 		s.Tasks = append(s.Tasks, t.stream())
 	}
 	if augment {

@@ -90,10 +90,12 @@ type resNetKeys struct {
 }
 
 type stageKeys struct {
-	Depth  int   `key:"depth" min:"1" doc:"a published depth, in place of widths and blocks: 18 or 34 (four stages), or 20, 32, 44, 56, 110 (three stages)"`
-	Width  int   `key:"width" min:"1" max:"4096" doc:"with depth: channels of the first stage; default: 64 for 18 and 34, else 16"`
-	Widths []int `key:"widths" doc:"channels of each stage; default: 16, 32, 64"`
-	Blocks []int `key:"blocks" doc:"blocks of each stage, or of all, of two convolutions each; default: 3"`
+	Depth  int    `key:"depth" min:"1" doc:"a published depth, in place of widths, blocks and block: 18 or 34 (four stages), 50, 101 or 152 (four stages of bottlenecks), or 20, 32, 44, 56, 110 (three stages)"`
+	Width  int    `key:"width" min:"1" max:"4096" doc:"with depth: channels of the first stage; default: 64 with four stages, else 16"`
+	Widths []int  `key:"widths" doc:"channels of each stage; default: 16, 32, 64"`
+	Blocks []int  `key:"blocks" doc:"blocks of each stage, or of all; default: 3"`
+	Block  string `key:"block" enum:"basic|bottleneck" doc:"convolutions of a block: two of 3 x 3 (basic, the default), or 1 x 1, 3 x 3 and 1 x 1, the last with 4 times the channels (bottleneck)"`
+	Stem   string `key:"stem" enum:"cifar|imagenet" default:"cifar" doc:"what comes before the stages: one convolution of 3 x 3 (cifar), or one of 7 x 7 and a maximum, which make the sides a quarter (imagenet)"`
 }
 
 type segmentKeys struct {
@@ -102,10 +104,11 @@ type segmentKeys struct {
 	stageKeys
 }
 
-// taskKeys are a further task of a segmenter, a target that it also learns to predict.
+// taskKeys are a further task of a network, a target that it also learns to predict.
 type taskKeys struct {
 	Target string  `key:"target,required" short:"true" doc:"presence (the classes that the mask has), classes, or a factor"`
-	Weight float64 `key:"weight" default:"1" min:"0" doc:"weight of its loss; that of the masks has 1"`
+	Weight float64 `key:"weight" default:"1" min:"0" doc:"weight of its loss; the main loss has 1"`
+	Output string  `key:"output" json:",omitempty" doc:"of an onnx network, the output for this target; default: the one with its name"`
 }
 
 type mlpKeys struct {

@@ -44,7 +44,11 @@ func (f *File) network(o *datasets, p model.Preprocess) (*network, error) {
 		return nil, f.node.Get("adversarial").Errorf("adversarial examples are images, and the samples are audio")
 	}
 	if f.Network.ONNX != nil {
-		return f.readNetwork(o, p)
+		n, err := f.readNetwork(o, p)
+		if err == nil {
+			err = f.checkOutputs(o, n)
+		}
+		return n, err
 	}
 	outputs, err := f.outputs(o, f.target())
 	if err != nil {
@@ -101,7 +105,7 @@ func (f *File) features(shape []int, p *model.Preprocess) ([]int, error) {
 		return nil, at.Errorf("%w", err)
 	}
 	p.Features = &s
-	return []int{s.Mels, s.Frames(shape[1])}, nil
+	return []int{s.Rows(), s.Frames(shape[1])}, nil
 }
 
 // isStatistic reports whether a weight of a network that is built here is a running mean or
@@ -138,16 +142,19 @@ func (f *File) build(shape []int, outputs int, heads []train.Head) (*onnx.Model,
 	return train.FlattenedMLP{Shape: shape, Outputs: outputs, Hidden: f.Network.MLP.Hidden, Seed: f.Seed}.Build()
 }
 
-func (k *stageKeys) stages() (train.ResNet, error) {
+func (k *stageKeys) stages() (r train.ResNet, err error) {
 	switch {
 	case k.Depth == 0 && k.Width > 0:
-		return train.ResNet{}, errors.New("width needs depth: without it set widths")
+		return r, errors.New("width needs depth: without it set widths")
 	case k.Depth == 0:
-		return train.ResNet{Widths: k.Widths, Blocks: k.Blocks}, nil
-	case len(k.Widths) > 0 || len(k.Blocks) > 0:
-		return train.ResNet{}, errors.New("depth sets the stages: leave out widths and blocks")
+		r = train.ResNet{Widths: k.Widths, Blocks: k.Blocks, Bottleneck: k.Block == "bottleneck"}
+	case len(k.Widths) > 0 || len(k.Blocks) > 0 || k.Block != "":
+		return r, errors.New("depth sets the stages: leave out widths, blocks and block")
+	default:
+		r, err = train.StandardResNet(k.Depth, k.Width)
 	}
-	return train.StandardResNet(k.Depth, k.Width)
+	r.Stem = train.Stem(k.Stem)
+	return r, err
 }
 
 // readNetwork reads an ONNX model. Values of type float16 or bfloat16 become float32.

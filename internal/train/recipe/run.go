@@ -160,21 +160,15 @@ type run struct {
 }
 
 func (r *run) train(ctx context.Context) (s *Summary, err error) {
-	samples := r.stream(r.data.train, r.network.preprocess, withAugmentation)
+	samples := r.stream(r.data.train, withAugmentation)
 	perEpoch := (samples.Len() + r.Batch - 1) / r.Batch
-	r.trainer, err = train.New(r.Runtime, train.Spec{
-		Model: r.network.model, Output: r.network.output, Parameters: r.network.parameters, TrainingMode: r.network.trainingMode,
-		Seed: r.Seed, Loss: r.loss(), Optimiser: r.Optimiser.optimiser(), Schedule: r.Schedule.schedule(perEpoch), Clip: r.Clip,
-		Adversarial: r.Adversarial.settings(), Mixup: r.Mixup, Tasks: r.tasks(),
-		Engine: ort.Options{Threads: r.Threads, Device: r.Device},
-	})
-	if err != nil {
+	if r.trainer, err = r.newTrainer(perEpoch); err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, r.trainer.Close()) }()
 	var validation train.Source
 	if r.data.validation != nil {
-		validation = r.stream(r.data.validation, r.network.preprocess, withoutAugmentation)
+		validation = r.stream(r.data.validation, withoutAugmentation)
 	}
 	rollbackFactor, byLoss := r.Rollback.options()
 	epochs, err := r.trainer.Fit(ctx, samples, validation, train.FitOptions{
@@ -227,13 +221,13 @@ func (r *run) finish(ctx context.Context, epochs []train.Epoch) (*Summary, error
 		s.Validation = resultOf(r.data.validation.Fingerprint(), r.data.validation.Len(), train.Metrics{Loss: kept.Validation, Accuracy: kept.ValidationAccuracy, MeanIoU: kept.ValidationMeanIoU}).withRobust(kept.ValidationRobust)
 	}
 	if r.data.test != nil {
-		metrics, err := r.trainer.Evaluate(ctx, r.stream(r.data.test, r.network.preprocess, withoutAugmentation), r.Batch)
+		metrics, err := r.trainer.Evaluate(ctx, r.stream(r.data.test, withoutAugmentation), r.Batch)
 		if err != nil {
 			return nil, fmt.Errorf("testing the network: %w", err)
 		}
 		s.Test = resultOf(r.data.test.Fingerprint(), r.data.test.Len(), metrics)
 		if r.Adversarial != nil && s.Test.Accuracy != nil {
-			robust, err := r.trainer.EvaluateRobust(ctx, r.stream(r.data.test, r.network.preprocess, withoutAugmentation), r.Batch)
+			robust, err := r.trainer.EvaluateRobust(ctx, r.stream(r.data.test, withoutAugmentation), r.Batch)
 			if err != nil {
 				return nil, fmt.Errorf("testing the network on adversarial examples: %w", err)
 			}

@@ -1,15 +1,18 @@
 package recipe
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/train"
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/infer"
 )
 
 // classesTarget names the classes as the target of a task. The tasks of a training file are what a
-// segmenter learns besides the masks, the classes of pixels.
+// network learns besides its target: a segmenter besides the masks, the classes of pixels.
 const classesTarget = "classes"
 
 // target returns the target of the main loss, besides which tasks have losses of their own: "" for
@@ -37,15 +40,23 @@ func (f *File) checkTargets() error {
 		return f.node.Get("target").Errorf("a segmenter learns masks, and the target is %q: write it under tasks", target)
 	case target == train.MaskTarget && f.Network.Segment == nil && f.Network.ONNX == nil:
 		return network.Errorf("masks need a segmenter")
-	case len(f.Tasks) > 0 && f.Network.Segment == nil:
-		return f.node.Get("tasks").Errorf("several tasks need a segmenter")
+	case len(f.Tasks) > 0 && f.Network.Segment == nil && f.Network.ONNX == nil:
+		return f.node.Get("tasks").Errorf("several tasks need a segmenter, or an onnx network with an output for each")
+	case len(f.Tasks) > 0 && f.Network.ONNX != nil && f.Network.ONNX.Output == "":
+		return network.Errorf("with tasks, output must name the output for the main loss")
 	case target == train.MaskTarget && f.Adversarial != nil:
 		return f.node.Get("adversarial").Errorf("masks cannot be learned on adversarial examples")
+	case len(f.Tasks) > 0 && f.Adversarial != nil:
+		return f.node.Get("tasks").Errorf("several tasks cannot be learned on adversarial examples")
 	}
 	for i, t := range f.Tasks {
 		switch {
-		case t.Target == train.MaskTarget:
+		case t.Target == train.MaskTarget && f.Network.Segment != nil:
 			return f.node.Get("tasks").Errorf("the mask is the target of the segmenter itself")
+		case t.Output != "" && f.Network.ONNX == nil:
+			return f.node.Get("tasks").Errorf("output is for an onnx network: those of a segmenter have the names of the targets")
+		case t.Target == f.target() || t.stream() == f.target():
+			return f.node.Get("tasks").Errorf("the target %q is that of the main loss", t.Target)
 		case slices.ContainsFunc(f.Tasks[:i], func(o taskKeys) bool { return o.Target == t.Target }):
 			return f.node.Get("tasks").Errorf("the target %q is named twice", t.Target)
 		}
@@ -90,7 +101,7 @@ func (f *File) loss() train.Loss {
 func (f *File) tasks() []train.Task {
 	var out []train.Task
 	for _, t := range f.Tasks {
-		out = append(out, train.Task{Output: t.Target, Loss: lossFor(t.stream()), Weight: t.Weight})
+		out = append(out, train.Task{Output: cmp.Or(t.Output, t.Target), Loss: lossFor(t.stream()), Weight: t.Weight})
 	}
 	return out
 }
@@ -112,12 +123,68 @@ func (f *File) heads(o *datasets) ([]train.Head, error) {
 
 // maskClasses returns the number of classes of pixels, with the background; 0 if it is not known.
 // It is that of the file, else that of the data set src.
-func (f *File) maskClasses(src dataset.Source) int {
+func (f *File) maskClasses(src dataset.Source) (int, error) {
+	n := f.MaskClasses
 	if k := f.Network.Segment; k != nil && k.Classes > 0 {
-		return k.Classes
+		if n > 0 && n != k.Classes {
+			return 0, f.node.Get("mask-classes").Errorf("mask-classes is %d, and classes of the segmenter %d: leave one out", n, k.Classes)
+		}
+		n = k.Classes
 	}
-	return len(dataset.MaskClasses(src))
+	return cmp.Or(n, len(dataset.MaskClasses(src))), nil
 }
+
+// maskClassesOf returns the number of classes of pixels that the outputs of an ONNX network have;
+// 0 if it is not known.
+func (f *File) maskClassesOf(n *network) int {
+	info := infer.Analyze(n.model)
+	of := func(target, output string) int {
+		shape := info.Shape(output)
+		switch {
+		case len(shape) < 2 || shape[1] < 1:
+		case target == train.MaskTarget:
+			return shape[1]
+		case target == train.PresenceTarget:
+			return shape[1] + 1
+		}
+		return 0
+	}
+	main := n.output
+	if outputs := n.model.Outputs(); main == "" && len(outputs) == 1 {
+		main = outputs[0].Name
+	}
+	classes := of(f.target(), main)
+	for i, t := range f.tasks() {
+		classes = cmp.Or(classes, of(f.Tasks[i].Target, t.Output))
+	}
+	return classes
+}
+
+// checkOutputs returns an error if the network n, from an ONNX file, lacks the output of a task, or
+// if a task needs what the data o do not say.
+func (f *File) checkOutputs(o *datasets, n *network) error {
+	var names []string
+	for _, out := range n.model.Outputs() {
+		names = append(names, out.Name)
+	}
+	needsMasks := f.target() == train.PresenceTarget
+	for i, t := range f.tasks() {
+		if !slices.Contains(names, t.Output) {
+			return f.node.Get("tasks").Errorf("the network has no output %q for the target %s, its outputs are %s: set output", t.Output, f.Tasks[i].Target, strings.Join(names, ", "))
+		}
+		if f.Tasks[i].stream() == "" && o.classes == nil {
+			return f.node.Get("tasks").Errorf("the samples have no classes")
+		}
+		needsMasks = needsMasks || f.Tasks[i].Target == train.PresenceTarget
+	}
+	o.masks = cmp.Or(o.masks, f.maskClassesOf(n))
+	if needsMasks && o.masks == 0 {
+		return f.node.Errorf("%s", unknownMaskClasses)
+	}
+	return nil
+}
+
+const unknownMaskClasses = "the number of classes of the masks is not known: set mask-classes to it, with the background"
 
 // outputs returns the number of outputs of the network for a target. It is an error if the target
 // needs the number of classes of the masks and that is not known.
@@ -126,16 +193,16 @@ func (f *File) outputs(o *datasets, target string) (int, error) {
 	case "":
 		return len(o.classes), nil
 	case train.MaskTarget, train.PresenceTarget:
-		n := f.maskClasses(o.train)
-		switch {
+		switch n := o.masks; {
 		case n == 0 && f.Network.Segment != nil:
 			return 0, f.node.Get("network").Errorf("the number of classes of the masks is not known: set classes")
 		case n == 0:
-			return 0, f.node.Get("target").Errorf("the data do not name the classes of masks: presence is for shapes with figures or texture, and for coco with masks")
+			return 0, f.node.Get("target").Errorf("%s", unknownMaskClasses)
 		case target == train.PresenceTarget:
 			return n - 1, nil
+		default:
+			return n, nil
 		}
-		return n, nil
 	}
 	return 1, nil
 }

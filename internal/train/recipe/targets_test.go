@@ -5,6 +5,12 @@ import (
 	"context"
 	"encoding/csv"
 	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/png"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -111,6 +117,9 @@ func TestTargetErrors(t *testing.T) {
 		"decoder: unet, widths: [6, 8], blocks: 1 -> depth: 20, widths: [6]":                                         "leave out widths",
 		"decoder: unet, widths: [6, 8], blocks: 1 -> width: 20":                                                      "width needs depth",
 		"decoder: unet, widths: [6, 8], blocks: 1 -> depth: 21":                                                      "no depth of 21",
+		"decoder: unet, widths: [6, 8], blocks: 1 -> depth: 50, block: basic":                                        "leave out widths, blocks and block",
+		"decoder: unet, widths: [6, 8], blocks: 1 -> widths: [6, 8], stem: imagenet, classes: 2":                     "classes 0 to 1",
+		"tasks: {target: presence, weight: 0.5} -> mask-classes: 7\ntasks: {target: presence, output: p}":            "output is for an onnx network",
 		"size: 16 -> size: 15":                                                                                       "divisible by 2",
 		"kinds: [disc, bar], figures: [1, 2], texture: true} -> kinds: [disc, bar]}":                                 "not known",
 		"shapes: {n: 80, size: 16, kinds: [disc, bar], figures: [1, 2] -> shapes: {n: 80, size: 16, figures: [2, 1]": "figures is [2 1]",
@@ -153,6 +162,120 @@ func TestNoiseAndMixup(t *testing.T) {
 	} {
 		if _, err := Parse("t.yaml", []byte(plainText+change+"\n"), nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", change, err)
+		}
+	}
+}
+
+// maskedFolder writes images and masks of the classes 0 to 2, and returns the data entry.
+func maskedFolder(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for i := range 24 {
+		picture, mask := image.NewRGBA(image.Rect(0, 0, 16, 16)), image.NewGray(image.Rect(0, 0, 16, 16))
+		draw.Draw(picture, picture.Bounds(), image.Black, image.Point{}, draw.Src)
+		for k := 1; k <= 2; k++ {
+			if i>>(k-1)%2 == 0 { // image i lacks class k
+				continue
+			}
+			// Class 1 is red, on the left, and class 2 green, on the right.
+			at := image.Rect(0, 0, 7, 8).Add(image.Pt(8*(k-1), i/4))
+			draw.Draw(picture, at, image.NewUniform(color.RGBA{R: uint8(255 * (2 - k)), G: uint8(255 * (k - 1)), A: 255}), image.Point{}, draw.Src)
+			draw.Draw(mask, at, image.NewUniform(color.Gray{Y: uint8(k)}), image.Point{}, draw.Src)
+		}
+		for folder, img := range map[string]image.Image{"images": picture, "masks": mask} {
+			if err := os.MkdirAll(filepath.Join(dir, folder), 0o777); err != nil {
+				t.Fatal(err)
+			}
+			var b bytes.Buffer
+			if err := png.Encode(&b, img); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, folder, fmt.Sprintf("%02d.png", i)), b.Bytes(), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return fmt.Sprintf("{name: painted, images: {folder: %s/images, masks: %s/masks, layout: flat}}", dir, dir)
+}
+
+// A classifier learns presence from images with masks, and an ONNX network with an output for each
+// target learns masks and presence together.
+func TestPresenceOfImages(t *testing.T) {
+	t.Parallel()
+	const text = `name: painted
+data: DATA
+test: DATA
+target: presence
+mask-classes: 3
+network: {resnet: {widths: [6, 8], blocks: 1}}
+optimiser: {sgd: {rate: 0.1, momentum: 0.9}}
+schedule: {steps: {factor: 0.2, at: [0.5]}}
+epochs: 12
+batch: 8
+keep: last
+`
+	data := strings.ReplaceAll(text, "DATA", maskedFolder(t))
+	s := must(t, parse(t, data), t.TempDir())
+	if !(s.Test.Loss < 0.45) { // that of guessing is 0.69
+		t.Errorf("the loss of presence is %g", s.Test.Loss)
+	}
+	m, err := train.Segmenter{Encoder: train.ResNet{Shape: []int{3, 16, 16}, Widths: []int{6, 8}, Blocks: []int{1}, Seed: 1}, Decoder: "unet", Classes: 3, Heads: []train.Head{{Name: "kinds", Outputs: 2}}}.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "two.onnx")
+	b, err := m.Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, b, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	// What an ONNX network learns: both, or presence alone. The number of classes is that of its outputs.
+	network := "{resnet: {widths: [6, 8], blocks: 1}} -> {onnx: {file: " + file + ", training-mode: true, output: "
+	both := []string{"mask-classes: 3\n -> ", "target: presence -> target: mask\ntasks: {target: presence, output: kinds, weight: 0.5}", network + "y}}"}
+	dir := t.TempDir()
+	s = must(t, parse(t, data, both...), dir)
+	if s.Test.MeanIoU == nil || !(*s.Test.MeanIoU > 0.6) {
+		t.Errorf("the test of both gives %+v", s.Test)
+	}
+	trained, err := onnx.Read(filepath.Join(dir, modelFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := m.Tensor("kinds.linear.weight")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if after, err := trained.Tensor("kinds.linear.weight"); err != nil || slices.Equal(after.Data, before.Data) {
+		t.Errorf("the weights of the second task have not changed: %v", err)
+	}
+	s = must(t, parse(t, data, "mask-classes: 3\n -> ", network+"kinds}}"), t.TempDir())
+	if !(s.Test.Loss < 0.45) {
+		t.Errorf("the loss of presence by an ONNX network is %g", s.Test.Loss)
+	}
+	for want, changes := range map[string][]string{
+		"set mask-classes":               {"mask-classes: 3\n -> "},
+		"and there are classes 0 to 1":   {"mask-classes: 3 -> mask-classes: 2"},
+		`has no output "presence"`:       append(slices.Clone(both), "output: kinds, -> "),
+		"output must name":               append(slices.Clone(both), ", output: y}} -> }}"),
+		"is that of the main loss":       append(slices.Clone(both), "target: presence, -> target: mask,"),
+		"several tasks need a segmenter": {"target: presence -> target: presence\ntasks: [classes]"},
+	} {
+		text := data
+		for _, change := range changes {
+			from, to, _ := strings.Cut(change, " -> ")
+			if !strings.Contains(text, from) {
+				t.Fatalf("%s: the text to replace does not occur", change)
+			}
+			text = strings.Replace(text, from, to, 1)
+		}
+		f, err := Parse("t.yaml", []byte(text), nil)
+		if err == nil {
+			_, err = Run(t.Context(), f, t.TempDir(), options(t))
+		}
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", want, err)
 		}
 	}
 }

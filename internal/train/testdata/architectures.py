@@ -12,7 +12,7 @@ def shapes(module, skip):
 
 
 out = {}
-for depth in (18, 34):
+for depth in (18, 34, 50, 101, 152):
     out[f"resnet{depth}"] = shapes(getattr(models, f"resnet{depth}")(), ("conv1.", "fc."))
 for depth in (11, 13, 16, 19):
     net = getattr(models, f"vgg{depth}_bn")().features

@@ -44,10 +44,15 @@ def effective_rank(x):
     p = p / p.sum()
     return np.exp(-(p * np.log(p)).sum())
 
+def rankme(x):
+    s = np.linalg.svd(x, compute_uv=False)
+    p = s / s.sum() + 1e-7
+    return np.exp(-(p * np.log(p)).sum())
+
 def geometry(x):
     m = x.mean(0)
     return {"magnitude": np.linalg.norm(m), "concentricity": np.mean(x @ m / np.linalg.norm(x, axis=1)) / np.linalg.norm(m),
-            "uniformity": np.log(np.exp(-2 * distances(x) ** 2).mean()), "intrinsic-dimension": two_nn(x), "effective-rank": effective_rank(x)}
+            "uniformity": np.log(np.exp(-2 * distances(x) ** 2).mean()), "intrinsic-dimension": two_nn(x), "effective-rank": effective_rank(x), "rankme": rankme(x)}
 
 here = os.path.dirname(os.path.abspath(__file__))
 out = []
