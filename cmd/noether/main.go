@@ -5,8 +5,9 @@
 //	noether init MODEL DATA > study.yaml
 //	noether run study.yaml -o runs/one  scores.csv, scores.parquet, report.html
 //
-// It exits with 0 on success, 1 on failure, 2 on wrong usage, 3 if a condition of parity is met,
-// and 75 if a task of a cluster was stopped before its end.
+// It exits with 0 on success, 1 on failure, 2 on wrong usage, 3 if a condition is met or a model
+// fails a policy, 4 if data do not suffice for a policy, and 75 if a task of a cluster was stopped
+// before its end.
 //
 // Most files have one subcommand each: its flags and its output. The others have what several of
 // them share.
