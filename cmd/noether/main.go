@@ -86,7 +86,7 @@ It takes ONNX models and data, and writes scores with intervals, tables and a re
 	root.AddCommand(
 		trainCommand(engine),
 		demoCommand(engine), initCommand(engine), runCommand(engine), mergeCommand(engine), inspectCommand(engine), invertCommand(engine),
-		compareCommand(), gradCommand(engine), forwardCommand(engine), extractCommand(engine), correlateCommand(), breakingPointCommand(), failuresCommand(), policyCommand(), diffCommand(engine), parityCommand(engine), reportCommand(), plotCommand(), exportCommand(), serveCommand(), varyCommand(), checkCommand(engine), clusterCommand(engine), schemaCommand(), doctorCommand(engine), versionCommand(), manualsCommand(), preprocessingCommand(),
+		compareCommand(), gradCommand(engine), forwardCommand(engine), extractCommand(engine), correlateCommand(), breakingPointCommand(), benchmarkCommand(), failuresCommand(), policyCommand(), diffCommand(engine), parityCommand(engine), reportCommand(), plotCommand(), exportCommand(), serveCommand(), varyCommand(), checkCommand(engine), clusterCommand(engine), schemaCommand(), doctorCommand(engine), versionCommand(), manualsCommand(), preprocessingCommand(),
 	)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	return root
