@@ -271,10 +271,11 @@ func (r *runner) noether(ctx context.Context, dir string, args ...string) (metri
 }
 
 // runStudy runs a study of a network, or of the ResNet-20 of the test data if that is "". Arguments
-// are the network, the number of forward passes, the text of the study, and flags of the command run.
-// The metrics are those of call, the seconds of each stage and of the whole run ("s") by the record,
-// what the run takes besides engine and wait ("other"), what it adds to the engine's time in percent
-// of that ("share"), and by passes "images/s" and, without the time of opening, "cpu-ms/pass".
+// are the network, the number of forward passes, the text of the study, and flags of the command
+// run. The metrics are those of call, the seconds of each stage and of the whole run ("s") by the
+// record, what the run takes besides engine and wait ("other"), what it adds to the engine's time
+// in percent of that ("share"), and by passes "images/s" and, without the time of opening,
+// "cpu-ms/pass".
 func runStudy(ctx context.Context, r *runner, args []string) (metrics, error) {
 	passes, err := strconv.ParseFloat(args[1], 64)
 	if err != nil {

@@ -91,11 +91,12 @@ def measure(
         Dataset or a DataLoader of PyTorch, a data set of Hugging Face, images of PIL of any size, a
         DataFrame of paths and labels, waveforms (N x T, or a list), videos (five axes, as the model
         takes them).
-    transforms: one or several, as in a study file, or functions of an image (height x width x channels, floats in
-        [0, 1]), also of albumentations, torchvision, kornia or timm. A function with the parameter
+    transforms: one or several, as in a study file, or functions of an image (height x width x
+        channels, floats in [0, 1]), also of albumentations, torchvision, kornia or timm. A function with the parameter
         strength is named as {"python": {"function": f, "strength": {"values": [0.1, 0.3]}}}.
-    measures: one or several, as in a study file, or functions of two arrays, the activations for x and for T(x)
-        (samples x values), that return a number for each sample.
+    measures: one or several, as in a study file, or functions of two arrays, the activations for x
+        and for T(x) (samples x values), that return a number for each sample. One that returns a
+        number for all samples at once is named as {"python-set": {"function": f}}.
     layers: as in a study file. Layers of a module have the names of
         named_modules. Without layers, the outputs of the blocks are measured.
     preprocess: as in a study file; or a processor of transformers (the object, its dict, its folder),
@@ -416,13 +417,23 @@ def _transforms(transforms: Sequence[Any], served: dict[str, _server.Model]) -> 
 
 def _measures(measures: Sequence[Any], served: dict[str, _server.Model]) -> list[Any]:
     """Return the measures of a study. Functions are added to served, and are one measure."""
-    functions = [_functions.Measure(m) for m in measures if callable(m)]
+    out: list[Any] = []
+    functions: list[_functions.Measure] = []
+    for m in measures:
+        keys = m.get("python-set") if isinstance(m, Mapping) else None
+        if callable(m):
+            functions.append(_functions.Measure(m))
+        elif isinstance(keys, Mapping) and callable(keys.get("function")):
+            function = _functions.Measure(keys["function"])
+            served[function.address] = function
+            out.append({**m, "python-set": {**keys, "function": function.address}})
+        else:
+            out.append(m)
     names = [f.name for f in functions]
     for name in names:
         if not name or names.count(name) > 1:
             raise Error(f"{names.count(name)} measures are called {name!r}: give each function a name of its own")
     served.update({f.address: f for f in functions})
-    out = [m for m in measures if not callable(m)]
     return [*out, {"python": {"functions": [f.address for f in functions]}}] if functions else out
 
 
