@@ -20,7 +20,7 @@ import (
 func trainCommand(engine *engineFlags) *cobra.Command {
 	var out string
 	var every int
-	var asJSON bool
+	var asJSON, dryRun bool
 	var vars []string
 	c := &cobra.Command{
 		Use:   "train TRAINING.yaml",
@@ -51,6 +51,9 @@ row for each.`,
 					t.Save = every
 				}
 			}
+			if dryRun {
+				return predictTraining(c, f, engine, asJSON)
+			}
 			out = cmp.Or(out, filepath.Join("networks", fileName(args[0])))
 			o, err := engine.open()
 			if err != nil {
@@ -64,7 +67,50 @@ row for each.`,
 	p.IntVar(&every, "checkpoints", 0, "save the networks of the first epoch and of every N-th epoch as ONNX models")
 	p.StringArrayVar(&vars, "var", nil, "NAME=VALUE for ${NAME} in the file; a path is relative to the working directory; may be repeated")
 	p.BoolVar(&asJSON, "json", false, "print the summary as JSON")
+	p.BoolVar(&dryRun, "dry-run", false, "print the trainings, their networks and their estimated time, without training: one step of each network is timed")
 	return c
+}
+
+// predictTraining prints what the trainings of a file will cost.
+func predictTraining(c *cobra.Command, f *recipe.File, engine *engineFlags, asJSON bool) error {
+	o, err := engine.open()
+	if err != nil {
+		return err
+	}
+	found, err := recipe.Predict(c.Context(), f, recipe.Options{Runtime: o.Runtime, Threads: o.Threads, Device: o.Device})
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return printJSON(found)
+	}
+	var seconds float64
+	for _, p := range found {
+		if p.Missing != "" {
+			fmt.Fprintf(stdout, "%s: %s with batches of %d; the data are missing: %s\n", p.Name, plural.Of(p.Epochs, "epoch"), p.Batch, p.Missing)
+			continue
+		}
+		text := fmt.Sprintf("%s: %s, %s with batches of %d: %s", p.Name, plural.Of(p.Samples, "sample"), plural.Of(p.Epochs, "epoch"), p.Batch, plural.Of(p.Steps, "step"))
+		if p.Parameters > 0 {
+			text += fmt.Sprintf("; %s; about %s and %.0f MiB", plural.Of(int(p.Parameters), "parameter"), duration(p.Seconds), float64(p.Memory)/(1<<20))
+		}
+		fmt.Fprintln(stdout, text)
+		seconds += p.Seconds
+	}
+	_, err = fmt.Fprintf(stdout, "%s, about %s on this machine as it is now\n", plural.Of(len(found), "training"), duration(seconds))
+	return err
+}
+
+// duration returns a number of seconds as text, without a false precision.
+func duration(seconds float64) string {
+	d := time.Duration(seconds * float64(time.Second))
+	switch {
+	case d > 10*time.Hour:
+		return fmt.Sprintf("%.0f hours", d.Hours())
+	case d > time.Minute:
+		return d.Round(time.Minute).String()
+	}
+	return d.Round(100 * time.Millisecond).String()
 }
 
 func runTraining(c *cobra.Command, f *recipe.File, out string, o study.Options, asJSON bool) error {

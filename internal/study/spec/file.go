@@ -24,6 +24,7 @@ type Study struct {
 	Models      []Model       `key:"models,required" doc:"models; each is measured on each data set"`
 	Transforms  []Transform   `key:"transforms" doc:"transformations of the input, or of feature maps"`
 	Measures    []MeasureSpec `key:"measures,required" doc:"what to measure; a name, or a name with settings"`
+	Scales      config.Scales `key:"scales" doc:"keys of this file that have other values at a scale, with dots between nested keys: {paper: {data.limit: 10000}}. The variable SCALE names the scale"`
 	Trials      int           `key:"trials" default:"1" min:"1" doc:"independent repetitions of every random draw"`
 	Samples     bool          `key:"samples" doc:"keep the values of all samples and all layers in samples.parquet. Otherwise it has those of the first 500 samples of each data set, for predictions and the last layer"`
 	By          []string      `key:"by" doc:"properties of samples, such as site: scores of predictions and of the last layer are also computed for the samples of each of their values. Factors of the data (columns of the file of labels), label, and brightness, contrast, sharpness and size of images; numbers of more than eight values are divided into quarters"`
@@ -46,6 +47,7 @@ type Lists struct {
 	Measures   []Family
 	Transforms []transform.Kind
 	Data       []DataKind
+	Engines    []Engine
 }
 
 // DefaultMemory is the default bound on the memory of accumulators, in bytes.
@@ -70,7 +72,7 @@ func Load(path string, vars map[string]string, lists Lists) (*Study, error) {
 // Parse reads the text of a study file. Relative paths are relative to the folder of path, which
 // errors name.
 func Parse(path string, data []byte, vars map[string]string, lists Lists) (*Study, error) {
-	node, err := config.Parse(path, data, vars)
+	node, err := config.ParseScaled(path, data, vars)
 	if err != nil {
 		return nil, err
 	}

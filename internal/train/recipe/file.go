@@ -39,6 +39,7 @@ type File struct {
 	Rollback    *rollbackKeys    `key:"take-back" json:"Back,omitempty" doc:"undo epochs that increase the loss on the validation samples, and reduce the rate"`
 	Keep        string           `key:"keep" enum:"best|last" default:"best" doc:"epoch whose network is saved: that with the smallest validation loss, or the last"`
 	Vary        Vary             `key:"vary" json:"-" doc:"keys of this file with several values each; every combination is a training: {seed: [1, 2, 3], optimiser.sgd.rate: [0.1, 0.01]}; or a list of such mappings"`
+	Scales      config.Scales    `key:"scales" json:"-" doc:"keys of this file that have other values at a scale, with dots between nested keys: {paper: {epochs: 200, network.resnet.width: 64}}. The variable SCALE names the scale"`
 	Save        int              `key:"save-every" min:"0" doc:"write the network as an ONNX model after the first epoch and then every N epochs"`
 
 	path string       // of the file, for errors and relative paths
@@ -62,7 +63,7 @@ func Load(path string, vars map[string]string) (*File, error) {
 // Parse parses a training file. Relative paths start at the folder of path, which errors name. Of a
 // file with the key vary it returns the first training.
 func Parse(path string, data []byte, vars map[string]string) (*File, error) {
-	node, err := config.Parse(path, data, vars)
+	node, err := config.ParseScaled(path, data, vars)
 	if err != nil {
 		return nil, err
 	}

@@ -162,13 +162,7 @@ type run struct {
 func (r *run) train(ctx context.Context) (s *Summary, err error) {
 	samples := r.stream(r.data.train, withAugmentation)
 	perEpoch := (samples.Len() + r.Batch - 1) / r.Batch
-	r.trainer, err = train.New(r.Runtime, train.Spec{
-		Model: r.network.model, Output: r.network.output, Parameters: r.network.parameters, TrainingMode: r.network.trainingMode,
-		Seed: r.Seed, Loss: r.loss(), Optimiser: r.Optimiser.optimiser(), Schedule: r.Schedule.schedule(perEpoch), Clip: r.Clip,
-		Adversarial: r.Adversarial.settings(), Mixup: r.Mixup, Tasks: r.tasks(),
-		Engine: ort.Options{Threads: r.Threads, Device: r.Device},
-	})
-	if err != nil {
+	if r.trainer, err = r.newTrainer(perEpoch); err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, r.trainer.Close()) }()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/csv"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -259,5 +260,28 @@ func TestRegression(t *testing.T) {
 	s := must(t, parse(t, plainText, "augment: [{flip: {}}, {affine: {rotate: [-20, 20]}}]\n -> target: x\n"), t.TempDir())
 	if s.Test.Accuracy != nil || !(s.Test.Loss > 0) {
 		t.Errorf("the test gives %+v, want a loss and no accuracy", s.Test)
+	}
+}
+
+// TestPredict checks what a training is predicted to cost: the steps of all epochs, and the time of
+// one of them times their number.
+func TestPredict(t *testing.T) {
+	t.Parallel()
+	f := parse(t, plainText+"vary: {seed: [1, 2], epochs: [2, 4]}\n")
+	found, err := Predict(t.Context(), f, options(t))
+	if err != nil || len(found) != 4 {
+		t.Fatalf("%d predictions, %v", len(found), err)
+	}
+	short, long := found[0], found[1]
+	if short.Samples == 0 || short.Steps != 2*((short.Samples+short.Batch-1)/short.Batch) || long.Steps != 2*short.Steps || long.Parameters == 0 {
+		t.Errorf("the predictions are %+v and %+v", short, long)
+	}
+	if !(short.Seconds > 0 && math.Abs(long.Seconds-2*short.Seconds) < 1e-9*long.Seconds && short.Memory > 1<<20) {
+		t.Errorf("the predictions are %+v and %+v, want twice the time", short, long)
+	}
+	missing := parse(t, "name: m\ndata: {name: d, cifar10: nowhere/data.bin}\nnetwork: {resnet: {depth: 50}}\noptimiser: {sgd: 0.1}\nepochs: 3\n")
+	found, err = Predict(t.Context(), missing, Options{})
+	if err != nil || len(found) != 1 || !strings.Contains(found[0].Missing, "nowhere") || found[0].Epochs != 3 {
+		t.Errorf("missing data: %+v, %v", found, err)
 	}
 }

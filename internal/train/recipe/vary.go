@@ -130,14 +130,14 @@ func (v *Vary) combinations(file *config.Node) (out []variation, err error) {
 }
 
 func combinationsOf(keys []variedKey, file *config.Node) ([]variation, error) {
-	out := []variation{{node: without(file, "vary"), tags: map[string]string{}}}
+	out := []variation{{node: file.Without("vary"), tags: map[string]string{}}}
 	for _, k := range keys {
 		var next []variation
 		for _, c := range out {
 			for _, value := range k.values {
 				one := variation{node: c.node.Clone(), tags: map[string]string{k.tag: value.name}, parts: append(slices.Clip(c.parts), k.tag+"-"+value.name)}
 				maps.Copy(one.tags, c.tags)
-				if err := k.set(one.node, strings.Split(k.path.Text, "."), value.node); err != nil {
+				if err := one.node.SetPath(k.path, value.node); err != nil {
 					return nil, err
 				}
 				next = append(next, one)
@@ -152,36 +152,6 @@ type variation struct {
 	node  *config.Node      // settings of the training
 	tags  map[string]string // names of the values, by key
 	parts []string          // of the folder's name
-}
-
-// set sets a key of a mapping, or of mappings in it, to a value. The word none removes the key.
-func (k *variedKey) set(n *config.Node, path []string, value *config.Node) error {
-	if n.Kind != config.Map {
-		return k.path.Errorf("%q cannot vary: the file has no mapping with the key %q", k.path.Text, path[0])
-	}
-	i := slices.IndexFunc(n.Pairs, func(p config.Pair) bool { return p.Key.Text == path[0] })
-	switch {
-	case len(path) > 1 && i < 0:
-		return k.path.Errorf("%q cannot vary: the file has no key %q", k.path.Text, path[0])
-	case len(path) > 1:
-		return k.set(n.Pairs[i].Value, path[1:], value)
-	case value.Kind == config.String && value.Text == "none":
-		*n = *without(n, path[0])
-	case i >= 0:
-		n.Pairs[i].Value = value.Clone()
-	default:
-		key := k.path.Clone()
-		key.Text = path[0]
-		n.Pairs = append(n.Pairs, config.Pair{Key: key, Value: value.Clone()})
-	}
-	return nil
-}
-
-// without returns a copy of a mapping without a key.
-func without(n *config.Node, key string) *config.Node {
-	out := n.Clone()
-	out.Pairs = slices.DeleteFunc(out.Pairs, func(p config.Pair) bool { return p.Key.Text == key })
-	return out
 }
 
 // parseVaried returns the first training of a file with the key vary. Its method Trainings returns
