@@ -11,7 +11,7 @@ NPM := npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 # Installs the npm packages of a folder, unless node_modules is a link to those of another checkout.
 INSTALL := { test -L node_modules || $(NPM); }
 
-.PHONY: build demo demo-networks screenshots wheel release test race cover lint golangci actionlint apidiff bench fuzz torture vulncheck fixtures generate schemas zoo clean
+.PHONY: build demo demo-networks screenshots wheel wheels check-wheel site release test race cover lint golangci actionlint apidiff bench fuzz torture vulncheck fixtures generate schemas zoo clean
 
 build: bin/noether
 
@@ -47,6 +47,28 @@ wheel: $(RUNTIME) $(WEB)
 # The wheel, an archive of the command for this system, and their checksums, into dist/.
 release: $(RUNTIME) $(WEB)
 	$(GO) run ./internal/dist -o dist -commit '$(COMMIT)' -archive
+
+# The same for several systems, with Zig's C compiler. Linux gets a wheel for glibc 2.28 and later.
+# macOS is built on macOS.
+TARGETS ?= linux/amd64,linux/arm64,windows/amd64
+ZIG ?= python/.venv/bin/uvx --from ziglang==0.17.1 python-zig
+wheels: $(RUNTIME) $(WEB)
+	$(GO) run ./internal/dist -o dist -commit '$(COMMIT)' -archive -targets $(TARGETS) -zig '$(ZIG)'
+
+# The wheel of this system by the checks of the Python index, of its tag and of its content, and the
+# types of README's example. PUBLISH holds the tools of python/requirements-publish.txt.
+PUBLISH := python/.publish/bin
+check-wheel: wheel
+	$(PUBLISH)/twine check --strict dist/noether_ml-*.whl
+	$(PUBLISH)/check-wheel-contents dist/noether_ml-*.whl
+	$(PUBLISH)/auditwheel show dist/noether_ml-*.whl | grep -A1 'consistent with'
+
+# The documentation as a site in dist/site, with the report of the demo. Broken links, pages outside
+# its navigation, misspelt words and examples in Python that do not compile are errors.
+site: build
+	$(PUBLISH)/codespell --skip '*.json,*.svg,*.png,*.go' docs README.md python/noether_ml
+	bin/noether demo --no-open --out dist/demo >/dev/null
+	NOETHER_REPORT=$(CURDIR)/dist/demo/report.html NO_MKDOCS_2_WARNING=1 $(PUBLISH)/mkdocs build -q --strict -f python/site/mkdocs.yml
 
 # The packages with the longest tests, which start first so that no core waits at the end.
 SLOW := ./internal/study ./internal/study/run ./internal/report/html ./cmd/noether ./measure/similarity ./measure/seis

@@ -1,8 +1,8 @@
 // Package noether measures what each layer of a neural network keeps, moves or throws away when its
 // input is transformed: the door for Go programs to what the command of the same name does.
 //
-// Open loads a model, Measure and Compare return scores of layers without a study file, and Load and
-// Run carry out a study file:
+// Open loads a model, Measure and Compare return scores of layers without a study file, and Load
+// and Run carry out a study file:
 //
 //	m, err := noether.Open("resnet18.onnx", noether.ModelOptions{Layers: []string{"penultimate"}, Preprocess: "imagenet"})
 //	photos, err := dataset.OpenFolder(ctx, dataset.FolderOptions{Dir: "photos"})
@@ -84,8 +84,8 @@ func (m *Model) SHA256() string { return m.net.SHA256() }
 type LayerScores = study.LayerScores
 
 // Measure returns the scores of measures at every layer of m on the samples of a source and on
-// their transforms by t, drawn once for all samples; a nil t means clean samples only. Layers that a
-// measure does not apply to are left out. The seed is 1. Nothing is saved: for long work, Run a
+// their transforms by t, drawn once for all samples; a nil t means clean samples only. Layers that
+// a measure does not apply to are left out. The seed is 1. Nothing is saved: for long work, Run a
 // study.
 func Measure(ctx context.Context, m *Model, samples dataset.Source, t transform.Transform, measures ...measure.Measure) ([]LayerScores, error) {
 	return study.Measure(ctx, m.net, samples, t, measures...)
@@ -95,8 +95,8 @@ func Measure(ctx context.Context, m *Model, samples dataset.Source, t transform.
 type PairScores = study.PairScores
 
 // Compare returns the scores of comparisons of every layer of a with every layer of b on the same
-// samples, each read at the size of the model's input. Pairs that a comparison does not apply to are
-// left out. The seed is 1.
+// samples, each read at the size of the model's input. Pairs that a comparison does not apply to
+// are left out. The seed is 1.
 func Compare(ctx context.Context, a, b *Model, samples dataset.Source, comparisons ...measure.Comparison) ([]PairScores, error) {
 	return study.Compare(ctx, a.net, b.net, samples, comparisons...)
 }

@@ -11,8 +11,8 @@ import (
 )
 
 // An ArrayFile is an array in an npy, npz, safetensors or Parquet file whose rows, the slices along
-// the first axis, are read on demand. It serves matrices of activations that do not fit into memory. Close it after
-// use.
+// the first axis, are read on demand. It serves matrices of activations that do not fit into
+// memory. Close it after use.
 type ArrayFile struct {
 	file archive
 	npy  npyArray // shape and type of the array, and where its bytes are

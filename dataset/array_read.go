@@ -7,7 +7,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// ReadArray reads an array of any shape as float32 from a file that OpenArrayFile reads. Values outside the range of float32 become infinite.
+// ReadArray reads an array of any shape as float32 from a file that OpenArrayFile reads. Values
+// outside the range of float32 become infinite.
 func ReadArray(ctx context.Context, path, key string) (tensor.Tensor, error) {
 	t, err := readArray(ctx, path, key)
 	if err != nil {

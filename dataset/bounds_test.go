@@ -92,8 +92,8 @@ func TestJPEGScans(t *testing.T) {
 	}
 }
 
-// TestWideTables checks that tables of labels of many columns, of one row without end, or of a quote
-// that is not closed, are read or refused within seconds.
+// TestWideTables checks that tables of labels of many columns, of one row without end, or of a
+// quote that is not closed, are read or refused within seconds.
 func TestWideTables(t *testing.T) {
 	t.Parallel()
 	header := func(n int) string {

@@ -14,8 +14,8 @@
 //	                           or WordNet synset
 //	OpenCIFAR10, OpenCIFAR100  the binary version of these data sets
 //	OpenIDX                    MNIST and data sets in its format, also compressed by gzip
-//	OpenArrays                 npy and npz arrays of images
-//	OpenRawArrays              npy and npz arrays that a model takes as they are, such as token ids
+//	OpenArrays                 arrays of images: npy, npz, safetensors or Parquet
+//	OpenRawArrays              such arrays that a model takes as they are, as token ids
 //	OpenShards                 images in the tar shards of a WebDataset
 //	OpenParquet                encoded images in Parquet files, as Hugging Face datasets stores them
 //	OpenCOCO                   images with the boxes or masks of an annotation file in COCO's format

@@ -46,8 +46,8 @@ func (b fileData) Close() error {
 	return b.file.Close()
 }
 
-// readFull fills dst with the bytes from an offset on. It is an error if there are fewer: a file may
-// have been cut short since it was opened.
+// readFull fills dst with the bytes from an offset on. It is an error if there are fewer: a file
+// may have been cut short since it was opened.
 func (b fileData) readFull(dst []byte, at int64) error {
 	n, err := b.ReadAt(dst, at)
 	switch {

@@ -419,7 +419,8 @@ func (l *fileList) label(texts []string) error {
 // setFactors sets the factors of the files. texts has a row for each file and a column for each
 // name. If all texts of a factor are numbers, they are its values. If none is, the texts are
 // categories, and a value is an index into their sorted names. If only some are, setFactors returns
-// an error. A factor that some files lack is left out, with a note. position says where texts[i] was read, for errors.
+// an error. A factor that some files lack is left out, with a note. position says where texts[i]
+// was read, for errors.
 func (l *fileList) setFactors(names []string, texts [][]string, position func(i int) string) error {
 	var missing []string
 	for c, name := range names {

@@ -107,9 +107,9 @@ func (w *watched) add(path string, s filestate.State) {
 // check returns an error if file i is not what it was.
 func (w *watched) check(i int) error { return w.states[i].Check(w.paths[i]) }
 
-// read reads a sample of file i. An error of the system that may pass is tried again. If the file is
-// not what it was when it was hashed, or the error does not pass, the error is one of the source and
-// no *BadSample: it says nothing about the sample.
+// read reads a sample of file i. An error of the system that may pass is tried again. If the file
+// is not what it was when it was hashed, or the error does not pass, the error is one of the source
+// and no *BadSample: it says nothing about the sample.
 func (w *watched) read(ctx context.Context, i int, at func() (Sample, error)) (sample Sample, err error) {
 	var changed error
 	_ = filestate.Retry(ctx, func() error {

@@ -11,9 +11,9 @@ import (
 	"github.com/noether-ml/noether/internal/filestate"
 )
 
-// TestFilesThatChange checks for sources of every kind that a sample of a file that was replaced, or
-// written to, after the source was opened is an error of the source, and no *BadSample. Before the
-// change the samples can be read.
+// TestFilesThatChange checks for sources of every kind that a sample of a file that was replaced,
+// or written to, after the source was opened is an error of the source, and no *BadSample. Before
+// the change the samples can be read.
 func TestFilesThatChange(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -85,8 +85,8 @@ func TestFilesThatChange(t *testing.T) {
 	}
 }
 
-// TestErrorsThatPass checks that a file that is missing for a moment is read, and that one that stays
-// away is an error of the source, and no *BadSample.
+// TestErrorsThatPass checks that a file that is missing for a moment is read, and that one that
+// stays away is an error of the source, and no *BadSample.
 func TestErrorsThatPass(t *testing.T) {
 	t.Parallel()
 	dir := folderOf(t, map[string][]byte{"a.png": dot(t, 1), "b.png": dot(t, 2)})

@@ -8,7 +8,8 @@ import (
 	"strconv"
 )
 
-// A nanReader reads JSON and replaces NaN and infinity, which Python writes and JSON lacks, by null.
+// A nanReader reads JSON and replaces NaN and infinity, which Python writes and JSON lacks, by
+// null.
 type nanReader struct {
 	in       *bufio.Reader
 	inString bool

@@ -151,8 +151,8 @@ func readImage(r io.Reader) (image.Image, error) {
 	return decodeImage(data)
 }
 
-// decodeImage decodes JPEG, PNG, BMP, TIFF, and the first frame of GIF and WebP. An image outside the
-// bounds on pixels is an error.
+// decodeImage decodes JPEG, PNG, BMP, TIFF, and the first frame of GIF and WebP. An image outside
+// the bounds on pixels is an error.
 func decodeImage(data []byte) (image.Image, error) {
 	c, format, err := image.DecodeConfig(bytes.NewReader(data))
 	if err != nil {
@@ -168,8 +168,8 @@ func decodeImage(data []byte) (image.Image, error) {
 	return img, nil
 }
 
-// imageFormats are the first bytes of files that are not read, after the bytes that are skipped, and
-// what such a file is.
+// imageFormats are the first bytes of files that are not read, after the bytes that are skipped,
+// and what such a file is.
 var imageFormats = []struct {
 	skipped     int
 	start, name string

@@ -300,8 +300,8 @@ func TestFolderFingerprint(t *testing.T) {
 	}
 }
 
-// TestFolderBadSample checks that an image that cannot be read, since it is truncated or a text, is a
-// BadSample, the error of one sample, and that a wrong index is not.
+// TestFolderBadSample checks that an image that cannot be read, since it is truncated or a text, is
+// a BadSample, the error of one sample, and that a wrong index is not.
 func TestFolderBadSample(t *testing.T) {
 	t.Parallel()
 	good := dot(t, 9)
@@ -447,8 +447,8 @@ func TestDanglingLinks(t *testing.T) {
 	}
 }
 
-// Files of formats that are not read are named with their number, in a folder that has images and in
-// one that has none, and so are recordings.
+// Files of formats that are not read are named with their number, in a folder that has images and
+// in one that has none, and so are recordings.
 func TestOtherFormatsAreNamed(t *testing.T) {
 	t.Parallel()
 	dir := dots(t, "a.png")

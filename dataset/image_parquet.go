@@ -133,8 +133,8 @@ func (p *Parquet) open(ctx context.Context, o ParquetOptions) error {
 	return nil
 }
 
-// checkPages checks the pages of the columns of an open file, and that the labels and factors of all
-// files so far fit into memory.
+// checkPages checks the pages of the columns of an open file, and that the labels and factors of
+// all files so far fit into memory.
 func (p *Parquet) checkPages(f *parquet.File, c parquetColumns) error {
 	indices := []int{c.image}
 	if c.label.name != "" {

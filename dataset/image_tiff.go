@@ -38,9 +38,9 @@ const (
 // maxTIFF bounds the memory in bytes for the image and the decompressed data of a part of it.
 const maxTIFF = 5 << 29
 
-// checkTIFFMemory returns an error if decoding takes more than maxTIFF. A part of the image, a strip
-// or a tile, is decompressed whole: package tiff accepts eight bytes for each of its pixels, in a
-// slice that grows and takes up to three times that.
+// checkTIFFMemory returns an error if decoding takes more than maxTIFF. A part of the image, a
+// strip or a tile, is decompressed whole: package tiff accepts eight bytes for each of its pixels,
+// in a slice that grows and takes up to three times that.
 func checkTIFFMemory(tags map[int]int, c image.Config) error {
 	const perPixel, perPixelOfPart = 8, 24
 	part := c.Width * c.Height
@@ -97,8 +97,8 @@ var tiffCompressions = map[int]string{
 	50000: "Zstandard", 50001: "WebP", 50002: "JPEG XL", 52546: "JPEG XL",
 }
 
-// decodeTIFF decodes a TIFF file, and returns an error for what package tiff passes over. As PIL, it
-// gives colours 8 bits.
+// decodeTIFF decodes a TIFF file, and returns an error for what package tiff passes over. As PIL,
+// it gives colours 8 bits.
 func decodeTIFF(data []byte, c image.Config) (image.Image, error) {
 	tags := tiffTags(data)
 	fax := tags[tiffCompression] == tiffFaxGroup3 || tags[tiffCompression] == tiffFaxGroup4
@@ -153,8 +153,8 @@ func eightBits(img image.Image) image.Image {
 	return &image.NRGBA{Pix: high, Stride: 4 * img.Bounds().Dx(), Rect: img.Bounds()}
 }
 
-// tiffTags returns the first number of each tag of the first image that has short numbers, or one long
-// one.
+// tiffTags returns the first number of each tag of the first image that has short numbers, or one
+// long one.
 func tiffTags(data []byte) map[int]int {
 	tags := map[int]int{}
 	if len(data) < 8 {

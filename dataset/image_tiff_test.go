@@ -73,8 +73,8 @@ func TestTIFFMemory(t *testing.T) {
 	}
 }
 
-// TestTIFFOf16Bits checks that colours of 16 bits have their high bytes, as PIL reads them, and that
-// grey values keep their 16 bits.
+// TestTIFFOf16Bits checks that colours of 16 bits have their high bytes, as PIL reads them, and
+// that grey values keep their 16 bits.
 func TestTIFFOf16Bits(t *testing.T) {
 	t.Parallel()
 	colour := image.NewNRGBA64(image.Rect(0, 0, 2, 1))

@@ -10,8 +10,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Type is the element type of an Array. Networks may have inputs and outputs of other types, which
-// have no Array.
+// A Type is the element type of an Array. Networks may have inputs and outputs of other types,
+// which have no Array.
 type Type string
 
 // The types of Arrays.

@@ -30,7 +30,8 @@ type Sum struct {
 	Directions bool
 }
 
-// An Operand is what a Sum adds up. z are the clean activations of a sample, z' the transformed ones.
+// An Operand is what a Sum adds up. z are the clean activations of a sample, z' the transformed
+// ones.
 type Operand int
 
 // The operands.

@@ -14,7 +14,10 @@ type Score struct {
 	Null      float64 // the statistic by chance, as on x and T of another sample; NaN: none
 	Min, Max  float64 // range of the statistic, infinite if unbounded; both 0 if unknown
 	N         int     // number of observations, in most measures samples
-	Warnings  []string
+	// Warnings are what the measure says of the value. A run adds doubts about the model and samples
+	// that were left out (internal/study/plan), scores those of small groups and of the parts of
+	// means.
+	Warnings []string
 	// Replicates are for a jackknife, nil if there are none. Intervals derived from several scores
 	// of the same samples, which correlate, use them.
 	Replicates []Replicate

@@ -9,8 +9,8 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// ElementTypes returns each tensor's element type, Undefined if it cannot be inferred. It is NoTensor
-// for sequences, maps, optionals and sparse tensors.
+// ElementTypes returns each tensor's element type, Undefined if it cannot be inferred. It is
+// NoTensor for sequences, maps, optionals and sparse tensors.
 func (m *Model) ElementTypes() map[string]Type {
 	g := m.proto.Graph
 	types := map[string]valueType{}

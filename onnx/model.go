@@ -224,8 +224,8 @@ func removeDefaults(p *pb.ModelProto) {
 	p.IrVersion = new(max(p.GetIrVersion(), 4))
 }
 
-// moveWeights makes initializers of the floating-point tensors with axes that Constant nodes hold, as
-// some exporters write weights.
+// moveWeights makes initializers of the floating-point tensors with axes that Constant nodes hold,
+// as some exporters write weights.
 func moveWeights(g *pb.GraphProto) {
 	outputs := map[string]bool{}
 	for _, out := range g.Output {

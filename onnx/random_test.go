@@ -11,7 +11,8 @@ import (
 
 // TestRandomNodes checks that RandomNodes finds the nodes that draw random numbers, also in the
 // branch of an If. The inputs of Dropout are data, ratio and training_mode: it is random unless
-// training_mode is absent or the constant false, or ratio the constant 0. Operators of other domains are not known.
+// training_mode is absent or the constant false, or ratio the constant 0. Operators of other
+// domains are not known.
 func TestRandomNodes(t *testing.T) {
 	t.Parallel()
 	node := func(op, name string, inputs ...string) *pb.NodeProto {

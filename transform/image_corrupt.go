@@ -10,8 +10,8 @@ import (
 // Corrupt applies one of the fifteen common corruptions of Hendrycks and Dietterich 2019
 // (ImageNet-C) at a severity from 1 to 5. Between whole severities the settings are interpolated.
 // Below 96 pixels of the shorter side they are CIFAR-10-C's, for 32, else ImageNet-C's, for 224;
-// lengths scale with the side. What would vanish, or grow unevenly with the severity, for rounding to
-// whole pixels differs: below 32 pixels blurs have the lengths for 32.
+// lengths scale with the side. What would vanish, or grow unevenly with the severity, for rounding
+// to whole pixels differs: below 32 pixels blurs have the lengths for 32.
 //
 // Each severity changes an image more than the one before, by the mean absolute difference, but
 // where the published settings do not: glass-blur and elastic-transform trade one distortion for

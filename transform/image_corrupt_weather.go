@@ -64,8 +64,8 @@ func frost(p canvas, s settings, r *rand.Rand) {
 
 // crystals returns h x w values in [0, 1]. Needles grow from the border, up to 46 degrees from its
 // normal, 0.25 to 0.7 of the shorter side long: 24, and fewer in small images, most of which they
-// would cover. Branches leave at 60 degrees, below half as long and fainter. The numbers were chosen
-// by eye. Most of the ice is dark, so that an image changes more where its weight is lower.
+// would cover. Branches leave at 60 degrees, below half as long and fainter. The numbers were
+// chosen by eye. Most of the ice is dark, so that an image changes more where its weight is lower.
 func crystals(h, w int, r *rand.Rand) []float32 {
 	ice := make([]float32, h*w)
 	side := float64(min(h, w))

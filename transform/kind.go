@@ -66,8 +66,8 @@ func Kinds() []Kind {
 	}
 }
 
-// neutral has, by kind, the value of the parameter of the short form at which an image or audio stays
-// as it is, or is closest to that. Other kinds have no such value.
+// neutral has, by kind, the value of the parameter of the short form at which an image or audio
+// stays as it is, or is closest to that. Other kinds have no such value.
 var neutral = map[string]float64{
 	"rotate": 0, "translate": 0, "scale": 1, "shear": 0, "brightness": 1, "contrast": 1, "saturation": 1, "hue": 0,
 	"gaussian-blur": 0, "gaussian-noise": 0, "corrupt": 0, "jpeg": 100,

@@ -104,8 +104,8 @@ func TestModelsThatCrashTheEngine(t *testing.T) {
 	}
 }
 
-// TestKilledSupervisor checks that SIGKILL of the process that a shell has started ends the one that
-// works.
+// TestKilledSupervisor checks that SIGKILL of the process that a shell has started ends the one
+// that works.
 func TestKilledSupervisor(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {

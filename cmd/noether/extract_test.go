@@ -22,8 +22,8 @@ transforms:
 measures: [accuracy, effective-invariance, distance]
 `
 
-// TestExtract checks that a study of extracted activations gives the scores of the model, also where
-// one of the images cannot be read.
+// TestExtract checks that a study of extracted activations gives the scores of the model, also
+// where one of the images cannot be read.
 func TestExtract(t *testing.T) {
 	data, dir := writeLabelled(t, 20), t.TempDir()
 	if err := os.WriteFile(filepath.Join(data, "2", "02.png"), []byte("\x89PNG\r\n\x1a\n"), 0o666); err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A forwardRequest asks for tensors of a model with one input. The Python package compares them with
-// those of the module that the model was exported from.
+// A forwardRequest asks for tensors of a model with one input. The Python package compares them
+// with those of the module that the model was exported from.
 type forwardRequest struct {
 	Model   string
 	Inputs  []string // npy files of batches

@@ -66,8 +66,9 @@ func interrupt(t *testing.T, signal syscall.Signal, pause time.Duration, program
 }
 
 // TestInterrupt checks that SIGINT and SIGTERM end the program while ONNX Runtime runs a model that
-// never ends, and within an operator that takes hours. A named pipe is refused at once. It sends SIGINT also at random moments of a study with measures of every kind: some sum up
-// batches, others hold samples in memory or optimise inputs.
+// never ends, and within an operator that takes hours. A named pipe is refused at once. It sends
+// SIGINT also at random moments of a study with measures of every kind: some sum up batches, others
+// hold samples in memory or optimise inputs.
 func TestInterrupt(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

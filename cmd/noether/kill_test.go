@@ -34,7 +34,8 @@ func readScores(t *testing.T, dir string) []scores.Row {
 
 // TestKilledRunEndsWithTheSameScores checks that a run that is killed by SIGKILL several times ends
 // with the scores of an undisturbed run, and that no kill leaves a half-written file. Half of the
-// kills are aimed at moments when the run writes states, from which a later run continues. The others happen at random moments.
+// kills are aimed at moments when the run writes states, from which a later run continues. The
+// others happen at random moments.
 func TestKilledRunEndsWithTheSameScores(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -190,8 +191,8 @@ func afterSaves(saves int, delay time.Duration) func(states string) bool {
 	}
 }
 
-// whileWriting returns a condition that holds while states are written, from the n-th time on that it
-// is so. since is the start of the run.
+// whileWriting returns a condition that holds while states are written, from the n-th time on that
+// it is so. since is the start of the run.
 func whileWriting(n int, since time.Time) func(states string) bool {
 	return func(states string) bool {
 		if torn(states, since) {

@@ -5,8 +5,9 @@
 //	noether init MODEL DATA > study.yaml
 //	noether run study.yaml -o runs/one  scores.csv, scores.parquet, report.html
 //
-// It exits with 0 on success, 1 on failure, 2 on wrong usage, 3 if a condition of parity is met,
-// and 75 if a task of a cluster was stopped before its end.
+// It exits with 0 on success, 1 on failure, 2 on wrong usage, 3 if a condition is met or a model
+// fails a policy, 4 if data do not suffice for a policy, and 75 if a task of a cluster was stopped
+// before its end.
 //
 // Most files have one subcommand each: its flags and its output. The others have what several of
 // them share.
@@ -85,8 +86,34 @@ It takes ONNX models and data, and writes scores with intervals, tables and a re
 	engine := addEngineFlags(root)
 	root.AddCommand(
 		trainCommand(engine),
-		demoCommand(engine), initCommand(engine), runCommand(engine), mergeCommand(engine), inspectCommand(engine), invertCommand(engine),
-		compareCommand(), gradCommand(engine), forwardCommand(engine), extractCommand(engine), correlateCommand(), breakingPointCommand(), failuresCommand(), policyCommand(), diffCommand(engine), parityCommand(engine), reportCommand(), plotCommand(), exportCommand(), serveCommand(), varyCommand(), checkCommand(engine), clusterCommand(engine), schemaCommand(), doctorCommand(engine), versionCommand(), manualsCommand(), preprocessingCommand(),
+		demoCommand(engine),
+		initCommand(engine),
+		runCommand(engine),
+		mergeCommand(engine),
+		inspectCommand(engine),
+		invertCommand(engine),
+		compareCommand(),
+		gradCommand(engine),
+		forwardCommand(engine),
+		extractCommand(engine),
+		correlateCommand(),
+		breakingPointCommand(),
+		failuresCommand(),
+		policyCommand(),
+		diffCommand(engine),
+		parityCommand(engine),
+		reportCommand(),
+		plotCommand(),
+		exportCommand(),
+		serveCommand(),
+		varyCommand(),
+		checkCommand(engine),
+		clusterCommand(engine),
+		schemaCommand(),
+		doctorCommand(engine),
+		versionCommand(),
+		manualsCommand(),
+		preprocessingCommand(),
 	)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	return root

@@ -91,9 +91,12 @@ func showOrLogProgress(o *study.Options) (done func()) {
 		return done
 	}
 	var last time.Time
+	ended := false // the last of the samples was logged, which completes the bar of who reads the log
 	o.Progress = func(p study.Progress) {
-		if now := time.Now(); now.Sub(last) >= lineInterval {
-			last = now
+		now := time.Now()
+		end := p.Done >= p.Total && !ended
+		if end || now.Sub(last) >= lineInterval {
+			last, ended = now, ended || end
 			o.Log.LogAttrs(context.Background(), slog.LevelInfo, "progress", slog.Int64("done", p.Done), slog.Int64("total", p.Total),
 				slog.String("pass", fmt.Sprintf("%d/%d", p.Pass, p.Passes)), slog.String("model", p.Model), slog.String("data", p.Data), slog.String("note", p.Note))
 		}

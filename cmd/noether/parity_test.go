@@ -41,7 +41,8 @@ func writeLabelled(t *testing.T, n int) string {
 	return dir
 }
 
-// TestParity compares the network of internal/parity with its quantised file. Layers are tested there.
+// TestParity compares the network of internal/parity with its quantised file. Layers are tested
+// there.
 func TestParity(t *testing.T) {
 	const folder = "../../internal/parity/testdata/"
 	original, quantised := folder+"float.onnx", folder+"quantised.onnx"

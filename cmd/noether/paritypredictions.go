@@ -43,8 +43,8 @@ func scoreIn(c scores.Cell, statistic string) (measure.Score, bool) {
 	return measure.Score{}, false
 }
 
-// addPrediction adds the comparison of one cell of prediction-agreement. find returns a statistic of
-// one of the models for the same inputs.
+// addPrediction adds the comparison of one cell of prediction-agreement. find returns a statistic
+// of one of the models for the same inputs.
 func (r *parityReport) addPrediction(c scores.Cell, find func(model, measureName, statistic string) (measure.Score, bool)) {
 	p := parityPrediction{Transform: c.Transform, Parameter: c.Parameter}
 	var rows []measure.Score
@@ -105,7 +105,8 @@ func subtract(statistic string, a, b measure.Score) measure.Score {
 	return measure.Score{Statistic: statistic, Value: d.Value, Low: d.Low, High: d.High, Null: math.NaN(), N: a.N}
 }
 
-// printPredictions prints the clean predictions in lines, and a table of those under transformations.
+// printPredictions prints the clean predictions in lines, and a table of those under
+// transformations.
 func (r *parityReport) printPredictions(w io.Writer, width int) {
 	if len(r.Predictions) == 0 {
 		fmt.Fprintln(w, "predictions: the models give no class scores to compare")

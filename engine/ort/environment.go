@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+
+	"github.com/noether-ml/noether/internal/machine"
 )
 
 type versionedLibrary struct {
@@ -51,22 +53,9 @@ func compareVersions(a, b [3]int) int {
 // environmentFolders returns the folders in which the packages onnxruntime and onnxruntime-gpu keep
 // their library, in the executable's Python environment and in the active one (venv or Conda).
 func environmentFolders(executable string) []string {
-	packages := []string{filepath.Dir(filepath.Dir(filepath.Dir(executable)))} // of SITE-PACKAGES/noether_ml/bin/noether
-	for _, name := range []string{"VIRTUAL_ENV", "CONDA_PREFIX"} {
-		root := os.Getenv(name)
-		if root == "" {
-			continue
-		}
-		for _, pattern := range []string{filepath.Join("lib", "python3*", "site-packages"), filepath.Join("Lib", "site-packages")} {
-			found, _ := filepath.Glob(filepath.Join(root, pattern)) // the pattern is well formed
-			packages = append(packages, found...)
-		}
-	}
 	var out []string
-	for _, p := range packages {
-		if folder := filepath.Join(p, "onnxruntime", "capi"); !slices.Contains(out, folder) {
-			out = append(out, folder)
-		}
+	for _, p := range machine.PythonPackages(executable) {
+		out = append(out, filepath.Join(p, "onnxruntime", "capi"))
 	}
 	return out
 }

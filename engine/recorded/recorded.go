@@ -12,8 +12,8 @@
 //	resnet20/rotate/90/layer1.npy
 //	resnet20/rotate/90/layer2.npy
 //
-// If the folder has a file samples.csv, as noether extract writes it, row i belongs to the sample of
-// the data whose number is in the column "index" of its i-th line.
+// If the folder has a file samples.csv, as noether extract writes it, row i belongs to the sample
+// of the data whose number is in the column "index" of its i-th line.
 //
 // Files are .npy, .npz, .safetensors or .parquet: see dataset.OpenArrayFile.
 //

@@ -213,8 +213,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestSampleList checks that samples.csv says which samples the rows belong to, and that a list that
-// does not fit the arrays is refused.
+// TestSampleList checks that samples.csv says which samples the rows belong to, and that a list
+// that does not fit the arrays is refused.
 func TestSampleList(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ list, wantErr string }{

@@ -78,9 +78,9 @@ func probeFLAC(r io.ReaderAt, path string) (Info, error) {
 }
 
 // decodeFLAC decodes a FLAC file and averages its channels. It returns an error if the number of
-// values of a channel differs from that in the header. What follows the last value is not read, such
-// as an ID3 tag. A frame in the messages is a block of FLAC; Info.Frames is the number of values of
-// a channel.
+// values of a channel differs from that in the header. What follows the last value is not read,
+// such as an ID3 tag. A frame in the messages is a block of FLAC; Info.Frames is the number of
+// values of a channel.
 func decodeFLAC(data []byte) (Clip, error) {
 	h, err := parseFLAC(bytes.NewReader(data))
 	if err != nil {

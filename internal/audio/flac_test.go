@@ -11,8 +11,9 @@ import (
 )
 
 // The files were made by the ffmpeg program from the formulas of want: ffmpeg -f lavfi -i
-// aevalsrc=..., and that of 32 bits by flac 1.4.2 from a WAV file (flac -8). Its channels are nearly
-// opposite, so that their difference has 33 bits. A stereo file is read as the mean of its channels.
+// aevalsrc=..., and that of 32 bits by flac 1.4.2 from a WAV file (flac -8). Its channels are
+// nearly opposite, so that their difference has 33 bits. A stereo file is read as the mean of its
+// channels.
 func TestFLAC(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -61,8 +62,8 @@ func TestTruncatedFLAC(t *testing.T) {
 	}
 }
 
-// A FLAC file after an ID3 tag, as some taggers write it, is read as without, and so is WAV. MP3 after
-// a tag is an error that names it.
+// A FLAC file after an ID3 tag, as some taggers write it, is read as without, and so is WAV. MP3
+// after a tag is an error that names it.
 func TestAfterID3(t *testing.T) {
 	t.Parallel()
 	for name, tag := range map[string][]byte{
@@ -100,8 +101,8 @@ func TestAfterID3(t *testing.T) {
 	}
 }
 
-// What follows the last value, such as an ID3 tag of version 1, is not read. A byte that differs is an
-// error by the checksum of its frame.
+// What follows the last value, such as an ID3 tag of version 1, is not read. A byte that differs is
+// an error by the checksum of its frame.
 func TestAfterFLAC(t *testing.T) {
 	t.Parallel()
 	for _, file := range []string{"tone16.flac", "stereo24.flac", "stereo32.flac"} {

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// runOnCells runs a command of noether with a copy, named copy, of one of the folders of buildCells.
-// Arguments are the folder and those of the command.
+// runOnCells runs a command of noether with a copy, named copy, of one of the folders of
+// buildCells. Arguments are the folder and those of the command.
 func runOnCells(ctx context.Context, r *runner, args []string) (metrics, error) {
 	dir, err := buildCells(ctx, r)
 	if err != nil {

@@ -7,17 +7,18 @@
 //
 // Each benchmark runs in a process of its own. NOETHER_TESTDATA is the folder of test data. PEERS
 // is a folder outside this repository. It has bench.py and similarity.py, which hold reference
-// implementations in PyTorch and numpy, nets.py, which builds networks, and export.py, which
-// exports them. Without it the columns of PyTorch and numpy, and the rows of exported networks,
-// stay empty. In each round, Noether and its peer, the reference implementation of the same task,
-// are measured one after the other. A table has the median over the rounds, the smallest and the
-// largest value, and the peak memory. tables.yaml describes the tables, and networks.txt lists the
-// networks of two of them.
+// implementations in PyTorch and numpy, compiled.py, the same by torch.compile, nets.py, which
+// builds networks, and export.py, which exports them; PYTHON is the interpreter that runs them.
+// Without it the columns of PyTorch and numpy, and the rows of exported networks, stay empty. In
+// each round, Noether and its peer, the reference implementation of the same task, are measured one
+// after the other. A table has the median over the rounds, the smallest and the largest value, and
+// the peak memory. tables.yaml describes the tables, and networks.txt lists the networks of two of
+// them.
 //
-// Without names of tables, all are measured but cells, gpu, grid, grid-memory, submission and the
-// three whose names begin with networks. Tables that are not measured keep their stored results.
-// BINARIES may name a folder with the program noether and with test binaries (study.test for
-// package study), which are then not built: for machines without Go.
+// Without names of tables, all are measured but those that are marked as slow in tables.yaml.
+// Tables that are not measured keep their stored results. BINARIES may name a folder with the
+// program noether and with test binaries (internal-study-run.test for package internal/study/run),
+// which are then not built: for machines without Go.
 package main
 
 import (

@@ -4,12 +4,15 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -271,14 +274,21 @@ func (r *runner) noether(ctx context.Context, dir string, args ...string) (metri
 }
 
 // runStudy runs a study of a network, or of the ResNet-20 of the test data if that is "". Arguments
-// are the network, the number of forward passes, the text of the study, and flags of the command run.
-// The metrics are those of call, the seconds of each stage and of the whole run ("s") by the record,
-// what the run takes besides engine and wait ("other"), what it adds to the engine's time in percent
-// of that ("share"), and by passes "images/s" and, without the time of opening, "cpu-ms/pass".
+// are the network, the number of forward passes, the text of the study, and flags of the command
+// run. The metrics are those of call, the seconds of each stage and of the whole run ("s") by the
+// record, what the run takes besides engine and wait ("other"), what it adds to the engine's time
+// in percent of that ("share"), and by passes "images/s" and, without the time of opening,
+// "cpu-ms/pass".
+// More threads than the machine has cores are not measured.
 func runStudy(ctx context.Context, r *runner, args []string) (metrics, error) {
 	passes, err := strconv.ParseFloat(args[1], 64)
 	if err != nil {
 		return nil, err
+	}
+	if i := slices.Index(args, "--threads"); i >= 0 && i+1 < len(args) {
+		if threads, err := strconv.Atoi(args[i+1]); err != nil || threads > runtime.NumCPU() {
+			return nil, cmp.Or(err, errSkip)
+		}
 	}
 	model := filepath.Join(r.data, "models", "resnet20-cifar10.onnx")
 	if args[0] != "" {

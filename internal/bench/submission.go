@@ -169,8 +169,8 @@ var steps = map[string]step{
 	"merge": {args: []string{"merge", "RUN"}, before: []string{"cluster", "task", "RUN", "TASK"}},
 }
 
-// runOnSubmission runs a step. Arguments are the numbers of models and of shards, and the name of the
-// step. Its metrics are those of call, and the number of system calls on paths in the folder
+// runOnSubmission runs a step. Arguments are the numbers of models and of shards, and the name of
+// the step. Its metrics are those of call, and the number of system calls on paths in the folder
 // ("operations"), which strace records in a second run.
 func runOnSubmission(ctx context.Context, r *runner, args []string) (metrics, error) {
 	var s submission

@@ -12,6 +12,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 
 	"gonum.org/v1/gonum/blas/blas32"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -19,6 +21,7 @@ import (
 
 	"github.com/noether-ml/noether/internal/linalg"
 	"github.com/noether-ml/noether/internal/machine"
+	"github.com/noether-ml/noether/internal/release"
 )
 
 // backendEnv is the environment variable that overrides the search for a library. Its value is the
@@ -44,7 +47,7 @@ type Backend struct {
 //
 // If $NOETHER_BLAS is a path, only that library is tried; if it is "none", no library. Else
 // Load tries Apple's Accelerate (on macOS only), OpenBLAS, and MKL (not on macOS) in their
-// usual folders, in this order. A library is used only if it solves a small problem correctly. If
+// usual folders, in this order, and before them OpenBLAS of the Python package scipy-openblas32. A library is used only if it solves a small problem correctly. If
 // there is none, gonum's own code is used, and Backend.Hint says what to install.
 func Load() Backend {
 	named := os.Getenv(backendEnv) // "": search
@@ -104,6 +107,7 @@ func register(lib *library) {
 // dynamic loader.
 func candidates() []string {
 	openblas := []string{"libopenblas.so.0", "libopenblas.so", "libopenblasp.so.0"}
+	packaged := ofPython()
 	mkl := []string{"libmkl_rt.so.2", "libmkl_rt.so", "/opt/intel/oneapi/mkl/latest/lib/libmkl_rt.so.2", "/opt/intel/oneapi/mkl/latest/lib/intel64/libmkl_rt.so.2"}
 	switch runtime.GOOS {
 	case "darwin":
@@ -112,7 +116,7 @@ func candidates() []string {
 			"/opt/homebrew/opt/openblas/lib/libopenblas.dylib", "/usr/local/opt/openblas/lib/libopenblas.dylib", "libopenblas.dylib",
 		}
 	case "windows":
-		return []string{"libopenblas.dll", "openblas.dll", "mkl_rt.2.dll", "mkl_rt.dll"}
+		return append(packaged, "libopenblas.dll", "openblas.dll", "mkl_rt.2.dll", "mkl_rt.dll")
 	}
 	for _, dir := range []string{"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib"} {
 		for _, pattern := range []string{"openblas-pthread/libopenblas.so.0", "openblas-*/libopenblas.so.0"} {
@@ -120,10 +124,47 @@ func candidates() []string {
 			openblas = append(openblas, found...)
 		}
 	}
-	return append(openblas, mkl...)
+	return slices.Concat(packaged, openblas, mkl)
 }
 
+// packageName is the Python package that carries OpenBLAS with 32-bit integers, and prefix that of
+// its functions' names. The wheel depends on it.
+const (
+	packageName = "scipy_openblas32"
+	prefix      = "scipy_"
+)
+
+// ofPython returns the path of the library of that package, in the environment of the program and
+// in the active one.
+func ofPython() []string {
+	executable, err := os.Executable()
+	if err == nil {
+		executable, err = filepath.EvalSymlinks(executable)
+	}
+	if err != nil {
+		return nil
+	}
+	var found []string
+	for _, folder := range machine.PythonPackages(executable) {
+		for _, name := range []string{"libscipy_openblas.so", "libscipy_openblas.dll"} {
+			if path := filepath.Join(folder, packageName, "lib", name); exists(path) {
+				found = append(found, path)
+			}
+		}
+	}
+	return found
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// hint returns how to install a fast library. In a Python environment that is a package of Python.
 func hint() string {
+	if executable, err := os.Executable(); err == nil && filepath.Base(filepath.Dir(filepath.Dir(executable))) == release.Import {
+		return "pip install " + strings.ReplaceAll(packageName, "_", "-")
+	}
 	return machine.HowToInstall(machine.Packages{Library: "OpenBLAS", Debian: "libopenblas0-pthread", Fedora: "openblas-threads", Arch: "openblas",
 		Alpine: "openblas", Homebrew: "openblas", Conda: "openblas"})
 }

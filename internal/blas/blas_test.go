@@ -304,8 +304,8 @@ func TestSingularVectorsReconstruct(t *testing.T) {
 	})
 }
 
-// TestSingularValuesWithoutConvergence checks that gonum's code decomposes the original matrix where
-// the native dgesdd does not converge.
+// TestSingularValuesWithoutConvergence checks that gonum's code decomposes the original matrix
+// where the native dgesdd does not converge.
 func TestSingularValuesWithoutConvergence(t *testing.T) {
 	t.Parallel()
 	failing := *fastLibrary(t)

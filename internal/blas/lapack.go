@@ -125,8 +125,8 @@ func (f fastLAPACK) CholeskySingle(a []float32, n, stride int) bool {
 	return info == 0
 }
 
-// EigenSingle implements linalg.Library. The library's eigenvectors, columns in column-major order, are the
-// rows of a.
+// EigenSingle implements linalg.Library. The library's eigenvectors, columns in column-major order,
+// are the rows of a.
 func (f fastLAPACK) EigenSingle(a []float32, n int) ([]float32, bool) {
 	values := make([]float32, n)
 	if n == 0 {

@@ -64,7 +64,7 @@ func open(path string) (*library, error) {
 		"dpotrf_": &lib.dpotrf, "spotrf_": &lib.spotrf, "dsyevd_": &lib.dsyevd, "ssyevd_": &lib.ssyevd, "dgesdd_": &lib.dgesdd,
 		"dsytrd_": &lib.dsytrd, "dstedc_": &lib.dstedc, "dormqr_": &lib.dormqr,
 	} {
-		if err := loaded.Bind(f, name); err != nil {
+		if loaded.Bind(f, name) != nil && loaded.Bind(f, prefix+name) != nil {
 			return nil, &unusableError{path, "it lacks " + name}
 		}
 	}
@@ -77,7 +77,9 @@ func open(path string) (*library, error) {
 // identify sets the name and version of the library. It recognises a library by a function that the
 // others lack.
 func (l *library) identify(loaded dynlib.Library) {
-	bind := func(f any, name string) bool { return loaded.Bind(f, name) == nil }
+	bind := func(f any, name string) bool {
+		return loaded.Bind(f, name) == nil || loaded.Bind(f, prefix+name) == nil
+	}
 	var config func() string
 	var layer func(int32) int32
 	switch {

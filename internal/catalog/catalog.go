@@ -1,6 +1,7 @@
-// Package catalog lists the measures, transformations and kinds of data that study files can name,
-// and reads study files with them. To add a measure or a kind of data, write its package and add a
-// line here. Package transform lists the transformations, for programs that read no study files.
+// Package catalog lists the measures, transformations, kinds of data and engines that study files
+// can name, and reads study files with them. To add one, write its package and add a line here (of
+// an engine also its key in package spec). Package transform lists the transformations, for
+// programs that read no study files.
 package catalog
 
 import (
@@ -27,7 +28,7 @@ import (
 
 // Lists returns what a study file can name.
 func Lists() spec.Lists {
-	return spec.Lists{Measures: Measures(), Transforms: Transforms(), Data: Data()}
+	return spec.Lists{Measures: Measures(), Transforms: Transforms(), Data: Data(), Engines: Engines()}
 }
 
 // Measures returns the measures, in the order of reports.
@@ -60,6 +61,7 @@ func Measures() []spec.Family {
 		family(probe.LiDARDescriptor(), probe.LiDAR),
 		family(robust.Descriptor(), robust.New),
 		family(functions.MeasureDescriptor(), functions.Measure),
+		family(functions.SetDescriptor(), functions.SetMeasure),
 	}
 }
 
@@ -76,7 +78,7 @@ func Data() []spec.DataKind {
 		open.Kind[open.LibriSpeech]("librispeech", "LibriSpeech as published: SPEAKER/CHAPTER/*.flac with transcripts, which give the factor words-per-second"),
 		open.Kind[open.Images]("images", "a folder of images or its archive; labels come from a folder for each class, from synset names, or from a CSV file"),
 		open.Kind[open.COCO]("coco", "images with labelled boxes or masks, in COCO's format"),
-		open.Kind[open.Arrays]("arrays", "npy or npz: images, or with layout: raw the inputs of the model, such as token ids"),
+		open.Kind[open.Arrays]("arrays", "npy, npz, safetensors or Parquet: images, or with layout: raw the inputs of the model, such as token ids"),
 		open.Kind[open.Shards]("webdataset", "tar shards of a WebDataset: files, ranges such as val-{000..049}.tar, patterns, URLs, or a folder of them"),
 		open.Kind[open.Parquet]("parquet", "Parquet files with a column of encoded images, as Hugging Face datasets stores them"),
 		open.Kind[open.Pairs]("pairs", "ready-made pairs of clean and transformed images or arrays, instead of a transformation"),

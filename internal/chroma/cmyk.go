@@ -1,7 +1,7 @@
 package chroma
 
-// CMYK converts h rows of w pixels of cyan, magenta, yellow and black, which start stride bytes apart,
-// to rows of red, green and blue without gaps. It rounds as PIL does.
+// CMYK converts h rows of w pixels of cyan, magenta, yellow and black, which start stride bytes
+// apart, to rows of red, green and blue without gaps. It rounds as PIL does.
 func CMYK(pix []uint8, h, w, stride int) []uint8 {
 	out := make([]uint8, 3*h*w)
 	for y := range h {

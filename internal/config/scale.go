@@ -15,8 +15,8 @@ const (
 )
 
 // ParseScaled parses a file as Parse does, and applies one of its scales. The key scales has, by
-// name, the keys that have other values at that scale, with dots between nested keys and numbers for
-// items of lists:
+// name, the keys that have other values at that scale, with dots between nested keys and numbers
+// for items of lists:
 //
 //	epochs: 12
 //	network: {resnet: {depth: 18, width: 8}}
@@ -69,8 +69,8 @@ func ParseScaled(file string, data []byte, vars map[string]string) (*Node, error
 	return out, nil
 }
 
-// SetPath sets a key of a mapping, or of mappings and lists in it, to a copy of a value. The text of
-// path has the keys and the numbers of items, from 0, with dots between them; keys may have dots
+// SetPath sets a key of a mapping, or of mappings and lists in it, to a copy of a value. The text
+// of path has the keys and the numbers of items, from 0, with dots between them; keys may have dots
 // themselves. The word none removes the key. All but the last key must exist.
 func (n *Node) SetPath(path, value *Node) error {
 	at, keys := n, strings.Split(path.Text, ".")

@@ -16,6 +16,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 
 	"github.com/noether-ml/noether/internal/release"
 	"github.com/noether-ml/noether/internal/tempfolder"
@@ -25,90 +26,129 @@ func main() {
 	out := flag.String("o", "dist", "the folder to write to")
 	commit := flag.String("commit", "", "the commit, which becomes part of the version")
 	archive := flag.Bool("archive", false, "write the archive of a release too, and SHA256SUMS of all files")
+	systems := flag.String("targets", runtime.GOOS+"/"+runtime.GOARCH, "the systems to build for, as OS/ARCHITECTURE, joined by commas; others than this one need -zig")
+	zig := flag.String("zig", "", "compile the C code with this command of Zig, such as 'python3 -m ziglang': for other systems, and on Linux for older ones too")
 	flag.Parse()
-	if err := build(*out, *commit, *archive); err != nil {
+	if err := build(*out, *commit, *archive, strings.Split(*systems, ","), *zig); err != nil {
 		fmt.Fprintln(os.Stderr, "dist:", err)
 		os.Exit(1)
 	}
 }
 
-// build builds the command and the packages that contain it, and prints the paths of the packages.
-func build(out, commit string, withArchive bool) error {
+// build builds the packages for some systems and prints their paths.
+func build(out, commit string, withArchive bool, systems []string, zig string) error {
 	temp, remove, err := tempfolder.New("dist")
 	if err != nil {
 		return err
 	}
 	defer remove()
-	name := release.Command
-	if runtime.GOOS == "windows" {
-		name += ".exe"
-	}
-	program, share := filepath.Join(temp, name), filepath.Join(temp, "share")
-	if _, err := output("go", "build", "-trimpath", "-ldflags=-s -w -X main.commit="+commit, "-o", program, "./cmd/noether"); err != nil {
-		return fmt.Errorf("building the command: %w", err)
-	}
-	if _, err := output(program, "manuals", share); err != nil { // manual pages and shell completions
+	host := filepath.Join(temp, target{os: runtime.GOOS}.program()) // the program for this system, which prints what the packages hold
+	if err := compile(host, commit); err != nil {
 		return err
 	}
-	var about struct{ Noether string }
-	raw, err := output(program, "version", "--json")
-	if err == nil {
-		err = json.Unmarshal(raw, &about)
-	}
-	if err != nil {
+	share := filepath.Join(temp, "share")
+	if _, err := output(host, "manuals", share); err != nil { // manual pages and shell completions
 		return err
 	}
-	info, err := buildinfo.ReadFile(program)
-	if err != nil {
-		return err
+	var written []string
+	for _, system := range systems {
+		t, err := findTarget(system)
+		if err != nil {
+			return err
+		}
+		var compiler []string
+		switch native := system == runtime.GOOS+"/"+runtime.GOARCH; {
+		case zig != "" && t.zig != "":
+			compiler = t.environment(zig)
+		case !native && t.zig == "":
+			return fmt.Errorf("packages for %s are built on that system alone, which has its headers", system)
+		case !native:
+			return fmt.Errorf("building for %s on %s/%s needs a compiler for C: give -zig", system, runtime.GOOS, runtime.GOARCH)
+		}
+		program := filepath.Join(temp, t.os+"-"+t.arch, t.program())
+		if err := compile(program, commit, compiler...); err != nil {
+			return fmt.Errorf("%s: %w", system, err)
+		}
+		paths, err := pack(out, t, host, program, share, withArchive)
+		if err != nil {
+			return fmt.Errorf("%s: %w", system, err)
+		}
+		written = append(written, paths...)
+		fmt.Println(strings.Join(paths, "\n"))
 	}
-	library, err := findLibrary()
-	if err != nil {
-		return err
-	}
-	parts, err := listParts(info, library.version) // the third-party software in the packages
-	if err != nil {
-		return err
-	}
-	notices, err := parts.notices()
-	if err != nil {
-		return err
-	}
-	sbom, err := parts.sbom(about.Noether)
-	if err != nil {
-		return err
-	}
-	tag, err := platformTag(runtime.GOOS, runtime.GOARCH, program, library.path)
-	if err != nil {
-		return err
-	}
-	content := bundle{version: about.Noether, binaries: map[string]string{name: program, library.name: library.path}, share: share, notices: notices, sbom: sbom}
-	ofWheel := content
-	if ofWheel.version, err = release.PythonVersion(about.Noether); err != nil {
-		return err
-	}
-	project, err := readProject(filepath.Join("python", "pyproject.toml"))
-	if err != nil {
-		return err
-	}
-	wheel, err := writeWheel(out, wheel{bundle: ofWheel, tag: "py3-none-" + tag, project: project, module: filepath.Join("python", release.Import), readme: "README.md", licence: "LICENSE"})
-	if err != nil {
-		return err
-	}
-	fmt.Println(wheel)
 	if !withArchive {
 		return nil
 	}
-	archive, err := writeArchive(out, content)
-	if err != nil {
-		return err
-	}
-	fmt.Println(archive)
-	sums, err := writeSums(out, wheel, archive)
+	sums, err := writeSums(out, written...)
 	if err == nil {
 		fmt.Println(sums)
 	}
 	return err
+}
+
+// compile builds the command, with variables of the environment that name a system and a compiler.
+func compile(program, commit string, environment ...string) error {
+	command := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w -X main.commit="+commit, "-o", program, "./cmd/noether")
+	command.Env = append(os.Environ(), environment...)
+	if out, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("building the command: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// pack writes the wheel, and the archive, of a program and returns their paths. host is the same
+// program for this system.
+func pack(out string, t target, host, program, share string, withArchive bool) ([]string, error) {
+	var about struct{ Noether string }
+	raw, err := output(host, "version", "--json")
+	if err == nil {
+		err = json.Unmarshal(raw, &about)
+	}
+	if err != nil {
+		return nil, err
+	}
+	info, err := buildinfo.ReadFile(program)
+	if err != nil {
+		return nil, err
+	}
+	library, err := findLibrary(t)
+	if err != nil {
+		return nil, err
+	}
+	parts, err := listParts(info, library.version) // the third-party software in the packages
+	if err != nil {
+		return nil, err
+	}
+	notices, err := parts.notices()
+	if err != nil {
+		return nil, err
+	}
+	sbom, err := parts.sbom(about.Noether)
+	if err != nil {
+		return nil, err
+	}
+	tag, err := platformTag(t.os, t.arch, program, library.path)
+	if err != nil {
+		return nil, err
+	}
+	content := bundle{version: about.Noether, binaries: map[string]string{t.program(): program, library.name: library.path}, share: share, notices: notices, sbom: sbom}
+	ofWheel := content
+	if ofWheel.version, err = release.PythonVersion(about.Noether); err != nil {
+		return nil, err
+	}
+	project, err := readProject(filepath.Join("python", "pyproject.toml"))
+	if err != nil {
+		return nil, err
+	}
+	wheel, err := writeWheel(out, wheel{bundle: ofWheel, tag: "py3-none-" + tag, project: project, module: filepath.Join("python", release.Import), readme: "README.md", licence: "LICENSE"})
+	if err != nil {
+		return nil, err
+	}
+	if !withArchive {
+		return []string{wheel}, nil
+	}
+	archive, err := writeArchive(out, t, content)
+	return []string{wheel, archive}, err
 }
 
 // output runs a program and returns its standard output.
@@ -127,8 +167,8 @@ type library struct {
 	path, name, version string // name is that of the file as it is installed
 }
 
-// findLibrary returns the library for the system that the program runs on.
-func findLibrary() (library, error) {
+// findLibrary returns the library for a system.
+func findLibrary(t target) (library, error) {
 	folder := filepath.Join("internal", "runtime", "node_modules", "onnxruntime-node")
 	raw, err := os.ReadFile(filepath.Join(folder, "package.json"))
 	if err != nil {
@@ -138,16 +178,16 @@ func findLibrary() (library, error) {
 	if err := json.Unmarshal(raw, &about); err != nil {
 		return library{}, err
 	}
-	arch := map[string]string{"amd64": "x64"}[runtime.GOARCH]
-	arch = cmp.Or(arch, runtime.GOARCH)
+	arch := map[string]string{"amd64": "x64"}[t.arch]
+	arch = cmp.Or(arch, t.arch)
 	names := map[string][3]string{ // folder, file, installed name
 		"linux":   {"linux", "libonnxruntime.so.1", "libonnxruntime.so." + about.Version},
 		"darwin":  {"darwin", "libonnxruntime.1.dylib", "libonnxruntime." + about.Version + ".dylib"},
 		"windows": {"win32", "onnxruntime.dll", "onnxruntime.dll"},
-	}[runtime.GOOS]
+	}[t.os]
 	l := library{filepath.Join(folder, "bin", "napi-v6", names[0], arch, names[1]), names[2], about.Version}
 	if _, err := os.Stat(l.path); err != nil {
-		return l, fmt.Errorf("no ONNX Runtime for %s/%s: %w", runtime.GOOS, runtime.GOARCH, err)
+		return l, fmt.Errorf("no ONNX Runtime for %s/%s: %w", t.os, t.arch, err)
 	}
 	return l, nil
 }

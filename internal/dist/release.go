@@ -9,7 +9,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -26,8 +25,8 @@ type bundle struct {
 
 // writeArchive writes noether-VERSION-OS-ARCH.tar.gz, with all files in a folder of that name, and
 // returns its path. Equal contents give equal files.
-func writeArchive(out string, b bundle) (path string, err error) {
-	name := "noether-" + b.version + "-" + runtime.GOOS + "-" + runtime.GOARCH
+func writeArchive(out string, t target, b bundle) (path string, err error) {
+	name := "noether-" + b.version + "-" + t.os + "-" + t.arch
 	all := members{
 		"THIRD_PARTY_NOTICES": {content: b.notices}, "noether.cdx.json": {content: b.sbom}, "LICENSE-onnxruntime": {content: runtimeLicence},
 	}

@@ -12,7 +12,7 @@ import (
 // allowed are the libraries that the program may need, because every Linux system that a platform
 // tag manylinux of Python wheels promises has them.
 var allowed = []string{
-	"libc.so.6", "libm.so.6", "libdl.so.2", "librt.so.1", "libpthread.so.0", "libstdc++.so.6", "libgcc_s.so.1",
+	"libc.so.6", "libm.so.6", "libdl.so.2", "librt.so.1", "libpthread.so.0", "libstdc++.so.6", "libgcc_s.so.1", "libresolv.so.2",
 	"ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1",
 }
 

@@ -5,8 +5,8 @@
 //
 // A Store is a folder of files with a bounded size, each named by a hash of the request for its
 // content; the least recently used file is removed first. Files are replaced atomically, so
-// processes can share a store and can be killed at any time. A Table holds the vectors of one layer,
-// one row a sample. Its file has a checksum: a damaged table is computed again.
+// processes can share a store and can be killed at any time. A Table holds the vectors of one
+// layer, one row a sample. Its file has a checksum: a damaged table is computed again.
 //
 //	store, err := features.Default()
 //	request := features.Request{Model: m, Layers: m.Layers(), Pool: pooling.Mean, ...}

@@ -96,7 +96,8 @@ func (s *Store) touch(key string) {
 	os.Chtimes(s.path(key), now, now)
 }
 
-// write writes the file of a key, whose content fill writes, and evicts others if the store is full.
+// write writes the file of a key, whose content fill writes, and evicts others if the store is
+// full.
 func (s *Store) write(key string, fill func(io.Writer) error) error {
 	if err := os.MkdirAll(filepath.Dir(s.path(key)), 0o777); err != nil {
 		return fmt.Errorf("storing a representation: %w", err)

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestOpen checks that a named pipe, whose opening would wait forever, and a socket are errors, also
-// by a link, and that files and folders are opened.
+// TestOpen checks that a named pipe, whose opening would wait forever, and a socket are errors,
+// also by a link, and that files and folders are opened.
 func TestOpen(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -42,12 +42,12 @@ func Measure(s MeasureSettings) (measure.Measure, error) {
 	pair := &pairFunctions{}
 	var columns []paired.Column
 	if len(s.all()) == 0 {
-		return nil, errors.New("function is missing: it is the name of a function, such as package.module:function")
+		return nil, errNoFunction
 	}
 	for _, name := range s.all() {
 		title := Title(name)
-		if strings.ContainsAny(name, "/?#") || title == "" {
-			return nil, fmt.Errorf("%q names no function", name)
+		if err := checkFunction(name); err != nil {
+			return nil, err
 		}
 		d.Statistics = append(d.Statistics, measure.StatisticDescriptor{
 			Name: title, Title: title, About: "Mean over samples of the function " + title + ".", Null: "shuffled pairs", PerSample: true,
@@ -60,6 +60,15 @@ func Measure(s MeasureSettings) (measure.Measure, error) {
 		Descriptor: d, Version: 1, StateVersion: 1, Settings: s, Needs: measure.Needs{Transformed: true},
 		Columns: columns, Pair: pair.pair, PairRows: pair.rows,
 	}), nil
+}
+
+var errNoFunction = errors.New("function is missing: it is the name of a function, such as package.module:function")
+
+func checkFunction(name string) error {
+	if strings.ContainsAny(name, "/?#") || Title(name) == "" {
+		return fmt.Errorf("%q names no function", name)
+	}
+	return nil
 }
 
 // Title returns the name of a function without its module and hash: the name of its statistic.
@@ -133,7 +142,7 @@ func (p *pairFunctions) call(out []float64, clean, transformed []float32, n int)
 	for k, f := range p.functions {
 		values, err := f.call([]*engine.Array{{Shape: shape, Data: clean}, {Shape: shape, Data: transformed}}, "value")
 		if err == nil && values.Len() != n {
-			err = fmt.Errorf("function %s returns the shape %v for %d pairs of vectors", f.name, values.Shape, n)
+			err = fmt.Errorf("function %s returns the shape %v for %d pairs of vectors: it must return a number for each; one for all is for python-set", f.name, values.Shape, n)
 		}
 		if err != nil {
 			return err

@@ -57,8 +57,8 @@ func processorTime(b *testing.B) time.Duration {
 }
 
 // BenchmarkStep measures the model named by NOETHER_BENCH_MODEL, with images of side
-// NOETHER_BENCH_SIZE in batches of NOETHER_BENCH_BATCH, on the device that NOETHER_BENCH_DEVICE names
-// (the CPU without it). The default is the ResNet-20 of the test data with 25 images.
+// NOETHER_BENCH_SIZE in batches of NOETHER_BENCH_BATCH, on the device that NOETHER_BENCH_DEVICE
+// names (the CPU without it). The default is the ResNet-20 of the test data with 25 images.
 func BenchmarkStep(b *testing.B) {
 	number := func(name string, byDefault int) int {
 		if n, err := strconv.Atoi(os.Getenv(name)); err == nil {

@@ -19,7 +19,8 @@
 // ball (Madry et al. 2018).
 //
 // The result is the best image of all steps, for each sample separately. Loss, gradient, update and
-// best image of a step are computed by one ONNX graph. For example:
+// best image of a step are computed by one ONNX graph, or for a served model by requests. For
+// example:
 //
 //	s, err := invert.New(invert.Match(m, layer), invert.Options{})
 //	defer s.Close()

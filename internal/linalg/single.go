@@ -77,7 +77,8 @@ func toFloat32(dst []float32, src []float64) {
 	}
 }
 
-// Transpose transposes an n x n matrix, whose rows are lda values apart, in place, in tiles that fit in the cache.
+// Transpose transposes an n x n matrix, whose rows are lda values apart, in place, in tiles that
+// fit in the cache.
 func Transpose(a []float64, n, lda int) {
 	const side = 32
 	for i0 := 0; i0 < n; i0 += side {

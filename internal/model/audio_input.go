@@ -88,8 +88,9 @@ func featureRate(s logmel.Settings, rate int) (int, error) {
 }
 
 // withFeatures adds features, such as a log-mel spectrogram, in front of a model whose input is b x
-// bands x frames or b x frames x bands, possibly with a channel axis of size 1 after the batch. The result takes b
-// waveforms of n values: b x n, or b x 1 x n if channel is 1. channel is 1 or left out.
+// bands x frames or b x frames x bands, possibly with a channel axis of size 1 after the batch. The
+// result takes b waveforms of n values: b x n, or b x 1 x n if channel is 1. channel is 1 or left
+// out.
 func withFeatures(graph *onnx.Model, o Options, channel ...int) (*onnx.Model, error) {
 	s := *o.Preprocess.Features
 	var err error

@@ -123,9 +123,9 @@ func (m *MissingInputs) Error() string {
 	return fmt.Sprintf(needs+" values: set inputs: %s, or other values, the same for every sample", strings.Join(missing, ", "), m.Setting())
 }
 
-// batchAxis returns the axis of the input that is the batch, or -1: the first free axis that has the
-// name of the batch of the samples' input or a name with "batch", else the first axis if it is free,
-// else, if there is one value for all, the first free axis.
+// batchAxis returns the axis of the input that is the batch, or -1: the first free axis that has
+// the name of the batch of the samples' input or a name with "batch", else the first axis if it is
+// free, else, if there is one value for all, the first free axis.
 func (f constantInput) batchAxis() int {
 	axis := slices.IndexFunc(f.info.Shape, func(d engine.Dim) bool {
 		return d.Size < 0 && d.Symbol != "" && (d.Symbol == f.batch || strings.Contains(strings.ToLower(d.Symbol), "batch"))

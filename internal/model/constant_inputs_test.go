@@ -8,7 +8,8 @@ import (
 	"github.com/noether-ml/noether/engine"
 )
 
-// TestConstantInputs checks the values of inputs with the batch in different places, for two samples.
+// TestConstantInputs checks the values of inputs with the batch in different places, for two
+// samples.
 func TestConstantInputs(t *testing.T) {
 	t.Parallel()
 	free, fixed := engine.Dim{Size: -1, Symbol: "batch"}, func(n int) engine.Dim { return engine.Dim{Size: n} }

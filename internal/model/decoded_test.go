@@ -256,7 +256,8 @@ func TestBoxLayouts(t *testing.T) {
 			{name: "pred_bboxes", shape: []int{12, 4}, values: slices.Repeat([]float32{6, 4, 14, 12}, 12)}, {name: "pred_scores", shape: []int{12, 2}, values: slices.Repeat([]float32{0, .9}, 12)}}},
 		"deformable-detr after its sigmoid": {batch: -1, layout: "deformable-detr", want: strings.Repeat("6 4 14 12 1 0.80; ", 11) + "6 4 14 12 1 0.80", constants: []constant{
 			{name: "scores", shape: []int{12, 2}, values: slices.Repeat([]float32{0, .8}, 12)}, {name: "boxes", shape: []int{12, 4}, values: slices.Repeat([]float32{10. / imageSide, 8. / imageSide, 8. / imageSide, 8. / imageSide}, 12)}}},
-		// One query of RT-DETR, in fractions, whose names say that no probability of an object comes first.
+		// One query of RT-DETR, in fractions, whose names say that no probability of an object comes
+		// first.
 		"rt-detr by Ultralytics": {metadata: names, batch: -1, layout: "yolov8", want: strings.Repeat("6 4 14 12 cat 0.60; ", 9) + "6 4 14 12 cat 0.60",
 			constants: []constant{{name: "output0", shape: []int{10, 7}, values: slices.Repeat([]float32{10. / imageSide, 8. / imageSide, 8. / imageSide, 8. / imageSide, .6, 0, 0}, 10)}}},
 		// An exporter names outputs without names by numbers.
@@ -401,8 +402,8 @@ func TestDetectorOfOneImage(t *testing.T) {
 	}
 }
 
-// TestNotDecoded checks that outputs which only look like those of a layout are not decoded, and that
-// a map of which only the shape says that it is one of classes has a doubt.
+// TestNotDecoded checks that outputs which only look like those of a layout are not decoded, and
+// that a map of which only the shape says that it is one of classes has a doubt.
 func TestNotDecoded(t *testing.T) {
 	t.Parallel()
 	const anchors = 21                // that the grids of the image have

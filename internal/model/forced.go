@@ -23,8 +23,8 @@ const computedSuffix = " computed"
 
 // NewForcedSession returns a session that computes each of the layers from given values of the
 // others: the part of the network between layers runs on its own, without the errors of the parts
-// before. Buffers.Give sets the values, and Buffers.Layer returns what the network computes in their
-// place. The model must be a graph.
+// before. Buffers.Give sets the values, and Buffers.Layer returns what the network computes in
+// their place. The model must be a graph.
 func (m *Model) NewForcedSession(layers []Forced) (*Session, error) {
 	s, err := m.newForcedSession(layers)
 	if err != nil {

@@ -33,8 +33,8 @@ func ConfigBeside(modelPath, name string) string {
 // ClassNames returns the names of the classes in the order of the output that scores them. They are
 // those of the entry names in the metadata of the network, else of id2label of the config.json that
 // describes it (see ConfigBeside). It returns nil if there are none, if the names only number the
-// classes (LABEL_0, LABEL_1), or if the model scores no classes. Names of another number of classes,
-// or not numbered from 0, are an error.
+// classes (LABEL_0, LABEL_1), or if the model scores no classes. Names of another number of
+// classes, or not numbered from 0, are an error.
 func (m *Model) ClassNames() ([]string, error) {
 	n := m.scores.classes
 	if n == 0 {
@@ -61,7 +61,8 @@ func (m *Model) ClassNames() ([]string, error) {
 	return names, nil
 }
 
-// A modelConfig is what config.json says of a model: that of Hugging Face's transformers, or of timm.
+// A modelConfig is what config.json says of a model: that of Hugging Face's transformers, or of
+// timm.
 type modelConfig struct {
 	file          string
 	Labels        map[string]string `json:"id2label"`

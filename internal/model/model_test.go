@@ -50,8 +50,8 @@ func saveOpset(t testing.TB, opset int, build func(b *onnx.Builder)) string {
 	return testmodel.Save(t, filepath.Join(t.TempDir(), "net.onnx"), b)
 }
 
-// TestDeclaredBatch runs a batch through a model that declares a batch of any size but works for one
-// image only.
+// TestDeclaredBatch runs a batch through a model that declares a batch of any size but works for
+// one image only.
 func TestDeclaredBatch(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
@@ -73,8 +73,8 @@ func TestDeclaredBatch(t *testing.T) {
 	}
 }
 
-// TestWindows checks that tensors whose first axis is not the batch are no layers: windows of images,
-// of which there are several for each image, and a sum over the batch.
+// TestWindows checks that tensors whose first axis is not the batch are no layers: windows of
+// images, of which there are several for each image, and a sum over the batch.
 func TestWindows(t *testing.T) {
 	t.Parallel()
 	path := save(t, func(b *onnx.Builder) {
@@ -204,8 +204,8 @@ func TestOpenErrors(t *testing.T) {
 }
 
 // TestDynamicSize opens a model of images of any size, and checks the size of a layer and of the
-// frame: what data sets resize images to, where 0 leaves the size of the image. Options.Size is used
-// where Preprocess fixes no size.
+// frame: what data sets resize images to, where 0 leaves the size of the image. Options.Size is
+// used where Preprocess fixes no size.
 func TestDynamicSize(t *testing.T) {
 	t.Parallel()
 	path := save(t, func(b *onnx.Builder) { b.Output("y", b.Relu(b.Input("x", onnx.Float, -1, 3, -1, -1))) })

@@ -79,8 +79,8 @@ func (s *Session) cleanLayer(input string) int {
 }
 
 // RunTransformed is Run for the second session of a pair: images are the transformed images of
-// those that the first session has run last with the buffers clean. partners has an index of a clean
-// image for each of them.
+// those that the first session has run last with the buffers clean. partners has an index of a
+// clean image for each of them.
 func (s *Session) RunTransformed(ctx context.Context, images []tensor.Tensor, partners []int, clean, buf *Buffers) error {
 	if !s.pair.transforms() || clean.session.pair == nil || clean.n != len(images) || len(partners) != len(images) {
 		return s.model.wrap(fmt.Errorf("running %d transformed images with %d partners: they must be those of the clean batch of %d images", len(images), len(partners), clean.n))

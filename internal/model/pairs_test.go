@@ -50,7 +50,8 @@ func TestPairSessions(t *testing.T) {
 	}
 }
 
-// comparePairs runs batches of several sizes, the last two with wrong numbers of partners and images.
+// comparePairs runs batches of several sizes, the last two with wrong numbers of partners and
+// images.
 func comparePairs(t *testing.T, clean, transformed, plain *model.Session) {
 	t.Helper()
 	const batch = 5

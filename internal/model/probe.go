@@ -21,8 +21,8 @@ type prober struct {
 }
 
 // probe runs the network on noise. It judges by the values what the output of the scores holds, and
-// finds out whether samples of a batch influence each other. A network that looks activations up, or
-// that needs too much memory, is not run. m.unprobed says why there are no values.
+// finds out whether samples of a batch influence each other. A network that looks activations up,
+// or that needs too much memory, is not run. m.unprobed says why there are no values.
 func (m *Model) probe(ctx context.Context, shapes map[string][]int) error {
 	const samples = 2
 	memory := m.net.Limits().Memory

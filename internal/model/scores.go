@@ -101,8 +101,9 @@ func (m *Model) findScores(shapes map[string][]int) {
 // is float, has two axes, and is neither an embedding nor boxes. Its rating is raised by its name,
 // by a softmax before or after it, and by a size other than the four coordinates of a box. Of
 // outputs with the same rating the first is returned. Those that only their size tells from it are
-// rivals, unless nothing but the size speaks for them, or they are auxiliary. If no output qualifies, the result is the
-// first output with one value after a sigmoid, else the first float output with two axes, or 0.
+// rivals, unless nothing but the size speaks for them, or they are auxiliary. If no output
+// qualifies, the result is the first output with one value after a sigmoid, else the first float
+// output with two axes, or 0.
 func findScoresOutput(outputs []engine.Port, graph *onnx.Model) (index int, rivals []string) {
 	var nodes []*pb.NodeProto
 	if graph != nil {
@@ -203,7 +204,8 @@ func feedsClassifier(outputs []engine.Port, nodes []*pb.NodeProto, output string
 
 // setClasses sets the number of classes. shape is that of one sample of the output, nil if its
 // first axis is not the batch. frames reports whether its values are those of frames of audio. If
-// there is not one number per class, the kind becomes none; this is an error if the options set the kind (explicit).
+// there is not one number per class, the kind becomes none; this is an error if the options set the
+// kind (explicit).
 func (s *scores) setClasses(shape []int, frames, explicit bool) error {
 	number := s.typ == engine.Float || s.typ == engine.Double
 	one := number && shape != nil && tensor.Size(shape) == 1

@@ -1,5 +1,5 @@
-// Package parity compares two forms of one model, such as a network and its quantised file, layer by
-// layer: is the second still the first, and where do they part?
+// Package parity compares two forms of one model, such as a network and its quantised file, layer
+// by layer: is the second still the first, and where do they part?
 //
 //	pairs, unmatched := parity.Match(original, other)
 //	layers, err := parity.Compare(ctx, original, other, pairs, samples, parity.Options{})

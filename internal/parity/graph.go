@@ -43,8 +43,8 @@ func networkOf(m *model.Model) *network {
 	return g
 }
 
-// segment returns the nodes that compute a tensor from the nearest tensors of a set, in the order of
-// the graph, and those tensors.
+// segment returns the nodes that compute a tensor from the nearest tensors of a set, in the order
+// of the graph, and those tensors.
 func (g *network) segment(name string, stop map[string]bool) (nodes []*pb.NodeProto, inputs []string) {
 	seen := map[string]bool{}
 	inside := map[*pb.NodeProto]bool{}

@@ -12,8 +12,8 @@ import (
 // A span is the range of a quantised tensor: multiples of Step from Low to High.
 type span struct{ Low, High, Step float64 }
 
-// A stand is a layer of the other model with the name by which it is matched. The dequantised tensor
-// of a quantised one stands for it.
+// A stand is a layer of the other model with the name by which it is matched. The dequantised
+// tensor of a quantised one stands for it.
 type stand struct {
 	tensor.Layer
 	name  string

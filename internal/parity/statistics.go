@@ -80,8 +80,8 @@ func pair(out []float64, x, y []float32, s *span) error {
 	return nil
 }
 
-// clips reports whether y is an end of the range and x lies beyond it by more than half a step, up to
-// rounding.
+// clips reports whether y is an end of the range and x lies beyond it by more than half a step, up
+// to rounding.
 func (s *span) clips(x, y float64) bool {
 	near := s.Step / 4
 	return y < s.Low+near && x < s.Low-s.Step/2-near/100 || y > s.High-near && x > s.High+s.Step/2+near/100
@@ -99,8 +99,8 @@ func relativeL2(m []float64) float64 {
 	return math.Sqrt(m[noiseColumn] / m[signalColumn])
 }
 
-// snrOf returns the signal-to-noise ratio of a relative l2 distance, in dB. It is infinite where the
-// distance is 0.
+// snrOf returns the signal-to-noise ratio of a relative l2 distance, in dB. It is infinite where
+// the distance is 0.
 func snrOf(s measure.Score) measure.Score {
 	decibels := func(r float64) float64 { return -20 * math.Log10(r) }
 	out := s

@@ -1,9 +1,9 @@
 // Package parquetbounds opens Parquet files, and checks what their pages take in memory before they
 // are read.
 //
-// A page of a few bytes may decompress to gigabytes, and a run-length encoding or a dictionary makes
-// billions of values of a few bytes. The library that reads Parquet allocates what the headers of
-// the pages state.
+// A page of a few bytes may decompress to gigabytes, and a run-length encoding or a dictionary
+// makes billions of values of a few bytes. The library that reads Parquet allocates what the
+// headers of the pages state.
 package parquetbounds
 
 import (
@@ -65,8 +65,8 @@ func CheckRows(f *parquet.File, size int64) error {
 	return nil
 }
 
-// Check returns an error if a page of a column of f decompresses to more than maxBytes bytes, or has
-// more than MaxValues values. columns are the indices of the columns; nil: all.
+// Check returns an error if a page of a column of f decompresses to more than maxBytes bytes, or
+// has more than MaxValues values. columns are the indices of the columns; nil: all.
 func Check(r io.ReaderAt, f *parquet.File, columns []int, maxBytes int64) error {
 	for _, g := range f.Metadata().RowGroups {
 		if columns == nil {
@@ -120,8 +120,8 @@ func checkChunk(r io.ReaderAt, c *format.ColumnMetaData, maxBytes int64) error {
 	return nil
 }
 
-// checkSize returns an error if a page at an offset decompresses to more than maxBytes, whatever its
-// header states: the library takes what comes.
+// checkSize returns an error if a page at an offset decompresses to more than maxBytes, whatever
+// its header states: the library takes what comes.
 func checkSize(r io.ReaderAt, at int64, header *format.PageHeader, codec format.CompressionCodec, maxBytes int64) error {
 	start, size := at, int64(header.CompressedPageSize)
 	if header.Type == format.DataPageV2 {

@@ -41,8 +41,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestCheckDespiteHeaders checks that a page is refused by what it decompresses to, where its header
-// states less, and that LZ4 data that are damaged are.
+// TestCheckDespiteHeaders checks that a page is refused by what it decompresses to, where its
+// header states less, and that LZ4 data that are damaged are.
 func TestCheckDespiteHeaders(t *testing.T) {
 	t.Parallel()
 	type row struct {

@@ -14,16 +14,16 @@ import (
 // Archive is the name of the archive in a run folder.
 const Archive = "pictures.zip"
 
-// A Set is the pictures of a run folder, as a file system. A file takes the place of an entry of the
-// same path.
+// A Set is the pictures of a run folder, as a file system. A file takes the place of an entry of
+// the same path.
 type Set struct {
 	folder  fs.FS
 	archive *zip.Reader // nil if there is none
 	file    fs.File     // of the archive
 }
 
-// Open opens the pictures of a run folder. With an error, which is about the archive, it returns the
-// files alone.
+// Open opens the pictures of a run folder. With an error, which is about the archive, it returns
+// the files alone.
 func Open(folder fs.FS) (*Set, error) {
 	s := &Set{folder: folder}
 	err := s.openArchive()

@@ -181,7 +181,8 @@ func (p *pool) apply(dst, z []float32) {
 	}
 }
 
-// sum returns the sum of values. It has four partial sums, so that the processor can add in parallel.
+// sum returns the sum of values. It has four partial sums, so that the processor can add in
+// parallel.
 func sum(z []float32) float64 {
 	var a, b, c, d float64
 	for len(z) >= 4 {

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// Version is the version of the program, the Python wheel and the archives. It ends in -dev between
-	// releases.
+	// Version is the version of the program, the Python wheel and the archives. It ends in -dev
+	// between releases.
 	Version = "0.2.0-dev"
 	// Command is the name of the program.
 	Command = "noether"

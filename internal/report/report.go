@@ -11,6 +11,9 @@
 //		fmt.Println(sentence)
 //	}
 //
+// Conclusions are the sentences of the first screen, Statements those below charts, and Findings
+// those of each measure, on the server's page of a run.
+//
 // Names of models, layers and transformations come from untrusted files and are shown as plain
 // text. They are escaped in the page, where a content security policy also forbids all requests and
 // all scripts except the report's own. In the terminal, control characters are quoted.

@@ -62,9 +62,9 @@ func Plural(n int, noun string) string {
 // Mebibytes formats a size in bytes as "12 MiB".
 func Mebibytes(n int64) string { return fmt.Sprintf("%.0f MiB", float64(n)/(1<<20)) }
 
-// Printable quotes characters that could control a terminal or mislead a reader (control characters,
-// marks that change the text direction, and bytes that are no text), as strconv.Quote writes them:
-// \x1b for the escape character.
+// Printable quotes characters that could control a terminal or mislead a reader (control
+// characters, marks that change the text direction, and bytes that are no text), as strconv.Quote
+// writes them: \x1b for the escape character.
 func Printable(s string) string { return printable(s, "") }
 
 // PrintableLines is Printable for text whose lines stay.

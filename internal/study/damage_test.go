@@ -34,8 +34,8 @@ func filesOf(t *testing.T, dir string) []string {
 
 // TestCheckFindsEveryDamage checks that Check finds each kind of damage to each file of a run
 // folder. mustCheck (check_test.go) returns its findings, without repairing the folder if the
-// argument is false; problemsOf leaves out those that need no repair. The study is studyText
-// (helpers_test.go).
+// argument is false; problemsOf leaves out those that need no repair. The study is
+// studytest.Text.
 func TestCheckFindsEveryDamage(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

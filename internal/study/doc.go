@@ -28,18 +28,7 @@
 //
 // # The run folder
 //
-//	study.yaml         the study with variables filled in, absolute paths, hashes of models and data
-//	run.json           what was run, skipped, unreadable and failed
-//	cells/             logs of finished cells
-//	states/            logs of the states of unfinished cells
-//	failures/          what failed, and why; the rest of the study is still computed
-//	pictures.zip       contact sheets for the report; files in pictures/ if the study asks for pictures
-//	aside/             damaged files, and files under names that the run needs, moved there
-//	scores.csv, scores.parquet, samples.parquet, units.parquet, curves.parquet
-//
-// The tables hold the scores, values of samples, scores of single units and
-// responses of units along trajectories (curves). ReadResult and ReadCells read the folder; Check
-// finds damaged files.
+// Package results describes it. ReadResult and ReadCells read it; Check finds damaged files.
 //
 // # Without a file
 //

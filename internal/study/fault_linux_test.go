@@ -81,7 +81,7 @@ func TestReadOnlyFolder(t *testing.T) {
 	o := studytest.Options(t)
 	dir, remount := mountDisk(t, "64m")
 	out := filepath.Join(dir, "run")
-	// studyText (helpers_test.go) has 150 images with four forward passes each.
+	// studytest.Text has 150 images with four forward passes each.
 	want := studytest.Run(t, studytest.Parse(t, models, studytest.Text), filepath.Join(models, "uninterrupted"), o)
 	remount("", syscall.MS_RDONLY)
 	assertRunFails(t, studytest.Parse(t, models, studytest.Text), out, o, "read-only file system")

@@ -15,7 +15,7 @@ import (
 )
 
 // smallAndOther writes the models small and other, and returns the text of a study of both:
-// studyText (helpers_test.go) with the second model, and SEIS without intervals. SEIS
+// studytest.Text with the second model, and SEIS without intervals. SEIS
 // measures how equivariant and invariant a layer is.
 func smallAndOther(t *testing.T, dir string) string {
 	t.Helper()

@@ -14,8 +14,8 @@ import (
 	"github.com/noether-ml/noether/internal/testmodel"
 )
 
-// TestRowsWithoutValueHaveAReason measures four equal black images, on which most statistics are not
-// defined, and checks that each row without a value has a warning that says why.
+// TestRowsWithoutValueHaveAReason measures four equal black images, on which most statistics are
+// not defined, and checks that each row without a value has a warning that says why.
 func TestRowsWithoutValueHaveAReason(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -22,7 +22,7 @@ import (
 
 // TestShardsMergeToTheWhole checks that runs of five shards (parts of the samples) merge to the
 // scores of a run over all samples. A shard leaves states, the running sums of its measures, which
-// Merge combines. studyText (helpers_test.go) has 150 samples.
+// Merge combines. studytest.Text has 150 samples.
 func TestShardsMergeToTheWhole(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

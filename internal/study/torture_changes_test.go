@@ -36,8 +36,8 @@ func (d *disturbedStudy) command(t *testing.T, program, out string) (cmd *exec.C
 	return cmd, messages
 }
 
-// changesUnderRun returns a disturbance that changes the weights or a sample at a random moment of a
-// run. Scores that the run stores under the hashes of the earlier content must be those of an
+// changesUnderRun returns a disturbance that changes the weights or a sample at a random moment of
+// a run. Scores that the run stores under the hashes of the earlier content must be those of an
 // undisturbed run. With the earlier content restored, another run must have all of them.
 func (d *disturbedStudy) changesUnderRun(t *testing.T) func(t *testing.T, r *rand.Rand) {
 	t.Helper()
@@ -124,8 +124,8 @@ func (d *disturbedStudy) checkStored(t *testing.T, out, what string, before scor
 	}
 }
 
-// passingErrors returns a disturbance that makes one system call on a sample or on the weights fail,
-// or nil if strace does not work here. The run must succeed.
+// passingErrors returns a disturbance that makes one system call on a sample or on the weights
+// fail, or nil if strace does not work here. The run must succeed.
 func (d *disturbedStudy) passingErrors(t *testing.T) func(t *testing.T, r *rand.Rand) {
 	t.Helper()
 	if err := exec.Command("strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fsync", "true").Run(); err != nil {

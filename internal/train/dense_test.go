@@ -280,8 +280,8 @@ func TestSegmenter(t *testing.T) {
 	}
 }
 
-// TestSegmenterOfBottlenecks checks the shapes of the maps of decoders after an encoder that reduces
-// the sides before its stages.
+// TestSegmenterOfBottlenecks checks the shapes of the maps of decoders after an encoder that
+// reduces the sides before its stages.
 func TestSegmenterOfBottlenecks(t *testing.T) {
 	t.Parallel()
 	// Each step of the decoder has the channels of the encoder's map of that size; the last, for

@@ -432,9 +432,9 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// Native operators (package internal/accel) replace the convolutions, their gradients and the updates
-// of Adam in the graph of a training step. Their domain is noether, that of standard operators is
-// empty.
+// Native operators (package internal/accel) replace the convolutions, their gradients and the
+// updates of Adam in the graph of a training step. Their domain is noether, that of standard
+// operators is empty.
 func TestAcceleratedStep(t *testing.T) {
 	if accel.Width() == 0 { // values in a SIMD vector; 0: there are no native operators
 		t.Skip("needs the native operators: a build for amd64 without the tag noaccel, on a CPU with AVX2")

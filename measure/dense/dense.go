@@ -1,10 +1,10 @@
 // Package dense measures whether a model finds the same objects at the transformed positions:
 // whether its class maps, boxes, keypoints or maps of values move as the input does.
 //
-// Let f(x) be the output of a model, decoded into one of these (see package internal/model/output), and tau
-// f(x) the same moved by the transformation T: each position of tau f(x) is read from the position
-// of f(x) that T moves to it. For class maps, over the positions that tau reads from inside the
-// map,
+// Let f(x) be the output of a model, decoded into one of these (see package internal/model/output),
+// and tau f(x) the same moved by the transformation T: each position of tau f(x) is read from the
+// position of f(x) that T moves to it. For class maps, over the positions that tau reads from
+// inside the map,
 //
 //	pixel-agreement   fraction of positions with the same class in f(Tx) and tau f(x)
 //	miou              mean over classes of intersection / union of the regions of the class

@@ -29,10 +29,11 @@ func newPairSums(a, b []float32) pairSums {
 // not nil, it sets next[i] to those of row i-1 of a and row i of b. previous takes the place of row
 // -1 of a; if it is nil, next[0] is not set.
 //
-// Kernels add 16 successive values of a lane in float32, and all else in float64. At the ReLUs of a ResNet-18 and a ResNet-20, under
-// rotation, brightness and JPEG, that changes the means of the statistics l1, l2 and relative-l2
-// (see Distances) by at most 2e-9 of themselves, and cosine distances below 0.002 by at most 2e-8.
-// Sums for which float32 does not suffice are added again in float64.
+// Kernels add 16 successive values of a lane in float32, and all else in float64. At the ReLUs of a
+// ResNet-18 and a ResNet-20, under rotation, brightness and JPEG, that changes the means of the
+// statistics l1, l2 and relative-l2 (see Distances) by at most 2e-9 of themselves, and cosine
+// distances below 0.002 by at most 2e-8. Sums for which float32 does not suffice are added again in
+// float64.
 func sumRows(own, next []pairSums, previous, a, b []float32) {
 	n := len(a) / len(own)
 	k := simd.Registered()

@@ -84,9 +84,9 @@ func TestNullPairs(t *testing.T) {
 	}
 }
 
-// The layout of a site divides the samples into blocks, and these into the groups of a jackknife. States
-// (serialised accumulators) with another layout or other classes are refused, and so are those
-// without the values of single samples if the site asks for these (KeepSamples).
+// The layout of a site divides the samples into blocks, and these into the groups of a jackknife.
+// States (serialised accumulators) with another layout or other classes are refused, and so are
+// those without the values of single samples if the site asks for these (KeepSamples).
 func TestStatesOfOtherSites(t *testing.T) {
 	t.Parallel()
 	site := measure.Site{Layout: measure.Layout{N: 7, Block: 3, Groups: 3}, Classes: []string{"even", "odd"}}

@@ -12,8 +12,8 @@ import (
 	"github.com/noether-ml/noether/engine/ort"
 )
 
-// TestStranger builds a module that defines a measure from outside, in at most 40 lines, and runs it
-// on arrays and on an ONNX model.
+// TestStranger builds a module that defines a measure from outside, in at most 40 lines, and runs
+// it on arrays and on an ONNX model.
 func TestStranger(t *testing.T) {
 	t.Parallel()
 	library, _, err := ort.Find("")

@@ -92,10 +92,10 @@ func checkSegments(t *testing.T, l measure.Layout, channels, groups int) {
 	}
 }
 
-// TestPairsOfParts checks that the shuffled pairs of a segment, from which the null is computed, are
-// those of each of its parts, wherever segments begin: they do not depend on how parts are joined.
-// Parts here have 4, 4 and 5 samples, or are blocks of 13, of which several form a segment with an
-// interval.
+// TestPairsOfParts checks that the shuffled pairs of a segment, from which the null is computed,
+// are those of each of its parts, wherever segments begin: they do not depend on how parts are
+// joined. Parts here have 4, 4 and 5 samples, or are blocks of 13, of which several form a segment
+// with an interval.
 func TestPairsOfParts(t *testing.T) {
 	t.Parallel()
 	for _, channels := range []int{260, 40} {

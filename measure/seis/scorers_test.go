@@ -74,8 +74,8 @@ func TestScorersUseOneGoroutine(t *testing.T) {
 
 // TestScorersStop checks that an error of another goroutine is returned, that a panic, in either
 // goroutine, becomes one of the caller's, and that no call follows one that has failed. The first
-// call in each of the two goroutines waits for that of the other; then one of them fails. If that is
-// the other goroutine, the caller waits until it has ended.
+// call in each of the two goroutines waits for that of the other; then one of them fails. If that
+// is the other goroutine, the caller waits until it has ended.
 func TestScorersStop(t *testing.T) {
 	t.Parallel()
 	failed := errors.New("failed")

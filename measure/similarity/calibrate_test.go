@@ -57,8 +57,8 @@ func calibratedOf(t *testing.T, x, y *mat.Dense, s Settings) map[string]measure.
 }
 
 // TestCalibratedIsZeroByChance draws independent representations of unequal spectra, at four sizes
-// of samples and variables: calibrated similarities must have the mean 0, and intervals that contain
-// it, where the raw ones are far above 0.
+// of samples and variables: calibrated similarities must have the mean 0, and intervals that
+// contain it, where the raw ones are far above 0.
 func TestCalibratedIsZeroByChance(t *testing.T) {
 	t.Parallel()
 	names := []string{LinearCKA, RBFCKA, CCA, SVCCA, Procrustes, LinearRegression, RSA, MutualKNN, CKNNA}

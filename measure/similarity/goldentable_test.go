@@ -53,10 +53,10 @@ func columnDeviations(values []float32, n, p int) []float64 {
 
 // TestGoldenTable checks that every statistic, also those of geometry, is compared with another
 // program on every kind of array. The files of testdata hold the values: golden.json, list.json,
-// more.json and spectra.json those of Python programs that compute the definitions of the statistics by other
-// methods ("definition" in the table), programs.json those of published programs such as ReSi. With
-// -v it prints the table. golden, plsAndGeometry and programValues are in golden_test.go,
-// geometry_test.go and programs_test.go.
+// more.json and spectra.json those of Python programs that compute the definitions of the
+// statistics by other methods ("definition" in the table), programs.json those of published
+// programs such as ReSi. With -v it prints the table. golden, plsAndGeometry and programValues are
+// in golden_test.go, geometry_test.go and programs_test.go.
 func TestGoldenTable(t *testing.T) {
 	t.Parallel()
 	read := func(file string, to any) {

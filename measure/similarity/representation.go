@@ -297,8 +297,8 @@ func (r *calculator) gather(ctx context.Context, x, y *representation, draws int
 
 func (r *calculator) generator() *rand.Rand { return seed.Rand(r.seed, "similarity null") }
 
-// drawsFor returns the number of shuffles for nulls: Settings.shuffles or, within manyProducts, fewer, at least
-// one; 0 without drawn nulls.
+// drawsFor returns the number of shuffles for nulls: Settings.shuffles or, within manyProducts,
+// fewer, at least one; 0 without drawn nulls.
 func (r *calculator) drawsFor(selected []statistic, x, y *representation) int {
 	const manyProducts = 4e9
 	if !r.null || !slices.ContainsFunc(selected, func(k statistic) bool { return k.drawnNull }) {

@@ -187,7 +187,7 @@ class Measure:
     """A function of two arrays of activations as a model that the server serves.
 
     The function gets the activations for x and for T(x), each of samples x values, of float32, and
-    returns a number for each sample:
+    returns a number for each sample, or one number for all of them:
 
         def angle(clean, moved): ...
     """
@@ -208,6 +208,9 @@ class Measure:
 
         clean, moved = inputs["clean"], inputs["transformed"]
         values = self._call(clean, moved)
+        if values.ndim == 0:  # of the whole set
+            room("value", (1,))[:] = values
+            return
         if not self._checked and len(clean) > 1:
             parts = [self._call(clean[i:j], moved[i:j]) for i, j in ((1, None), (0, 1))]
             if not numpy.allclose(values, numpy.concatenate(parts[::-1]), rtol=1e-4, atol=1e-6, equal_nan=True):
@@ -219,6 +222,6 @@ class Measure:
         import numpy
 
         values = numpy.asarray(self._function(clean.copy(), moved.copy()), numpy.float32)
-        if values.shape != (len(clean),):
-            raise Error(f"{self.name} returns the shape {values.shape} for {len(clean)} samples: it must return a number for each")
+        if values.shape not in ((), (len(clean),)):
+            raise Error(f"{self.name} returns the shape {values.shape} for {len(clean)} samples: it must return a number for each, or one for all")
         return values

@@ -160,6 +160,24 @@ def test_measures(module, images):
     assert set(run.scores[run.scores.measure == "python"].statistic) == {"angle", "largest"}
 
 
+def cka(clean, moved):
+    x, y = (z.astype(float) - z.astype(float).mean(0) for z in (clean, moved))
+    return numpy.linalg.norm(x.T @ y) ** 2 / numpy.linalg.norm(x.T @ x) / numpy.linalg.norm(y.T @ y)
+
+
+def test_measures_of_all_samples(module):
+    """A function of the whole set has the value and the interval of the same measure in Go."""
+    images = numpy.random.default_rng(2).integers(0, 256, (60, 32, 32, 3), dtype=numpy.uint8)
+    run = noether_ml.measure(module, images, layers="output", transforms=[{"name": "tilt", "rotate": {"values": [15]}}], quiet=True,
+                             measures=[{"similarity": {"statistics": ["linear-cka"]}}, angle, {"python-set": {"function": cka}}])
+    scores = run.scores.set_index("statistic")
+    assert run.failures == [] and "angle" in scores.index
+    ours, known = scores.loc["cka"], scores.loc["linear-cka"]
+    for column in ("value", "low", "high"):
+        assert ours[column] == pytest.approx(known[column], abs=1e-5), column
+    assert ours["null"] == pytest.approx(known["null"], abs=0.15) and ours.n == 60
+
+
 def wrong_shape(clean, moved):
     return clean - moved
 

@@ -8,6 +8,9 @@ import textwrap
 import types
 from pathlib import Path
 
+import networks
+
+import noether_ml
 from noether_ml._command import Progress
 
 PYTHON = Path(__file__).resolve().parents[1]
@@ -62,3 +65,13 @@ def test_progress_by_tqdm(monkeypatch):
     progress.close()
     (bar,) = bars
     assert (bar.total, bar.n, bar.description, bar.closed) == (40, 30, "m on d", True)
+
+
+def test_progress_to_the_end(images, monkeypatch):
+    """Check that the bar of a whole run is full at its end."""
+    seen = []
+    monkeypatch.setattr(Progress, "_progress", lambda self, record: seen.append((record["done"], record["total"])))
+    noether_ml.measure(networks.Shared(), images, layers=["relu"], measures=["distance"])
+    noether_ml.activations(networks.Shared(), images, layers=["relu"])
+    totals = [total for done, total in seen if done == total]
+    assert len(totals) == 2 and seen[-1][0] == seen[-1][1] == len(images)

@@ -1,5 +1,6 @@
 """Installs the wheel in dist/ in a new environment, without network access, and runs it."""
 
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -24,6 +25,11 @@ def test_wheel(tmp_path):
     run(python, "-m", "pip", "install", "--no-index", "--no-deps", str(wheel))
     # doctor checks the installation; its output has the path of the library ONNX Runtime.
     assert "noether_ml/bin/libonnxruntime.so" in run(str(tmp_path / "env" / "bin" / "noether"), "doctor")
+    # With the package on which the wheel depends, which another active environment may have, the
+    # program computes with OpenBLAS and no package of the system is asked for.
+    if importlib.util.find_spec("scipy_openblas32"):
+        found = subprocess.run([str(tmp_path / "env" / "bin" / "noether"), "doctor"], capture_output=True, text=True, env={"PATH": "", "HOME": str(tmp_path), "VIRTUAL_ENV": sys.prefix})
+        assert "libscipy_openblas.so" in found.stdout and "OpenBLAS" in found.stdout, found.stdout
     # A version such as 0.1.0-dev is 0.1.0.dev0 in the name of the wheel. Parts after + may differ.
     version = run(python, "-m", "noether_ml", "version").split()[1]
     assert version.split("+")[0].replace("-dev", ".dev0") == wheel.name.split("-")[1].split("+")[0]
@@ -40,7 +46,7 @@ def test_wheel(tmp_path):
 @pytest.mark.skipif(not WHEELS, reason="run make wheel first")
 @pytest.mark.skipif(shutil.which("pipx") is None, reason="needs pipx")
 def test_pipx(tmp_path):
-    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PIP_NO_INDEX": "1"}
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PIP_NO_INDEX": "1", "PIP_NO_DEPS": "1"}
     command = ["pipx", "run", "--python", "/usr/bin/python3", "--spec", str(WHEELS[-1]), "noether", "doctor"]
     found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=environment)
     assert found.returncode == 0 and "noether_ml/bin/libonnxruntime.so" in found.stdout, found.stderr

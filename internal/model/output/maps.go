@@ -139,8 +139,8 @@ func (m mapPort) scoresClasses() bool {
 }
 
 // findProbabilities finds a map with a probability for each class, by a softmax over several
-// channels or a sigmoid. With one channel it is that of class 1. A sigmoid with the channels and the
-// size of the image may be an image.
+// channels or a sigmoid. With one channel it is that of class 1. A sigmoid with the channels and
+// the size of the image may be an image.
 func findProbabilities(q *query, guess bool) *Decoder {
 	m := oneMap(q.maps(ofFloats), func(m mapPort) bool {
 		switch {

@@ -103,8 +103,8 @@ func findYOLOv5(q *query, guess bool) *Decoder {
 }
 
 // findYOLOX finds the columns of findYOLOv5 whose first four are not in pixels but relative to the
-// cell of the anchor: the offset of the centre, in cells, and the logarithms of the sizes. Values of
-// noise tell them from pixels.
+// cell of the anchor: the offset of the centre, in cells, and the logarithms of the sizes. Values
+// of noise tell them from pixels.
 func findYOLOX(q *query, guess bool) *Decoder {
 	p, n, columns, first := q.anchors(guess)
 	if p == nil || first || columns <= yolov5Start || q.perCell(n) != 1 {
@@ -141,8 +141,8 @@ func (q *query) cells(n int) (corners, strides tensor.Tensor) {
 	return corners, strides
 }
 
-// namedColumns returns how many columns of an output remain beside one for each named class, or 0 if
-// the classes have no names.
+// namedColumns returns how many columns of an output remain beside one for each named class, or 0
+// if the classes have no names.
 func (q *query) namedColumns(columns int) int {
 	if names := len(q.names()); names > 0 {
 		return columns - names

@@ -398,7 +398,8 @@ func (c processorConfig) resizeByPercent(f *dataset.Frame) error {
 }
 
 // crop reads a centre crop. A resize to both sides and then a crop of another size is an error
-// unless both sides are equal, since a dataset.Frame cannot represent it, and so is a crop of a crop.
+// unless both sides are equal, since a dataset.Frame cannot represent it, and so is a crop of a
+// crop.
 func (c processorConfig) crop(f *dataset.Frame) error {
 	if c.CropSize == nil {
 		return fmt.Errorf("do_center_crop needs crop_size")

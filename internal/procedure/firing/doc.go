@@ -32,6 +32,7 @@
 // the inputs fires at every one: G = L = S = 1. Such a unit is not selective. The null of a score
 // is the same score with inputs drawn at random in place of the references.
 //
-// New returns the measure for studies. Score and NetworkScore compute the formulas. A ThresholdEstimator finds the thresholds of many units in one
-// pass over the inputs, exactly or by a quantile sketch.
+// New returns the measure for studies. Score and NetworkScore compute the formulas. A
+// ThresholdEstimator finds the thresholds of many units in one pass over the inputs, exactly or by
+// a quantile sketch.
 package firing

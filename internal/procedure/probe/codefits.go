@@ -257,8 +257,8 @@ func oneAxisAccuracy(x []float64, label classes, train int) float64 {
 	return float64(right) / float64(len(x)-train)
 }
 
-// supportVector minimises (w² + b²) / 2 + 0.01 Σ c_i max(0, 1 - y_i (w x_i + b))² by Newton's method,
-// with y_i = 1 for the class and -1 for others, and c_i the weight of the sample's class.
+// supportVector minimises (w² + b²) / 2 + 0.01 Σ c_i max(0, 1 - y_i (w x_i + b))² by Newton's
+// method, with y_i = 1 for the class and -1 for others, and c_i the weight of the sample's class.
 func supportVector(x []float64, label []int, class int, weights []float64) (w, b float64) {
 	const c = 0.01
 	loss := func(w, b float64) float64 {
@@ -417,9 +417,9 @@ func nearestInformation(x []float64, c classes, k int) float64 {
 	return max(0, out)
 }
 
-// infoExplicitness returns InfoE: the mean over factors of the predictive information of the vector,
-// as a fraction of the entropy. A category is predicted by logistic regression without a penalty,
-// with balanced weights; of a number it is R² of linear regression.
+// infoExplicitness returns InfoE: the mean over factors of the predictive information of the
+// vector, as a fraction of the entropy. A category is predicted by logistic regression without a
+// penalty, with balanced weights; of a number it is R² of linear regression.
 func infoExplicitness(ctx context.Context, z [][]float64, factors []codeFactor, labels []classes, fit *codeFit) (float64, error) {
 	d, n := len(z), len(z[0])
 	x := make([]float64, n*d) // n x d
@@ -481,8 +481,9 @@ func linearR2(x []float64, d int, y []float64) (float64, error) {
 	return min(1, explained/total), nil
 }
 
-// logisticLoss returns the mean cross-entropy of multinomial logistic regression fitted with weights
-// that balance the classes, from the weights w, of each class d and an intercept, which it updates.
+// logisticLoss returns the mean cross-entropy of multinomial logistic regression fitted with
+// weights that balance the classes, from the weights w, of each class d and an intercept, which it
+// updates.
 func logisticLoss(ctx context.Context, x []float64, d int, label classes, w []float64) (float64, error) {
 	n, k := len(label.of), label.count
 	count := make([]float64, k)
@@ -538,7 +539,8 @@ func logisticLoss(ctx context.Context, x []float64, d int, label classes, w []fl
 			return optimize.NotTerminated, nil
 		},
 	}
-	// A fit to separable classes has no end: its loss is then 0 but for what further steps would remove.
+	// A fit to separable classes has no end: its loss is then 0 but for what further steps would
+	// remove.
 	result, err := optimize.Minimize(problem, w, &optimize.Settings{GradientThreshold: 1e-7, MajorIterations: 200}, &optimize.LBFGS{})
 	if ctx.Err() != nil {
 		return 0, ctx.Err()

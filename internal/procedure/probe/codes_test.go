@@ -94,8 +94,8 @@ func codesOf(t *testing.T, n int, vector func(a, b float64, g *rand.Rand) []floa
 	return out
 }
 
-// TestCodesKnow checks vectors with a component for each factor, the same rotated by 45 degrees, and
-// noise, whose scores are those of chance.
+// TestCodesKnow checks vectors with a component for each factor, the same rotated by 45 degrees,
+// and noise, whose scores are those of chance.
 func TestCodesKnow(t *testing.T) {
 	t.Parallel()
 	const n = 400

@@ -300,8 +300,8 @@ func TestRepresentationEquivariance(t *testing.T) {
 	}
 }
 
-// TestRepresentationEquivarianceParameter checks that the effect of a random shift is predicted from
-// its amount, the parameter.
+// TestRepresentationEquivarianceParameter checks that the effect of a random shift is predicted
+// from its amount, the parameter.
 func TestRepresentationEquivarianceParameter(t *testing.T) {
 	t.Parallel()
 	s := equivarianceDefaults()
@@ -347,8 +347,8 @@ func TestDisentanglement(t *testing.T) {
 	}
 }
 
-// TestInvarianceCurve checks that the cosine and the distance as functions of the shift of one pixel
-// agree with those computed directly, for a list of shifts and for tenths of a range.
+// TestInvarianceCurve checks that the cosine and the distance as functions of the shift of one
+// pixel agree with those computed directly, for a list of shifts and for tenths of a range.
 func TestInvarianceCurve(t *testing.T) {
 	t.Parallel()
 	m, err := Invariance(invarianceDefaults())

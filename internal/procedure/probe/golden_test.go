@@ -47,8 +47,8 @@ func agree(t *testing.T, what string, got float64, golden map[string]goldenValue
 }
 
 // TestProbesGolden checks that the mean over seeds agrees with that of probes trained by PyTorch
-// with the same data and settings (testdata/golden.py): 3 seeds of the slp (one linear layer) and 40
-// of a narrow mlp (with hidden layers).
+// with the same data and settings (testdata/golden.py): 3 seeds of the slp (one linear layer) and
+// 40 of a narrow mlp (with hidden layers).
 func TestProbesGolden(t *testing.T) {
 	t.Parallel()
 	golden := readGolden(t, "testdata/golden.json")
@@ -68,9 +68,9 @@ func TestProbesGolden(t *testing.T) {
 }
 
 // TestImageProbesGolden checks that probes also agree with PyTorch on representations of
-// photographs (testdata/cifar.py), which predict their mean hue and mean value (brightness). The slp
-// is not tested on value: it has not converged after 100 epochs of 13 steps, and its rmse varies by
-// 8 % over seeds.
+// photographs (testdata/cifar.py), which predict their mean hue and mean value (brightness). The
+// slp is not tested on value: it has not converged after 100 epochs of 13 steps, and its rmse
+// varies by 8 % over seeds.
 func TestImageProbesGolden(t *testing.T) {
 	t.Parallel()
 	golden := readGolden(t, "testdata/cifar.json")

@@ -394,8 +394,8 @@ func TestTargetWarnings(t *testing.T) {
 	}
 }
 
-// TestConstantFactor checks that a label with one value gives a warning, and that fewer samples than
-// a batch are accepted.
+// TestConstantFactor checks that a label with one value gives a warning, and that fewer samples
+// than a batch are accepted.
 func TestConstantFactor(t *testing.T) {
 	t.Parallel()
 	s := quickSettings()

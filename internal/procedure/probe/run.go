@@ -165,8 +165,8 @@ func scoreLayers(ctx context.Context, j *procedure.Job, rep *Representation, t *
 	return out, nil
 }
 
-// seedsAndNulls returns a probe for each of the Training.Seeds, or one for ridge, and as many nulls,
-// or none.
+// seedsAndNulls returns a probe for each of the Training.Seeds, or one for ridge, and as many
+// nulls, or none.
 func (r *run) seedsAndNulls(p probeSpec, targetName string) (seeds, nulls []*probeSpec) {
 	n := r.training.Seeds
 	if p.kind == Ridge {

@@ -15,8 +15,8 @@
 // restarts) is lower, so the result is an upper bound of it. The defaults are those of Table 2 of
 // Nanda et al. 2022: l2, radius 1.
 //
-// The measure is a procedure, which works in steps on samples in memory. Models are run by ONNX
-// Runtime, the engine.
+// The measure is a procedure, which works in steps on samples in memory. Gradients are those of
+// the model's graph, or of a served model that offers them.
 package robust
 
 import (

@@ -19,10 +19,10 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// STIR(b | a), similarity through inverted representations (Nanda et al. 2022), says how far model b
-// shares the invariances of the reference model a. For each image x an inversion finds an image x'
-// with a(x') near a(x); STIR is the similarity, here linear CKA (centred kernel alignment), of b(x)
-// and b(x'). An arbitrary inversion starts from noise. An adversarial one also maximises the
+// STIR(b | a), similarity through inverted representations (Nanda et al. 2022), says how far model
+// b shares the invariances of the reference model a. For each image x an inversion finds an image
+// x' with a(x') near a(x); STIR is the similarity, here linear CKA (centred kernel alignment), of
+// b(x) and b(x'). An arbitrary inversion starts from noise. An adversarial one also maximises the
 // distance between b(x') and b(x), and a controversial one does so from a start near x. stir.New
 // documents the statistics.
 //

@@ -13,8 +13,9 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// WriteBadge writes a badge for a README, as SVG: a statistic and its value under the transformation
-// where it is worst. The rows must be of one model and one statistic, of the overview.
+// WriteBadge writes a badge for a README, as SVG: a statistic and its value under the
+// transformation where it is worst. The rows must be of one model and one statistic, of the
+// overview.
 func (r *Run) WriteBadge(w io.Writer) error {
 	rows, _, err := r.shown()
 	if err != nil {

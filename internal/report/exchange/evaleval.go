@@ -28,8 +28,8 @@ const evalSchema = "0.3.0"
 
 type object = map[string]any
 
-// WriteEvalEver writes the scores of one model as a record of Every Eval Ever (JSON). It returns the
-// number of scores that have no value and are left out.
+// WriteEvalEver writes the scores of one model as a record of Every Eval Ever (JSON). It returns
+// the number of scores that have no value and are left out.
 func (r *Run) WriteEvalEver(w io.Writer, by Evaluator) (without int, err error) {
 	rows, without, err := r.shown()
 	if err != nil {

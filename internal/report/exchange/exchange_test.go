@@ -123,8 +123,8 @@ func keysOf(value any, prefix string, found map[string]bool) {
 	}
 }
 
-// TestHubFollowsItsSpecification checks that the keys are those of Hugging Face's specification, and
-// that none that it requires is missing.
+// TestHubFollowsItsSpecification checks that the keys are those of Hugging Face's specification,
+// and that none that it requires is missing.
 func TestHubFollowsItsSpecification(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("testdata/eval_results.yaml")

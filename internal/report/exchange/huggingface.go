@@ -38,9 +38,9 @@ type hubSource struct {
 
 var hubName = regexp.MustCompile(`^[\w.-]+/[\w.-]+$`)
 
-// WriteHub writes a file .eval_results/*.yaml of a model's repository on the Hugging Face hub. Model
-// pages show it, and the leaderboard of the benchmark if that declares the tasks. It returns the
-// number of scores that have no value and are left out.
+// WriteHub writes a file .eval_results/*.yaml of a model's repository on the Hugging Face hub.
+// Model pages show it, and the leaderboard of the benchmark if that declares the tasks. It returns
+// the number of scores that have no value and are left out.
 func (r *Run) WriteHub(w io.Writer, b Benchmark) (without int, err error) {
 	if b.Dataset == "" {
 		return 0, errors.New("results on Hugging Face are those of a benchmark, a data set there: name it with --dataset ORGANISATION/NAME")

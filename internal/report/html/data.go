@@ -256,8 +256,8 @@ func compressJSON(v any) (string, error) {
 	return b.String(), err
 }
 
-// controls matches the escapes of JSON, and characters beyond ASCII. Those of control characters and
-// the like are replaced.
+// controls matches the escapes of JSON, and characters beyond ASCII. Those of control characters
+// and the like are replaced.
 var controls = regexp.MustCompile(`\\(?:u00[01][0-9a-f]|.)|[^ -~]`)
 
 // printableJSON applies report.Printable to all texts of a JSON value.

@@ -119,9 +119,9 @@ func TestManyClients(t *testing.T) { // not parallel: other tests would change t
 	}
 }
 
-// open returns the body of an answer after it has checked the status. It asks for compressed answers,
-// as browsers do, and leaves them compressed: decompression by 200 clients would take more time than
-// the server needs for its answers.
+// open returns the body of an answer after it has checked the status. It asks for compressed
+// answers, as browsers do, and leaves them compressed: decompression by 200 clients would take more
+// time than the server needs for its answers.
 func open(t *testing.T, client *http.Client, url string) string {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)

@@ -70,7 +70,13 @@ typedef void Add(Sums *s, const float *p, const float *a, const float *b, int64_
 
 __attribute__((target("avx2,fma"), noinline)) static void add_avx2(Sums *s, const float *p, const float *a, const float *b, int64_t n, int64_t next) { add_chunk(s, p, a, b, n, next); }
 
-__attribute__((target("avx512f,prefer-vector-width=512"), noinline)) static void add_avx512(Sums *s, const float *p, const float *a, const float *b, int64_t n, int64_t next) { add_chunk(s, p, a, b, n, next); }
+#ifdef __clang__ // which ignores the whole attribute if it does not know a part of it
+#define AVX512 "avx512f"
+#else
+#define AVX512 "avx512f,prefer-vector-width=512"
+#endif
+
+__attribute__((target(AVX512), noinline)) static void add_avx512(Sums *s, const float *p, const float *a, const float *b, int64_t n, int64_t next) { add_chunk(s, p, a, b, n, next); }
 
 int sums_level(void) {
 	__builtin_cpu_init();

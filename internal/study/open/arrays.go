@@ -7,13 +7,13 @@ import (
 	"github.com/noether-ml/noether/internal/study/spec"
 )
 
-// Arrays are the keys of npy and npz files.
+// Arrays are the keys of files of arrays.
 type Arrays struct {
-	Inputs   spec.Path  `key:"inputs,required" short:"true" doc:"npy, or npz"`
-	Key      string     `key:"key" doc:"name of the array in an npz"`
-	Labels   *spec.Path `key:"labels" doc:"npy or npz of labels"`
-	LabelKey string     `key:"label-key" doc:"name of the labels in an npz"`
-	Layout   string     `key:"layout" enum:"NCHW|NHWC|NHW|raw" doc:"axes of images; default: inferred from the number of channels. raw: the model takes the arrays as they are; an npz has one for each input, under its name"`
+	Inputs   spec.Path  `key:"inputs,required" short:"true" doc:"npy, npz, safetensors or Parquet"`
+	Key      string     `key:"key" doc:"name of the array in a file of several"`
+	Labels   *spec.Path `key:"labels" doc:"file of labels, in one of these formats"`
+	LabelKey string     `key:"label-key" doc:"name of the labels in a file of several"`
+	Layout   string     `key:"layout" enum:"NCHW|NHWC|NHW|raw" doc:"axes of images; default: inferred from the number of channels. raw: the model takes the arrays as they are; a file has one for each input, under its name"`
 	Max      float64    `key:"max" min:"0" doc:"value of white; default: 255 for uint8, else 1"`
 }
 

@@ -11,10 +11,10 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// ultralytics returns the preprocessing of a model that Ultralytics has exported, as it follows from
-// the metadata of the file: values in [0, 1], and imgsz, the size of the images. Classifiers take
-// the centre of the resized image, detectors the whole image with grey around it. The text is that
-// of spec.PreprocessText; "": the metadata are others.
+// ultralytics returns the preprocessing of a model that Ultralytics has exported, as it follows
+// from the metadata of the file: values in [0, 1], and imgsz, the size of the images. Classifiers
+// take the centre of the resized image, detectors the whole image with grey around it. The text is
+// that of spec.PreprocessText; "": the metadata are others.
 func ultralytics(path string) (p preprocessing.Settings, text string, err error) {
 	entries := map[string]string{}
 	for _, key := range []string{"task", "imgsz", "stride", "channels"} {

@@ -134,7 +134,7 @@ func GuessKind(path string) (string, error) {
 	switch {
 	case strings.HasSuffix(name, ".onnx"):
 		return "", fmt.Errorf("%s is a model, not data: give the model first, then the data", path)
-	case strings.HasSuffix(name, ".npy") || strings.HasSuffix(name, ".npz"):
+	case strings.HasSuffix(name, ".npy") || strings.HasSuffix(name, ".npz") || strings.HasSuffix(name, ".safetensors"):
 		return "arrays", nil
 	case strings.HasSuffix(name, ".parquet"):
 		return "parquet", nil

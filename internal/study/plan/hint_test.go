@@ -11,8 +11,8 @@ import (
 )
 
 // TestMemoryHintIsTrue checks the hint that a study gets if its memory limit makes it read the data
-// in several passes: with how much memory there would be fewer. The study is studyText
-// (helpers_test.go) with 150 images. With that memory there are as few passes as the hint says, and
+// in several passes: with how much memory there would be fewer. The study is studytest.Text
+// with 150 images. With that memory there are as few passes as the hint says, and
 // no further hint. With 1 MiB less there are more passes. The samples "through the engine" are
 // those that ONNX Runtime runs.
 func TestMemoryHintIsTrue(t *testing.T) {

@@ -9,11 +9,8 @@ import (
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/engine"
-	"github.com/noether-ml/noether/engine/oip"
 	"github.com/noether-ml/noether/engine/ort"
-	"github.com/noether-ml/noether/engine/recorded"
 	"github.com/noether-ml/noether/internal/config"
-	"github.com/noether-ml/noether/internal/functions"
 	"github.com/noether-ml/noether/internal/model"
 	"github.com/noether-ml/noether/internal/study/open"
 	"github.com/noether-ml/noether/internal/study/spec"
@@ -55,7 +52,13 @@ func openModel(ctx context.Context, files *open.Files, s *spec.Study, entry spec
 	if err != nil {
 		return nil, err
 	}
-	net, err := openNetwork(ctx, s, entry, path, o)
+	net, err := s.OpenNetwork(ctx, entry, path, spec.EngineOptions{
+		Note: func(text string) { o.Warnf("%s", text) },
+		ONNX: func(path string) (engine.Network, error) {
+			return o.Runtime.OpenNetwork(path, ort.NetworkOptions{Threads: o.Threads, Device: o.Device,
+				ReloadWeights: len(s.Models) > 1}) // the weights of one model at a time are in memory
+		},
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -93,25 +96,6 @@ func openModel(ctx context.Context, files *open.Files, s *spec.Study, entry spec
 		}
 	}
 	return opened, err
-}
-
-// openNetwork returns the network of an entry, whose file, folder or address is path.
-func openNetwork(ctx context.Context, s *spec.Study, entry spec.Model, path string, o Options) (net engine.Network, err error) {
-	switch {
-	case entry.Activations.String() != "":
-		net, err = recorded.Open(ctx, path)
-	case entry.URL != "":
-		net, err = oip.Open(ctx, path, oip.Options{Version: entry.Version, Note: func(text string) { o.Warnf("%s", text) }})
-	case entry.Python != "":
-		net, err = functions.OpenModel(ctx, entry.Python, oip.Options{Note: func(text string) { o.Warnf("%s", text) }})
-	default:
-		return o.Runtime.OpenNetwork(path, ort.NetworkOptions{Threads: o.Threads, Device: o.Device,
-			ReloadWeights: len(s.Models) > 1}) // the weights of one model at a time are in memory
-	}
-	if err != nil {
-		return nil, entry.Address().Errorf("%w", err)
-	}
-	return net, nil
 }
 
 // addPosition adds to an error of model.Open the position in the study file of the key that caused

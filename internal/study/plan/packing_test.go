@@ -12,7 +12,7 @@ import (
 // TestPassesHoldEveryTaskOnce checks that every task is in exactly one pass over the data for any
 // memory limit, and that there are never fewer forward passes with less memory. A cell is a measure
 // for a model, a data set and a value of a transformation. A task is its part for one layer, or for
-// the predictions. The study is studyText (helpers_test.go).
+// the predictions. The study is studytest.Text.
 func TestPassesHoldEveryTaskOnce(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

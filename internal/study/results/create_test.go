@@ -48,8 +48,8 @@ func TestCreateRemovesTemporaryFilesOfKilledRuns(t *testing.T) {
 	}
 }
 
-// TestFinishedCellLeavesNoStates checks that the states of a finished cell are removed, also those of
-// other shards, and that those of another cell stay.
+// TestFinishedCellLeavesNoStates checks that the states of a finished cell are removed, also those
+// of other shards, and that those of another cell stay.
 func TestFinishedCellLeavesNoStates(t *testing.T) {
 	t.Parallel()
 	f, err := Create(t.TempDir(), t.Logf)

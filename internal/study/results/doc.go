@@ -9,6 +9,8 @@
 //	aside/             damaged files and files in the place of the run's own, moved there
 //	scores.csv, scores.parquet, samples.parquet, units.parquet, curves.parquet
 //	                   tables: scores, values of samples, scores of units, their tuning curves
+//	failures.csv, failure-groups.csv, groups.csv
+//	                   samples that models get wrong, groups that fail more often, groups of the data
 //
 // A Writer writes the folder of a run. Merge completes a folder from the states of shards. Check
 // finds damaged and foreign files and records. ReadResult returns scores as rows, and ReadCells as

@@ -81,8 +81,8 @@ func (r *Writer) mapsOf(c *plan.Cell, f Folder) []picture {
 	return out
 }
 
-// WriteMaps writes the feature maps of a cell, in a shard and for a study that asks for pictures. Of
-// another run they are kept until the archive of pictures is written. The image is a PNG.
+// WriteMaps writes the feature maps of a cell, in a shard and for a study that asks for pictures.
+// Of another run they are kept until the archive of pictures is written. The image is a PNG.
 func (r *Writer) WriteMaps(c *plan.Cell, sheet *scores.MapSheet, png []byte) error {
 	text, err := json.Marshal(sheet)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestSamplesJSON checks that the library that writes and reads the per-sample values of a cell does
-// what encoding/json does, and refuses truncated text.
+// TestSamplesJSON checks that the library that writes and reads the per-sample values of a cell
+// does what encoding/json does, and refuses truncated text.
 func TestSamplesJSON(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

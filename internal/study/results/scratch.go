@@ -7,8 +7,9 @@ import (
 )
 
 // A Store is the measure.Store of a pass: an unnamed file in the run folder, made at the first use,
-// in which accumulators keep what need not be in memory. The system removes it when the process ends. On systems that cannot unlink open files, a
-// later run removes it like other temporary files.
+// in which accumulators keep what need not be in memory. The system removes it when the process
+// ends. On systems that cannot unlink open files, a later run removes it like other temporary
+// files.
 type Store struct {
 	Dir  string       // folder of the file
 	end  atomic.Int64 // number of bytes that are reserved

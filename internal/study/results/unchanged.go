@@ -60,7 +60,8 @@ func (r *Writer) sameRun() bool {
 		len(b.Failed) == 0 && len(b.Missing) == 0 && len(r.failures.Failed) == 0
 }
 
-// sameRecords reports whether the records of all cells are those that the earlier run made its tables from.
+// sameRecords reports whether the records of all cells are those that the earlier run made its
+// tables from.
 func (r *Writer) sameRecords() bool {
 	if len(r.before.Keys) != len(r.Plan.Cells) {
 		return false

@@ -14,8 +14,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// unitFiles collects the scores and tuning curves of units of a procedure until its cell is written.
-// It holds the rows as Parquet, which takes about a tenth of the memory of the rows.
+// unitFiles collects the scores and tuning curves of units of a procedure until its cell is
+// written. It holds the rows as Parquet, which takes about a tenth of the memory of the rows.
 type unitFiles struct {
 	writer        *Writer
 	cell          *plan.Cell

@@ -11,8 +11,8 @@ import (
 )
 
 // TestMemoryLimitDoesNotChangeScores runs a study with the default memory and with a limit, under
-// which the samples are read in several passes, for some scores at a time. studyText
-// (helpers_test.go) has 150 images and five measures.
+// which the samples are read in several passes, for some scores at a time. studytest.Text
+// has 150 images and five measures.
 func TestMemoryLimitDoesNotChangeScores(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -45,7 +45,7 @@ func TestEstimateCountsTheWork(t *testing.T) {
 		return c
 	}
 	one, many := estimate(false), estimate(true)
-	// studyText (helpers_test.go) has 150 images, each clean (not transformed) and under three
+	// studytest.Text has 150 images, each clean (not transformed) and under three
 	// angles.
 	if one.Passes != 1 || one.Samples != 150 || one.Forwards != 150*4 {
 		t.Errorf("the cost is %+v", one)

@@ -35,8 +35,8 @@ type Sink interface {
 const extractionMemory = 256 << 20
 
 // Extract gives the activations of a plan's models on its data, clean and transformed as a run of
-// the study transforms them, to sinks that open returns. Its cells do not matter. Samples that cannot be read are left out.
-// Transformations of activations are skipped with a warning.
+// the study transforms them, to sinks that open returns. Its cells do not matter. Samples that
+// cannot be read are left out. Transformations of activations are skipped with a warning.
 func Extract(ctx context.Context, p *plan.Plan, o plan.Options, open func(Source) (Sink, error)) error {
 	var extractions []*extraction
 	var progress plan.Progress

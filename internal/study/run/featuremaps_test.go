@@ -18,7 +18,7 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// mapsText is studyText (helpers_test.go) with the measure equivariance-error, for which a run
+// mapsText is studytest.Text with the measure equivariance-error, for which a run
 // draws feature maps. Its transformations of the image are quarter and tilt, a rotation by a random
 // angle.
 var mapsText = strings.Replace(studytest.Text, "distance, seis]", "equivariance-error]", 1)

@@ -89,8 +89,8 @@ func TestInformationNeedsNoClassScores(t *testing.T) {
 }
 
 // checkUnits checks the tables of units and of their tuning curves in a run folder. The score of
-// each unit is its local firing rate divided by its global one (package internal/procedure/firing). Every
-// layer has units.
+// each unit is its local firing rate divided by its global one (package internal/procedure/firing).
+// Every layer has units.
 func checkUnits(t *testing.T, dir string) {
 	t.Helper()
 	units, curves := map[string]int{}, 0

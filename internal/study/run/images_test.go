@@ -22,7 +22,7 @@ import (
 // TestContactSheets checks that a run writes one contact sheet for each transformation of the
 // input: a PNG file with a row for each of three images (pictures: 3), clean and transformed, and a
 // JSON file with its caption. The image under quarter at 180 degrees must equal the rotated
-// original. The study is studyText (helpers_test.go), whose transformations of the input are
+// original. The study is studytest.Text, whose transformations of the input are
 // quarter, a rotation by 90 and by 180 degrees, and tilt.
 func TestContactSheets(t *testing.T) {
 	t.Parallel()

@@ -12,8 +12,8 @@ import (
 )
 
 // TestRandomOperatorsGiveAWarning checks that a model with an operator that draws random numbers
-// gives a warning, also in the record of the run (run.json). The study is studyText
-// (helpers_test.go) with this model, one layer and one measure.
+// gives a warning, also in the record of the run (run.json). The study is studytest.Text
+// with this model, one layer and one measure.
 func TestRandomOperatorsGiveAWarning(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

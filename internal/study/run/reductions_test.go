@@ -52,8 +52,8 @@ type testPass struct {
 }
 
 // newTestFeeder returns a feeder of the study distances on the CPU with empty accumulators (running
-// sums). With asDevice it computes sums in the model's graph and has two slots (buffers of batches),
-// as for a device other than the CPU.
+// sums). With asDevice it computes sums in the model's graph and has two slots (buffers of
+// batches), as for a device other than the CPU.
 func newTestFeeder(t *testing.T, c testPass) *feeder {
 	t.Helper()
 	dir := t.TempDir()
@@ -253,8 +253,8 @@ func TestSlots(t *testing.T) {
 	}
 }
 
-// TestSumsThatOverflow checks that the pass of a layer whose squares a float32 cannot hold ends with
-// an error after which it is tried again, and that no cell fails.
+// TestSumsThatOverflow checks that the pass of a layer whose squares a float32 cannot hold ends
+// with an error after which it is tried again, and that no cell fails.
 func TestSumsThatOverflow(t *testing.T) {
 	t.Parallel()
 	f := newTestFeeder(t, testPass{model: testmodel.Options{Poison: 1e25}, asDevice: true})

@@ -16,7 +16,7 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// studyText (helpers_test.go) has 150 samples and needs 600 forward passes: the clean (not
+// studytest.Text has 150 samples and needs 600 forward passes: the clean (not
 // transformed) samples, two values of quarter, and one draw of tilt. A run stores the state of
 // unfinished accumulators (running sums of measures) at most once per SaveInterval, and spends at
 // most SaveFraction of its time on that. sameScores compares rows within a tolerance, which is

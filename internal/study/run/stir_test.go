@@ -102,7 +102,7 @@ measures:
 
 // TestRobustAccuracyInAStudy checks that a study with robust-accuracy has two scores of the model:
 // the accuracy on clean (unchanged) images, and a lower one on adversarial images. The study is
-// studyText (helpers_test.go) with this measure only.
+// studytest.Text with this measure only.
 func TestRobustAccuracyInAStudy(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -19,8 +19,8 @@ type taskTime struct {
 }
 
 // shapeTimes are the times of tasks of one shape (see plan.Task.Shape): at index firstView for the
-// first view of a layer in a pass, at laterView for the others. Later views may be faster, because a
-// measure may share what it computes from the clean activations between views.
+// first view of a layer in a pass, at laterView for the others. Later views may be faster, because
+// a measure may share what it computes from the clean activations between views.
 type shapeTimes [2]taskTime
 
 const (

@@ -53,8 +53,8 @@ func (e *estimator) timePass(ctx context.Context, p *plan.Pass) (passTime, error
 	}
 }
 
-// tryPass opens a pass, times a few batches of it, and times its tasks, except those of a shape that
-// has been timed.
+// tryPass opens a pass, times a few batches of it, and times its tasks, except those of a shape
+// that has been timed.
 func (e *estimator) tryPass(ctx context.Context, p *plan.Pass) (passTime, error) {
 	out := passTime{engine: map[*plan.Model]time.Duration{}}
 	e.store = &results.Store{Dir: os.TempDir()}

@@ -11,10 +11,10 @@ import (
 	"github.com/noether-ml/noether/internal/study/spec"
 )
 
-// trainings writes folders of trainings as noether train does, some of them damaged, and returns the
-// parent folder. summary.json is written at the end of a training, and "kept" is the epoch of its
-// final network; runs.csv lists the trainings of a file that varies a setting; epochs/ holds the
-// checkpoints, which are empty files here.
+// trainings writes folders of trainings as noether train does, some of them damaged, and returns
+// the parent folder. summary.json is written at the end of a training, and "kept" is the epoch of
+// its final network; runs.csv lists the trainings of a file that varies a setting; epochs/ holds
+// the checkpoints, which are empty files here.
 func trainings(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

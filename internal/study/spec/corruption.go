@@ -9,7 +9,8 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// Corruption is the value of the key corrupt: corruptions that apply to the samples before any transformation.
+// Corruption is the value of the key corrupt: corruptions that apply to the samples before any
+// transformation.
 type Corruption struct {
 	Kinds      []string `key:"kinds,required" short:"true" doc:"common corruptions of ImageNet-C, such as fog and jpeg-compression, or all"`
 	Severities []int    `key:"severities" min:"1" max:"5" doc:"severities, 1 to 5; default: all five. Each kind at each severity is a separate data set, named NAME/KIND-SEVERITY"`

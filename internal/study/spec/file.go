@@ -47,6 +47,7 @@ type Lists struct {
 	Measures   []Family
 	Transforms []transform.Kind
 	Data       []DataKind
+	Engines    []Engine
 }
 
 // DefaultMemory is the default bound on the memory of accumulators, in bytes.

@@ -178,7 +178,7 @@ func TestPublishedSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(bytes.TrimSpace(published), bytes.TrimSpace(generated)) {
-		t.Error("docs/study.schema.json is not what `noether schema` prints; make generate renews it")
+		t.Error("docs/study.schema.json is not what `noether schema` prints; make schemas renews it")
 	}
 	if !json.Valid(published) {
 		t.Error("docs/study.schema.json is not JSON")

@@ -8,7 +8,8 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// Between is the value of the key between of an entry of measures: the pairs of models to compare, `[a, b]`, `[[a, b], [a, c]]`, or `all`.
+// Between is the value of the key between of an entry of measures: the pairs of models to compare,
+// `[a, b]`, `[[a, b], [a, c]]`, or `all`.
 type Between struct {
 	All   bool // each pair of different models
 	Pairs []modelPair

@@ -39,12 +39,12 @@ type Model struct {
 // Address returns the path or URL of the model's file, the folder of its activations, its address
 // on an inference server, or the function of Python that returns it.
 func (m Model) Address() Path {
-	switch {
-	case m.Activations.text != "":
+	switch m.Engine() {
+	case "activations":
 		return m.Activations
-	case m.URL != "":
+	case "url":
 		return Path{text: m.URL, node: m.At("url")}
-	case m.Python != "":
+	case "python":
 		return Path{text: m.Python, node: m.At("python")}
 	}
 	return m.ONNX
@@ -54,7 +54,7 @@ func (m Model) Address() Path {
 // an inference server and a function of Python.
 func (m Model) check() error {
 	var given []string
-	for _, key := range []string{"onnx", "activations", "url", "python"} {
+	for _, key := range EngineKeys() {
 		if m.node.Get(key) != nil {
 			given = append(given, key)
 		}

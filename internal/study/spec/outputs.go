@@ -60,9 +60,9 @@ func (d Data) Outputs(names []string, classes int, modelNames []string) (outputs
 	return nil, false, fmt.Errorf("the data have %d classes and the model has %d: set classes to the output of each class (%s, ...)", len(names), classes, names[0])
 }
 
-// OrderDoubt returns why it is doubtful that the classes of the data are in the order of the model's
-// outputs, or "". The arguments are those of Outputs. Classes whose order alone says which output is
-// theirs are sorted by name as text, in which 10 comes before 2.
+// OrderDoubt returns why it is doubtful that the classes of the data are in the order of the
+// model's outputs, or "". The arguments are those of Outputs. Classes whose order alone says which
+// output is theirs are sorted by name as text, in which 10 comes before 2.
 func (d Data) OrderDoubt(names []string, classes int, modelNames []string) string {
 	if d.Classes != nil || len(names) != classes || classes == len(dataset.ImageNetSynsets()) {
 		return ""

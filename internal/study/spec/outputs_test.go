@@ -42,8 +42,8 @@ func TestOutputsByLabel(t *testing.T) {
 	}
 }
 
-// TestOrderDoubt checks that classes whose names hold numbers have a doubt if their order as text is
-// another one than that of the numbers, and nothing but their order says which output is theirs.
+// TestOrderDoubt checks that classes whose names hold numbers have a doubt if their order as text
+// is another one than that of the numbers, and nothing but their order says which output is theirs.
 func TestOrderDoubt(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -48,13 +48,13 @@ func (s *Study) Python() []PythonFunction {
 	return out
 }
 
-// pythonIn calls use with the names of functions in the values of keys python.
+// pythonIn calls use with the names of functions in the values of keys python and python-set.
 func pythonIn(n *config.Node, use func(*config.Node)) {
 	for _, item := range n.Items {
 		pythonIn(item, use)
 	}
 	for _, p := range n.Pairs {
-		if p.Key.Text != "python" {
+		if p.Key.Text != "python" && p.Key.Text != "python-set" {
 			pythonIn(p.Value, use)
 			continue
 		}

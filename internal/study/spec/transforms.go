@@ -10,8 +10,8 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// A Transform is an entry of the list transforms: a name, the transformation, how its parameters are
-// drawn and what it is applied to.
+// A Transform is an entry of the list transforms: a name, the transformation, how its parameters
+// are drawn and what it is applied to.
 //
 //	{name: quarter, rotate: {values: [90, 180, 270]}}
 //	{name: tilt, rotate: [-15, 15], per: trial}

@@ -231,7 +231,8 @@ keep: last
 	if err := os.WriteFile(file, b, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	// What an ONNX network learns: both, or presence alone. The number of classes is that of its outputs.
+	// What an ONNX network learns: both, or presence alone. The number of classes is that of its
+	// outputs.
 	network := "{resnet: {widths: [6, 8], blocks: 1}} -> {onnx: {file: " + file + ", training-mode: true, output: "
 	both := []string{"mask-classes: 3\n -> ", "target: presence -> target: mask\ntasks: {target: presence, output: kinds, weight: 0.5}", network + "y}}"}
 	dir := t.TempDir()

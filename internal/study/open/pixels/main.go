@@ -1,9 +1,9 @@
 // Command pixels prints what a preprocessing makes of an image or a waveform. The tests of python/
 // compare it with transformers, torchvision and timm.
 //
-// It reads lines of JSON: the key preprocess of a study or the path of a processor's config, and the
-// path of a PNG file or of a waveform of float32. To each it answers with a line of JSON: the shape
-// and the values as bytes of float32, or the error.
+// It reads lines of JSON: the key preprocess of a study or the path of a processor's config, and
+// the path of a PNG file or of a waveform of float32. To each it answers with a line of JSON: the
+// shape and the values as bytes of float32, or the error.
 package main
 
 import (
