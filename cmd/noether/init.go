@@ -33,7 +33,6 @@ func initCommand(engine *engineFlags) *cobra.Command {
 		Example: "  noether init resnet18.onnx photos/ -o study.yaml",
 		Args:    usageArgs(cobra.ExactArgs(2)),
 		RunE: func(c *cobra.Command, args []string) error {
-			note("reading " + args[0] + " and " + args[1])
 			info, err := inspectForStudy(c.Context(), engine, args[0], args[1], filepath.Dir(out))
 			if err != nil {
 				return err

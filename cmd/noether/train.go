@@ -77,7 +77,7 @@ func predictTraining(c *cobra.Command, f *recipe.File, engine *engineFlags, asJS
 	if err != nil {
 		return err
 	}
-	found, err := recipe.Predict(c.Context(), f, recipe.Options{Runtime: o.Runtime, Threads: o.Threads, Device: o.Device})
+	found, err := recipe.Predict(c.Context(), f.Trainings(), recipe.Options{Runtime: o.Runtime, Threads: o.Threads, Device: o.Device})
 	if err != nil {
 		return err
 	}
