@@ -33,7 +33,6 @@ func initCommand(engine *engineFlags) *cobra.Command {
 		Example: "  noether init resnet18.onnx photos/ -o study.yaml",
 		Args:    usageArgs(cobra.ExactArgs(2)),
 		RunE: func(c *cobra.Command, args []string) error {
-			note("reading " + args[0] + " and " + args[1])
 			info, err := inspectForStudy(c.Context(), engine, args[0], args[1], filepath.Dir(out))
 			if err != nil {
 				return err
@@ -105,13 +104,31 @@ func inspectForStudy(ctx context.Context, engine *engineFlags, address, dataPath
 	if err != nil {
 		return templateInfo{}, err
 	}
-	options := model.Options{Layers: []string{"all"}, Size: size, Samples: rate}
+	// What a processor of audio computes, such as a spectrogram, is part of what the model takes.
+	var preprocess model.Preprocess
+	var processor error
+	resampled := false
+	if beside := open.PreprocessorConfig(modelPath); beside != "" && rate > 0 {
+		if preprocess, _, processor = open.PreprocessFor(beside, modelPath); processor != nil {
+			preprocess = model.Preprocess{}
+		}
+		if of := preprocess.Frame.Rate; of > 0 && of != rate {
+			rate, resampled = of, true
+		}
+	}
+	options := model.Options{Layers: []string{"all"}, Size: size, Samples: rate, Preprocess: preprocess}
 	m, err := model.Open(ctx, net, options)
+	if err != nil && processor != nil && ctx.Err() == nil {
+		return templateInfo{}, processor
+	}
 	inputs := ""
 	if missing := (*model.MissingInputs)(nil); errors.As(err, &missing) {
 		for name := range missing.Values {
-			if model.IsRate(name) && rate > 0 {
+			switch {
+			case model.IsRate(name) && rate > 0:
 				missing.Values[name] = []float64{float64(rate)}
+			case model.IsLength(name) && rate > 0:
+				missing.Values[name] = []float64{float64(rate)} // of a second
 			}
 		}
 		options.Inputs, inputs = missing.Values, missing.Setting()
@@ -141,7 +158,7 @@ func inspectForStudy(ctx context.Context, engine *engineFlags, address, dataPath
 	layers, chosen := layersOf(m)
 	// UnknownOutputs: which of the model's outputs belong to the labels cannot be inferred.
 	g := templateInfo{
-		Samples: data.Len(), Inputs: inputs, GuessedLength: guessedLength,
+		Samples: data.Len(), Inputs: inputs, GuessedLength: guessedLength, Resampled: resampled,
 		Name: fileName(address), Model: relative(folder, address), Data: relative(folder, dataPath), LocalData: localData,
 		Classes: m.Classes(), Channels: m.Frame().Channels, Rate: rate, Length: m.Frame().Length, Layers: layers,
 		Labels: labels, UnknownOutputs: m.Classes() > 0 && len(labels) > 0 && !spec.HasOutputs(labels, m.Classes(), names),

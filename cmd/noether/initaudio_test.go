@@ -32,6 +32,11 @@ func TestInitAudio(t *testing.T) {
 		make func(b *onnx.Builder)
 		want string // in the study
 	}{
+		"a length": {func(b *onnx.Builder) {
+			x := b.Input("x", onnx.Float, -1, -1)
+			n := b.Cast(b.Input("lengths", onnx.Int64, -1), onnx.Float)
+			b.Output("y", b.Sigmoid(b.Div(b.ReduceSum(x, true, 1), b.Unsqueeze(n, 1))))
+		}, "inputs: {lengths: 8000}"},
 		"a state and a rate": {func(b *onnx.Builder) {
 			x := b.Input("input", onnx.Float, -1, -1)
 			state := b.InputInfo(onnx.ValueInfo{Name: "state", Type: onnx.Float, Shape: []onnx.Dim{{Size: 2}, {Size: -1, Symbol: "batch"}, {Size: 3}}})
@@ -69,5 +74,38 @@ func TestInitAudio(t *testing.T) {
 				t.Errorf("%s: %s of %s has neither a value nor a reason", name, r.Statistic, r.Layer)
 			}
 		}
+	}
+}
+
+// TestInitWhisper checks that the study that init writes for a folder with the config of a processor
+// that computes spectrograms runs, and resamples audio of another rate.
+func TestInitWhisper(t *testing.T) {
+	dir := t.TempDir()
+	wave := make([]float32, 8000)
+	for k := range wave {
+		wave[k] = float32(k%20) / 40
+	}
+	var file bytes.Buffer
+	if err := audio.WriteWAV(&file, audio.Clip{Rate: 8000, Wave: wave}); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a.wav", "b.wav"} {
+		write(t, dir, filepath.Join("wav", name), file.Bytes())
+	}
+	write(t, dir, "whisper/preprocessor_config.json", []byte(`{"feature_extractor_type": "WhisperFeatureExtractor", "feature_size": 80, "hop_length": 160,
+"n_fft": 400, "n_samples": 16000, "nb_max_frames": 100, "chunk_length": 1, "sampling_rate": 16000, "padding_value": 0.0}`))
+	b := onnx.NewBuilder(17)
+	b.Output("last_hidden_state", b.Transpose(b.Relu(b.Input("input_features", onnx.Float, -1, 80, 100)), 0, 2, 1))
+	testmodel.Save(t, filepath.Join(dir, "whisper", "model.onnx"), b)
+	study := filepath.Join(dir, "study.yaml")
+	if code, message := call(t, "init", filepath.Join(dir, "whisper"), filepath.Join(dir, "wav"), "-o", study); code != 0 {
+		t.Fatal(message)
+	}
+	text, err := os.ReadFile(study)
+	if err != nil || !strings.Contains(string(text), "\n      length: 1 ") || !strings.Contains(string(text), "\n      rate: model") {
+		t.Errorf("the study (%v):\n%s", err, text)
+	}
+	if code, message := call(t, "run", study, "-o", filepath.Join(dir, "run")); code != 0 {
+		t.Error(message)
 	}
 }

@@ -256,7 +256,7 @@ func inspect(ctx context.Context, engine *engineFlags, address string, patterns 
 		if out.Classes > 0 {
 			out.Output = m.Output()
 		}
-		out.Doubts = m.Doubts(0)
+		out.Doubts = append(m.Doubts(0), m.DecodedDoubts()...)
 		out.Decoded = decoded(m)
 		if err := out.preprocessing(path); err != nil {
 			note(err.Error())

@@ -30,6 +30,7 @@ type templateInfo struct {
 	Length    int    // number of waveform samples that the model takes
 	// GuessedLength: the model failed on a second of audio, and Length is a usual window.
 	GuessedLength bool
+	Resampled     bool // Rate is the model's, and not that of the audio
 	Layers        []templateLayer
 	Preprocess    string // value of the key preprocess as YAML, or a file; see PreprocessIsFile
 	Normalises    string // what the model's first nodes do, such as "subtract 1 and divide by 2"; "": nothing

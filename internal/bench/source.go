@@ -4,12 +4,15 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -276,10 +279,16 @@ func (r *runner) noether(ctx context.Context, dir string, args ...string) (metri
 // record, what the run takes besides engine and wait ("other"), what it adds to the engine's time
 // in percent of that ("share"), and by passes "images/s" and, without the time of opening,
 // "cpu-ms/pass".
+// More threads than the machine has cores are not measured.
 func runStudy(ctx context.Context, r *runner, args []string) (metrics, error) {
 	passes, err := strconv.ParseFloat(args[1], 64)
 	if err != nil {
 		return nil, err
+	}
+	if i := slices.Index(args, "--threads"); i >= 0 && i+1 < len(args) {
+		if threads, err := strconv.Atoi(args[i+1]); err != nil || threads > runtime.NumCPU() {
+			return nil, cmp.Or(err, errSkip)
+		}
 	}
 	model := filepath.Join(r.data, "models", "resnet20-cifar10.onnx")
 	if args[0] != "" {

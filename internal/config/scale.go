@@ -70,12 +70,16 @@ func ParseScaled(file string, data []byte, vars map[string]string) (*Node, error
 }
 
 // SetPath sets a key of a mapping, or of mappings and lists in it, to a copy of a value. The text
-// of path has the keys and the numbers of items, from 0, with dots between them. The word none
-// removes the key. All but the last key must exist.
+// of path has the keys and the numbers of items, from 0, with dots between them; keys may have dots
+// themselves. The word none removes the key. All but the last key must exist.
 func (n *Node) SetPath(path, value *Node) error {
 	at, keys := n, strings.Split(path.Text, ".")
 	last := keys[len(keys)-1]
-	for _, key := range keys[:len(keys)-1] {
+	for i, key := range keys[:len(keys)-1] {
+		if rest := strings.Join(keys[i:], "."); at.Get(rest) != nil { // a key with dots, as those of vary
+			last = rest
+			break
+		}
 		next := at.Get(key)
 		if i, err := strconv.Atoi(key); at.Kind == List && err == nil && i >= 0 && i < len(at.Items) {
 			next = at.Items[i]

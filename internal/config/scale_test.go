@@ -10,8 +10,9 @@ epochs: 12
 network: {resnet: {depth: 18, width: 8}}
 models: [{name: a}, {name: b, layers: all}]
 limit: ${LIMIT:-5}
+vary: {data.limit: [1]}
 scales:
-  paper: {epochs: 200, network.resnet.width: 64, models.1.layers: none, network.extra: [1], models.0: {name: c}}
+  paper: {epochs: 200, network.resnet.width: 64, models.1.layers: none, network.extra: [1], models.0: {name: c}, vary.data.limit: [2]}
   huge: {limit: "${BIG:-7}", name: h}
 `
 
@@ -19,10 +20,10 @@ scales:
 func TestScales(t *testing.T) {
 	t.Parallel()
 	for scale, want := range map[string]string{
-		"":      "name: s\nepochs: 12\nnetwork:\n  resnet:\n    depth: 18\n    width: 8\nmodels:\n  - name: a\n  - name: b\n    layers: all\nlimit: 5\n",
-		"small": "name: s\nepochs: 12\nnetwork:\n  resnet:\n    depth: 18\n    width: 8\nmodels:\n  - name: a\n  - name: b\n    layers: all\nlimit: 5\n",
-		"paper": "name: s\nepochs: 200\nnetwork:\n  resnet:\n    depth: 18\n    width: 64\n  extra:\n    - 1\nmodels:\n  - name: c\n  - name: b\nlimit: 5\n",
-		"huge":  "name: h\nepochs: 12\nnetwork:\n  resnet:\n    depth: 18\n    width: 8\nmodels:\n  - name: a\n  - name: b\n    layers: all\nlimit: \"7\"\n",
+		"":      "name: s\nepochs: 12\nnetwork:\n  resnet:\n    depth: 18\n    width: 8\nmodels:\n  - name: a\n  - name: b\n    layers: all\nlimit: 5\nvary:\n  data.limit:\n    - 1\n",
+		"small": "name: s\nepochs: 12\nnetwork:\n  resnet:\n    depth: 18\n    width: 8\nmodels:\n  - name: a\n  - name: b\n    layers: all\nlimit: 5\nvary:\n  data.limit:\n    - 1\n",
+		"paper": "name: s\nepochs: 200\nnetwork:\n  resnet:\n    depth: 18\n    width: 64\n  extra:\n    - 1\nmodels:\n  - name: c\n  - name: b\nlimit: 5\nvary:\n  data.limit:\n    - 2\n",
+		"huge":  "name: h\nepochs: 12\nnetwork:\n  resnet:\n    depth: 18\n    width: 8\nmodels:\n  - name: a\n  - name: b\n    layers: all\nlimit: \"7\"\nvary:\n  data.limit:\n    - 1\n",
 	} {
 		n, err := ParseScaled("s.yaml", []byte(scaled), map[string]string{"SCALE": scale})
 		if err != nil {

@@ -80,7 +80,7 @@ func missingValues(inputs []engine.Port, samples []string, values map[string][]f
 		m.inputs = append(m.inputs, in)
 		value := 0.
 		switch name := strings.ToLower(in.Name); {
-		case IsRate(name):
+		case IsRate(name), IsLength(name): // of a second
 			value = 16000
 		case strings.Contains(name, "mask"):
 			value = 1
@@ -90,6 +90,11 @@ func missingValues(inputs []engine.Port, samples []string, values map[string][]f
 		m.Values[in.Name] = []float64{value}
 	}
 	return m
+}
+
+// IsLength reports whether the name of an input is that of the number of values of a waveform.
+func IsLength(name string) bool {
+	return hasWord(name, "length", "lengths", "len", "lens") || containsAny(name, "num_samples", "n_samples")
 }
 
 // IsRate reports whether the name of an input is that of a sampling rate.

@@ -216,19 +216,27 @@ func (m *Model) ScoresBasis() string {
 // Doubts returns what is doubtful about the model's scores, a sentence each. labels is that of
 // DoubtsOf.
 func (m *Model) Doubts(labels int) []string {
-	out := m.DoubtsOf(true, true, labels)
+	out := m.DoubtsOf(true, false, labels)
 	if m.unprobed != "" && m.source != nil {
 		out = append(out, m.unprobed+": whether samples of a batch influence each other, and what the outputs hold, is known from the graph alone")
 	}
 	return out
 }
 
+// DecodedDoubts returns what is doubtful about the decoded output.
+func (m *Model) DecodedDoubts() []string {
+	if m.decoder == nil || m.decoder.Doubt == "" {
+		return nil
+	}
+	return []string{m.decoder.Doubt}
+}
+
 // DoubtsOf returns what is doubtful about the scores of a measure that reads predictions or the
 // decoded output or neither, on data whose labels are of a number of classes; 0: they have none.
 func (m *Model) DoubtsOf(predictions, decoded bool, labels int) (out []string) {
 	s := m.scores
-	if decoded && m.decoder != nil && m.decoder.Doubt != "" {
-		out = append(out, m.decoder.Doubt)
+	if decoded {
+		out = m.DecodedDoubts()
 	}
 	if predictions && s.classes > 0 {
 		out = append(out, s.doubts...)

@@ -51,6 +51,7 @@ type plan struct {
 	copies      int     // of the best network of each depth
 	rollback    float64 // the flag -take-back
 	quick       bool    // train little
+	scale       string  // small or paper
 	rt          *ort.Runtime
 }
 
@@ -67,9 +68,13 @@ func run(ctx context.Context, args []string) error {
 	flags.IntVar(&p.trainings, "trainings", 3, "number of trainings for each target and decay of ridge, and of each layer of gabor")
 	flags.IntVar(&p.copies, "copies", 10, "number of copies of the best network of each depth")
 	flags.Float64Var(&p.rollback, "take-back", 0.7, "undo an epoch that increases the validation error (in depth and copies, with a large decay: the objective that training minimises), and multiply the learning rate by this factor; 0: never")
+	flags.StringVar(&p.scale, "scale", "small", "weight decays of the stacks of depth: small, those of docs/results/firing.md, or paper, those of the paper")
 	flags.BoolVar(&p.quick, "quick", false, "train little, to test the commands")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
+	}
+	if p.scale != "small" && p.scale != "paper" {
+		return fmt.Errorf("unknown scale %q: it must be small or paper", p.scale)
 	}
 	if list != "" {
 		p.scores = strings.Split(list, ",")

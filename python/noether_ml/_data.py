@@ -52,6 +52,8 @@ def prepare(data: Any, labels: Any = None, limit: int | None = None, preprocess:
     limit is the largest number of samples, preprocess is that of the model, and rate the sample rate of
     recordings that do not have their own.
     """
+    if limit is not None and (not isinstance(limit, int) or limit < 1):
+        raise Error(f"limit is {limit!r}: it must be a whole number from 1, or None")
     if isinstance(data, Mapping) and data and all(hasattr(v, "features") for v in data.values()):
         raise Error(f"the data set has the splits {', '.join(map(str, data))}: give one of them, such as data[{next(iter(data))!r}]")
     if isinstance(data, Mapping) or isinstance(data, list) and data and all(isinstance(d, Mapping) and not _files.is_sample(d) for d in data):
@@ -71,6 +73,8 @@ def prepare(data: Any, labels: Any = None, limit: int | None = None, preprocess:
     if isinstance(data, tuple) and len(data) == 2 and labels is None and not isinstance(data[1], int):
         data, labels = data
     numpy = require("numpy", "arrays and data sets need")
+    if _is_array(data) and data.ndim == 3 and labels is None and (data.shape[2] in (1, 3, 4) or data.shape[0] == 3):
+        raise Error(f"the array has the shape {tuple(data.shape)}: if it is one image, give x[None]; if it is {data.shape[0]} grey images, give x[:, None]")
     if _is_array(data) and getattr(data, "ndim", 0) in (2, 5):
         return [_recordings(numpy, data, labels, limit, rate) if data.ndim == 2 else _clips(numpy, data, labels, limit)]
     if _is_array(data):
@@ -192,9 +196,15 @@ def _labelled(numpy: Any, x: Any, labels: str) -> Path:
 
 def _labels(numpy: Any, labels: Any, count: int) -> Any:
     y = array(numpy, labels, "labels")
+    if y.shape == (count, 1):
+        y = y[:, 0]
     if y.shape != (count,):
         raise Error(f"the labels have the shape {y.shape}: it must be {(count,)}, one label for each sample")
-    return y
+    if y.dtype.kind == "f":
+        wrong = y[~(y == numpy.rint(y))]
+        if wrong.size:
+            raise Error(f"label {wrong[0]} is not a whole number: labels are whole numbers from 0, or -1 for none")
+    return y.astype(numpy.int64)
 
 
 def _entry(entry: Mapping[str, Any], limit: int | None) -> dict[str, Any]:
@@ -246,6 +256,10 @@ def array(numpy: Any, data: Any, what: str = "data") -> Any:
     """Return a numpy array of numbers or booleans. An error names the data as what."""
     if hasattr(data, "detach"):
         data = data.detach().cpu()
+        if str(data.dtype) == "torch.bfloat16":  # which numpy lacks
+            data = data.float()
+    if getattr(data, "mask", None) is not None and numpy.ma.is_masked(data):
+        raise Error(f"{what} is a masked array, and {int(data.mask.sum())} of its values are masked: fill them (x.filled(0)) or leave out their samples")
     try:
         a = numpy.asarray(data)
     except Exception as e:
@@ -307,12 +321,22 @@ def _chunks(numpy: Any, items: Iterable[Any], limit: int | None, batched: bool) 
 
 
 def _whole_labels(numpy: Any, values: Any, count: int) -> Any:
-    """Return labels as whole numbers, or None if they are something else."""
+    """Return labels as whole numbers, perhaps given as floats, or None with a warning if they are something else."""
+    if all(v is None for v in values):
+        return None
     try:
         y = numpy.asarray([v.item() if hasattr(v, "item") and getattr(v, "ndim", 0) == 0 else v for v in values])
     except Exception:
-        return None
-    return y[:count] if y.dtype.kind in "iu" and y.ndim == 1 and len(y) >= count else None
+        y = numpy.asarray(None)
+    if y.ndim == 1 and len(y) >= count and y.dtype.kind in "iufb":
+        whole = y[:count]
+        if y.dtype.kind != "f":
+            return whole.astype(numpy.int64)
+        if numpy.isfinite(whole).all() and (whole == numpy.rint(whole)).all():
+            return whole.astype(numpy.int64)
+    kind = type(values[0]).__name__ if len(values) else "None"
+    warnings.warn(f"noether: the labels of the samples, of type {kind}, are not all whole numbers: they are left out", stacklevel=2)
+    return None
 
 
 def _normalisation(preprocess: Any) -> tuple[Any, Any] | None:
@@ -362,6 +386,9 @@ class _Writer:
             raise Error(f"an item of the data set has the shape {x.shape[1:]}: images must be H x W x C of uint8, C x H x W of floats, or H x W")
         if self.count == 0:
             self.shape, self.floats = x.shape[1:], x.dtype.kind == "f"
+            if len(self.shape) == 3 and self.shape[0] not in (1, 3) and self.shape[2] not in (1, 3):
+                raise Error(f"an image has the shape {self.shape}: it must have 1 or 3 channels, first or last, without transparency, "
+                            "as x[..., :3] of H x W x 4")
         elif x.shape[1:] != self.shape:
             raise Error(f"the items of the data set differ in shape, {self.shape} and {x.shape[1:]}: resize and crop them in its transform")
         x = self._to_unit_interval(x) if x.dtype.kind == "f" else self._to_bytes(x)

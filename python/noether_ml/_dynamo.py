@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
-import io
 import logging
 import warnings
 from pathlib import Path
@@ -29,7 +28,7 @@ def write(module: Any, example: Any, names: list[str], path: Path) -> None:
     logging.disable(logging.CRITICAL)  # a failing export logs its graph
     try:
         with _export._evaluating(module), _export._without_fast_path(module, example) as example, warnings.catch_warnings(), \
-                contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+                _export.silenced():
             warnings.simplefilter("ignore")
             module(example)  # which sets the names
             program = torch.onnx.export(module, (example,), dynamo=True, input_names=["input"], output_names=list(names), verbose=False,

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import ctypes
 import dataclasses
 import difflib
 import inspect
+import io
 import json
+import os
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -26,6 +30,40 @@ COMPARED = 256 << 20
 
 class RandomError(Error):
     """A module gives other outputs each time."""
+
+
+class OutputError(Error):
+    """A module returns no tensor."""
+
+
+@contextlib.contextmanager
+def silenced() -> Iterator[None]:
+    """Discard what Python, and what libraries in C print: a failing export prints its graph."""
+    with open(os.devnull, "w") as nothing, contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        kept = []
+        for number in (1, 2):
+            with contextlib.suppress(OSError):  # it is closed
+                kept.append((number, os.dup(number)))
+        _flush()
+        for number, _ in kept:
+            os.dup2(nothing.fileno(), number)
+        try:
+            yield
+        finally:
+            _flush()
+            for number, copy in kept:
+                os.dup2(copy, number)
+                os.close(copy)
+
+
+def _flush() -> None:
+    """Write what libraries in C have buffered, and Python's own standard output."""
+    for stream in (sys.__stdout__, sys.__stderr__):
+        with contextlib.suppress(Exception):  # it is closed
+            if stream is not None:
+                stream.flush()
+    if os.name != "nt":
+        ctypes.CDLL(None).fflush(None)
 
 
 def export(module: Any, input: Any = None) -> Path:
@@ -154,7 +192,7 @@ def called(module: Any, example: Any) -> Iterator[list[str]]:
                 found.append(value)
                 names.append(name)
         if not found:
-            raise Error(f"{type(module).__name__} returns no tensor")
+            raise OutputError(f"{type(module).__name__} returns no tensor")
         return found[0] if len(found) == 1 else tuple(found)
 
     own = module.__dict__.get("forward")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import struct
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
 from pathlib import Path
@@ -108,6 +109,7 @@ def write(numpy: Any, items: Iterable[Any], limit: int | None, rate: int | None 
     """Write images of PIL as PNG, or recordings as WAV, with their labels. Return an entry, and whether there are labels."""
     rows: list[tuple[str, Any]] = []
     lengths: set[float] = set()
+    wrong: int | None = None  # the first item whose label is neither a number nor a text
     with _cache.temporary("data") as folder:
         kind = "images"
         for i, item in enumerate(islice(items, limit)):
@@ -122,9 +124,13 @@ def write(numpy: Any, items: Iterable[Any], limit: int | None, rate: int | None 
             else:
                 raise Error(f"item {i} of the data set is no image of PIL as those before it, but {type(x).__name__}")
             rows.append((name, _label(y)))
+            if rows[-1][1] is None and wrong is None:
+                wrong = i
+                warnings.warn(f"noether: the label of item {i} of the data set, of type {type(y).__name__}, is neither a whole number nor a text: "
+                              "labels are left out", stacklevel=2)
         if not rows:
             raise Error("the data set is empty")
-        labelled = all(y is not None for _, y in rows)
+        labelled = all(y is not None for _, y in rows) and any(y != "" for _, y in rows)
         if labelled:
             with open(folder / "labels.csv", "w", newline="", encoding="utf-8") as f:
                 csv.writer(f).writerows([("file", "label"), *rows])
@@ -142,11 +148,15 @@ def write(numpy: Any, items: Iterable[Any], limit: int | None, rate: int | None 
 
 
 def _label(y: Any) -> Any:
-    """Return a label as a whole number or a text, or None for anything else."""
+    """Return a label as a whole number, perhaps given as a float, or a text; "" if it is missing, and None for anything else."""
     if hasattr(y, "item") and getattr(y, "size", 1) in (1, ()) or hasattr(y, "numel") and y.numel() == 1:
         y = y.item()
     elif callable(getattr(y, "numel", None)):
         return None
+    if y is None or isinstance(y, float) and y != y:
+        return ""
+    if isinstance(y, float) and y.is_integer() or isinstance(y, bool):
+        return int(y)
     return y if isinstance(y, (int, str)) else None
 
 
@@ -245,5 +255,5 @@ def labels_of(entry: Mapping[str, Any]) -> list[Any]:
 
         return sorted({int(v) for v in numpy.load(path)})
     with open(path, newline="", encoding="utf-8") as f:
-        found = [row["label"] for row in csv.DictReader(f)]
+        found = [row["label"] for row in csv.DictReader(f) if row["label"]]
     return sorted({int(v) for v in found}) if all(v.lstrip("-").isdigit() for v in found) else sorted(set(found))

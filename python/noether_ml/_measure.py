@@ -53,8 +53,8 @@ def measure(
     model: Any,
     data: Any,
     *,
-    transforms: Sequence[Mapping[str, Any] | Callable[..., Any]] | None = None,
-    measures: Sequence[str | Mapping[str, Any] | Callable[..., Any]] | None = None,
+    transforms: Mapping[str, Any] | Callable[..., Any] | Sequence[Mapping[str, Any] | Callable[..., Any]] | None = None,
+    measures: str | Mapping[str, Any] | Callable[..., Any] | Sequence[str | Mapping[str, Any] | Callable[..., Any]] | None = None,
     layers: str | Sequence[str] | None = None,
     preprocess: Any = None,
     labels: Any = None,
@@ -70,6 +70,7 @@ def measure(
     device: str | None = None,
     threads: int | None = None,
     quiet: bool = False,
+    strict: bool = False,
     scores: str | None = None,
     output: str | Mapping[str, Any] | None = None,
     inputs: Mapping[str, Any] | None = None,
@@ -90,12 +91,12 @@ def measure(
         Dataset or a DataLoader of PyTorch, a data set of Hugging Face, images of PIL of any size, a
         DataFrame of paths and labels, waveforms (N x T, or a list), videos (five axes, as the model
         takes them).
-    transforms: as in a study file, or functions of an image (height x width x channels, floats in
-        [0, 1]), also of albumentations, torchvision, kornia or timm. A function with the parameter
+    transforms: one or several, as in a study file, or functions of an image (height x width x
+        channels, floats in [0, 1]), also of albumentations, torchvision, kornia or timm. A function with the parameter
         strength is named as {"python": {"function": f, "strength": {"values": [0.1, 0.3]}}}.
-    measures: as in a study file, or functions of two arrays, the activations for x and for T(x)
-        (samples x values), that return a number for each sample. One that returns a number for all
-        samples at once is named as {"python-set": {"function": f}}.
+    measures: one or several, as in a study file, or functions of two arrays, the activations for x
+        and for T(x) (samples x values), that return a number for each sample. One that returns a
+        number for all samples at once is named as {"python-set": {"function": f}}.
     layers: as in a study file. Layers of a module have the names of
         named_modules. Without layers, the outputs of the blocks are measured.
     preprocess: as in a study file; or a processor of transformers (the object, its dict, its folder),
@@ -116,6 +117,7 @@ def measure(
         exported, else "onnx".
     device, threads: as the flags --device and --threads of noether run.
     quiet: show no progress.
+    strict: fail if a sample cannot be read, instead of leaving it out.
     scores, output, inputs, tokens, axes, layout, tags: as for a model in a study file. They hold for
         all models that have none of their own.
     classes: as for data in a study file: the output of each class, or "present".
@@ -128,7 +130,10 @@ def measure(
                   rate=rate, input=input, name=name, seed=seed, trials=trials, samples=samples, engine=engine, classes=classes,
                   keys={"axes": axes, "inputs": inputs, "layout": layout, "output": output, "scores": scores, "tags": tags, "tokens": tokens},
                   study=study) as (spec, environment, identity):
-        return run(spec, folder, quiet, environment, identity, device=device, threads=threads)
+        result = run(spec, folder, quiet, environment, identity, device=device, threads=threads, strict=strict)
+    if measures is not None:
+        _warn_of_skipped(result)
+    return result
 
 
 @contextlib.contextmanager
@@ -138,8 +143,8 @@ def prepared(
     *,
     keys: Mapping[str, Any],
     study: Mapping[str, Any],
-    transforms: Sequence[Any] | None = None,
-    measures: Sequence[Any] | None = None,
+    transforms: Any = None,
+    measures: Any = None,
     layers: str | Sequence[str] | None = None,
     preprocess: Any = None,
     labels: Any = None,
@@ -159,6 +164,12 @@ def prepared(
     environment variables that it names, and what identifies them; they are valid in the block.
     """
     several = isinstance(model, Mapping)
+    if several and model and all(hasattr(m, "detach") for m in model.values()):
+        raise Error("the model is a state dict, which holds weights without a network: load it (module.load_state_dict) and give the module")
+    transforms = [transforms] if isinstance(transforms, Mapping) or callable(transforms) else transforms
+    measures = [measures] if isinstance(measures, (str, Mapping)) or callable(measures) else measures
+    if isinstance(transforms, str):
+        raise Error(f"transforms is a list of functions or of dicts such as {{'rotate': {{'values': [90]}}}}, not {transforms!r}")
     given = dict(model) if isinstance(model, Mapping) else {name or "": model}
     if not given:
         raise Error("no model is given")
@@ -180,7 +191,7 @@ def prepared(
             m, own = _own_keys(m)
             shape = input if input is not None else known.shape if known.framed or preprocess is None else None
             ready = stack.enter_context(_models.prepared(m, preprocess, shape, engine))
-            models.append({**_entry(ready, key, known, layers), **common, **own})
+            models.append({**_entry(ready, key, known, layers, hasattr(m, "named_modules")), **common, **own})
             if "preprocess" not in models[-1]:
                 _warn_of_images(m, known)
             if ready.served is not None:
@@ -254,17 +265,31 @@ def _folder(data: _data.Prepared) -> Any:
     return images
 
 
-def _entry(prepared: _models.Prepared, name: str, data: _data.Prepared, layers: str | Sequence[str] | None) -> dict[str, Any]:
-    """Return the entry of a model in the study, without the address of one that is served."""
+def _array(data: _data.Prepared) -> Any:
+    """Return the file of an array of images, or None if data are others."""
+    arrays = data.entry.get("arrays")
+    return arrays.get("inputs") if isinstance(arrays, Mapping) and not data.raw else None
+
+
+def _entry(prepared: _models.Prepared, name: str, data: _data.Prepared, layers: str | Sequence[str] | None, module: bool) -> dict[str, Any]:
+    """Return the entry of a model in the study, without the address of one that is served.
+
+    module says that the model is one of PyTorch, for which _warn_of_images warns of arrays.
+    """
     entry: dict[str, Any] = {"name": name or prepared.name}
     steps, served = prepared.preprocess, prepared.served
     inspected: dict[str, Any] = {}
     if served is None:
         entry["onnx"] = prepared.path
-        files = _folder(data) if steps is None else None
+        files = _folder(data) or (None if module else _array(data)) if steps is None else None
         if layers is None or files is not None or data.framed and steps is None:
             inspected = _models.inspect(prepared.path, files)
-        steps = steps if steps is not None else inspected.get("suggested")
+        suggested = None if steps is not None else inspected.get("suggested")
+        if data.framed and suggested not in (None, "none"):
+            warnings.warn(f"noether: the values of the images, from 0 to 1, reach {entry['name']} as they are, where noether init would guess "
+                          f"{json.dumps(suggested)} for files: set preprocess, 'none' if that is right", stacklevel=4)
+            suggested = None
+        steps = steps if steps is not None else suggested
         if files is not None and steps is not None:
             warnings.warn(f"noether: preprocess={json.dumps(steps)} is a guess, as noether init makes it: a wrong mean, std or size "
                           "makes every score wrong, so set preprocess", stacklevel=4)
@@ -296,6 +321,14 @@ def _warn_of_images(model: Any, data: _data.Prepared) -> None:
                   "'imagenet', the weights' transforms() or {'mean': ..., 'std': ...}", stacklevel=3)
 
 
+def _warn_of_skipped(run: Run) -> None:
+    """Warn of measures that were asked for and have no score at all, with the reason."""
+    measured = {row["measure"] for row in run._rows()}
+    skipped = {s["measure"]: s["why"] for s in run.record.get("skipped") or () if s.get("measure") not in measured}
+    for name, why in skipped.items():
+        warnings.warn(f"noether: {name} is skipped: {why}", stacklevel=3)
+
+
 def _check_names(study: Iterable[str]) -> None:
     """Fail for a keyword that is nearly the name of a parameter of measure: it would be taken for a key of a study file."""
     parameters = [name for name in inspect.signature(measure).parameters if name != "study"]
@@ -325,7 +358,7 @@ def run(study: Mapping[str, Any], folder: str | os.PathLike[str] | None, quiet: 
             failed = Error(str(e).replace(str(path) + ": ", "").replace(str(path), "the study"))
         finally:
             progress.close()
-    if failed is not None and not ((run_folder / "scores.csv").is_file() and Run(run_folder).failures):
+    if failed is not None and (engine.get("strict") or not ((run_folder / "scores.csv").is_file() and Run(run_folder).failures)):
         raise failed
     result = Run(run_folder)
     if failed is not None:

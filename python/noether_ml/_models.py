@@ -28,6 +28,8 @@ class Prepared(NamedTuple):
 def prepared(model: Any, preprocess: Any, input: Any, engine: str | None) -> Iterator[Prepared]:
     """Yield a model as a file, or a module as it is: if engine is "torch" or, without an engine, if it is on a GPU or cannot be exported."""
     torch = sys.modules.get("torch")
+    if torch is not None and isinstance(model, type) and issubclass(model, torch.nn.Module):
+        raise Error(f"the model is the class {model.__name__}: make an object of it, {model.__name__}(...)")
     scripted = torch is not None and (isinstance(model, torch.jit.ScriptModule) or _adapters.is_program(model))
     module = _export.unwrapped(model) if torch is not None and isinstance(model, torch.nn.Module) and not scripted else None
     found = _adapters.adapted(model) if module is None and not hasattr(model, "SerializeToString") else None
@@ -40,12 +42,15 @@ def prepared(model: Any, preprocess: Any, input: Any, engine: str | None) -> Ite
             raise Error(f'engine="torch" runs a torch.nn.Module, not {type(model).__name__}')
         yield prepare(model, preprocess, input)
         return
+    loads = any(hasattr(m, "_hf_hook") for m in module.modules())  # accelerate loads weights when they are used
+    if not loads and any(p.device.type == "meta" for p in module.parameters()):
+        raise Error(f"{type(module).__name__} has parameters on the device meta, which have no values: load its weights")
     on_gpu = next((p.device.type not in ("cpu", "meta") for p in module.parameters()), False)
     if engine == "onnx" or engine is None and not on_gpu:
         try:
             exported = prepare(module, preprocess, input)
         except Error as e:
-            if engine == "onnx" or isinstance(e, _export.RandomError):
+            if engine == "onnx" or isinstance(e, (_export.RandomError, _export.OutputError)):
                 raise
             warnings.warn(f"noether: {e}; so PyTorch runs the module itself", stacklevel=5)
         else:

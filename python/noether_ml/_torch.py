@@ -68,9 +68,21 @@ class Torch:
                 write(name, value, type(self.module).__name__)
 
     def _find(self, example: Any) -> dict[str, tuple[Any, str]]:
-        """Return a tensor and the class of the module for each layer and output."""
+        """Return a tensor and the class of the module for each layer and output, without complex and sparse ones."""
+        import torch
+
         found: dict[str, tuple[Any, str]] = {}
-        self.run(example, None, lambda name, x, op: found.__setitem__(name, (x, op)))
+        left_out: list[str] = []
+
+        def keep(name: str, x: Any, op: str) -> None:
+            if x.is_complex() or x.layout != torch.strided:
+                left_out.append(f"{name} ({'complex' if x.is_complex() else 'sparse'})")
+            else:
+                found[name] = (x, op)
+
+        self.run(example, None, keep)
+        if not any(self._is_output(name) for name in found):
+            raise Error(f"{type(self.module).__name__} returns no tensor of real numbers{': ' + left_out[-1] if left_out else ''}")
         return found
 
     def infer(self, inputs: Mapping[str, Any], wanted: Sequence[str], room: Room) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import inspect
-import io
 import itertools
 import re
 import warnings
@@ -39,9 +38,8 @@ def _trace(module: Any, example: Any, names: list[str], path: Path) -> list[str]
     options: dict[str, Any] = {}  # newer versions of PyTorch need dynamo=False for the exporter by tracing
     if "dynamo" in inspect.signature(torch.onnx.export).parameters:
         options["dynamo"] = False
-    # A failing export prints its graph.
     with _export._evaluating(module), _marked(module), _export._without_fast_path(module, example) as example, \
-            contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings(record=True) as caught:
+            _export.silenced(), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             axes = {name: {0: "batch"} for name in ["input", *names]}

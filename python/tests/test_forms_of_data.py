@@ -230,3 +230,112 @@ def test_another_normalisation_warns(images):
         _data.prepare(x, preprocess={"mean": list(mean), "std": list(std)})
     with pytest.warns(UserWarning, match="no multiples of 1/255: the mean and the deviation"):
         _data.prepare(x * 0.9, preprocess={"mean": list(mean), "std": list(std)})
+
+
+QUICK = MappingProxyType({"transforms": FLIP, "measures": ["distance", "accuracy"], "layers": "output", "preprocess": "none", "quiet": True})
+MODULE = MappingProxyType({"input": (3, 32, 32)})
+
+
+def arrays():
+    return numpy.random.default_rng(5).integers(0, 256, (6, 32, 32, 3), dtype=numpy.uint8)
+
+
+def accuracy(data, **options):
+    run = noether_ml.measure(networks.small_resnet(), data, **{**QUICK, **MODULE, **options})
+    return [v for m, s, v in zip(run.scores.measure, run.scores.statistic, run.scores.value) if (m, s) == ("accuracy", "clean")]
+
+
+class Items(torch.utils.data.Dataset):
+    """Images with labels that a function gives."""
+
+    def __init__(self, label):
+        self.label, self.images = label, arrays().transpose(0, 3, 1, 2) / numpy.float32(255)
+
+    def __len__(self):
+        return len(self.images)
+
+    def __getitem__(self, i):
+        return self.images[i], self.label(i)
+
+
+@pytest.mark.parametrize("label", [float, lambda i: torch.tensor(float(i)), lambda i: numpy.float32(i), lambda i: numpy.int8(i)])
+def test_labels_that_are_whole_numbers_in_any_type(label):
+    torch.manual_seed(1)
+    want = accuracy((arrays(), numpy.arange(6) % 5), preprocess={"crop": 32})
+    torch.manual_seed(1)
+    assert accuracy(Items(lambda i: label(i % 5)), preprocess={"crop": 32}) == want
+    assert len(want) == 1
+
+
+@pytest.mark.parametrize("label", [lambda i: i + 0.5, lambda i: "cat", lambda i: [0, 1], lambda i: torch.eye(6)[i]])
+def test_labels_that_are_left_out_are_said(label):
+    with pytest.warns(UserWarning, match="labels of the samples, of type .* left out"):
+        with pytest.warns(UserWarning, match="accuracy is skipped: the data have no labels"):
+            assert accuracy(Items(label)) == []
+
+
+def test_labels_of_pictures(pictures):
+    options = {"preprocess": {"resize": 36, "crop": 32}}
+    torch.manual_seed(1)
+    want = accuracy([(p, i) for i, p in enumerate(pictures)], classes=[0, 1, 2, 3], **options)
+    torch.manual_seed(1)
+    assert accuracy([{"img": p, "label": float(i)} for i, p in enumerate(pictures)], classes=[0, 1, 2, 3], **options) == want
+    with pytest.warns(UserWarning, match="label of item 0 .* of type float, is neither"):
+        accuracy([(p, 0.5) for p in pictures], **options)
+    with pytest.warns(UserWarning, match="sample 1 has no label"):
+        accuracy([(p, None if i == 1 else i) for i, p in enumerate(pictures)], classes=[0, 1, 2, 3], **options)
+
+
+@pytest.mark.parametrize("data, message", [
+    (arrays()[0], r"the shape \(32, 32, 3\): if it is one image, give x\[None\]"),
+    (arrays()[0].transpose(2, 0, 1), "if it is one image"),
+    (numpy.concatenate([arrays(), arrays()[..., :1]], -1), "1 or 3 channels, first or last"),
+    (numpy.ma.masked_greater(arrays(), 250), "values are masked"),
+    ((arrays(), numpy.arange(6) + 0.5), "label 0.5 is not a whole number"),
+    ((arrays(), numpy.full(6, numpy.nan)), "label nan is not a whole number"),
+])
+def test_arrays_that_are_refused(data, message):
+    with pytest.raises(noether_ml.Error, match=message) as e:
+        accuracy(data)
+    assert "\n" not in str(e.value)
+
+
+@pytest.mark.parametrize("options, message", [
+    ({"limit": -1}, "limit is -1: it must be a whole number from 1"), ({"limit": "5"}, "limit is '5'"), ({"transforms": "flip"}, "transforms is a list"),
+])
+def test_arguments_that_are_refused(options, message):
+    with pytest.raises(noether_ml.Error, match=message):
+        accuracy(arrays(), **options)
+
+
+def test_one_measure_and_one_transformation():
+    torch.manual_seed(1)
+    one = noether_ml.measure(networks.small_resnet(), arrays(), transforms=FLIP[0], measures="distance", layers="output", preprocess="none", quiet=True)
+    torch.manual_seed(1)
+    several = noether_ml.measure(networks.small_resnet(), arrays(), transforms=FLIP, measures=["distance"], layers="output", preprocess="none", quiet=True)
+    assert one.scores.value.tolist() == several.scores.value.tolist()
+
+
+def test_bfloat16():
+    x = torch.tensor(arrays().transpose(0, 3, 1, 2) / numpy.float32(255)).bfloat16()
+    torch.manual_seed(1)
+    want = noether_ml.measure(networks.small_resnet(), x.float().numpy(), **QUICK).scores.value.tolist()
+    torch.manual_seed(1)
+    assert noether_ml.measure(networks.small_resnet(), x, **QUICK).scores.value.tolist() == want
+
+
+def test_a_class_and_a_state_dict_are_no_models():
+    with pytest.raises(noether_ml.Error, match="the model is the class Linear"):
+        noether_ml.measure(nn.Linear, arrays(), **QUICK)
+    with pytest.raises(noether_ml.Error, match="state dict"):
+        noether_ml.measure(networks.small_resnet().state_dict(), arrays(), **QUICK)
+
+
+def test_strict_fails_for_a_sample_that_cannot_be_read(pictures, tmp_path):
+    for i, picture in enumerate(pictures):
+        picture.save(tmp_path / f"{i}.png")
+    (tmp_path / "0.png").write_bytes((tmp_path / "0.png").read_bytes()[:-40])
+    options = {**QUICK, "preprocess": {"resize": 36, "crop": 32}, "measures": "distance"}
+    noether_ml.measure(networks.small_resnet(), tmp_path, input=(3, 32, 32), **options)
+    with pytest.raises(noether_ml.Error, match=r"0\.png"):
+        noether_ml.measure(networks.small_resnet(), tmp_path, input=(3, 32, 32), strict=True, folder=tmp_path / "strict", **options)

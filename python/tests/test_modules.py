@@ -392,3 +392,41 @@ def test_torchvision_name(images, monkeypatch, tmp_path):
     assert prepared.preprocess == {"resize": 256, "crop": 224, "mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225], "interpolation": "bilinear"}
     with pytest.raises(noether_ml.Error, match="did you mean 'resnet18'"):
         noether_ml.measure("torchvision:resnet81", images)
+
+
+class Fourier(nn.Module):
+    """Has complex outputs, which ONNX lacks."""
+
+    def forward(self, x):
+        return torch.fft.fft(x.mean((2, 3)))
+
+
+class Magnitudes(Fourier):
+    def forward(self, x):
+        z = super().forward(x)
+        return z, z.abs()
+
+
+class Text(nn.Module):
+    def forward(self, x):
+        return "text"
+
+
+def test_a_failing_export_prints_nothing(images, capfd):
+    with pytest.raises(noether_ml.Error, match=r"returns no tensor of real numbers: output \(complex\)"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        noether_ml.measure(Fourier(), images, preprocess="none")
+    out, err = capfd.readouterr()
+    assert out == "" and "graph" not in err
+
+
+def test_complex_tensors_are_left_out(images):
+    run = noether_ml.measure(Magnitudes(), images, engine="torch", preprocess="none", transforms=[{"flip": "horizontal"}], measures="distance", quiet=True)
+    assert set(run.scores.layer) == {"output.1"}  # the imaginary part of output.0 would be lost
+
+
+def test_modules_that_cannot_be_measured(images):
+    with pytest.raises(noether_ml.Error, match="Text returns no tensor"):
+        noether_ml.measure(Text(), images, preprocess="none")
+    with pytest.raises(noether_ml.Error, match="on the device meta, which have no values"):
+        noether_ml.measure(nn.Sequential(nn.Flatten(), nn.Linear(3072, 5)).to("meta"), images, preprocess="none")

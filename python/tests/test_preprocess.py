@@ -148,6 +148,20 @@ def test_images_without_preprocess_warn(images, tmp_path, recwarn):
     assert not [w for w in recwarn if "not normalised" in str(w.message)]
 
 
+def test_arrays_for_a_file_are_guessed_as_by_init(images, tmp_path):
+    """A file of ONNX says nothing of its preprocessing, whether the images are in a folder or in memory."""
+    options = dict(transforms=[{"flip": "horizontal"}], measures=["distance"], layers="output", quiet=True)
+    path = tmp_path / "shared.onnx"
+    torch.onnx.export(networks.Shared().eval(), (torch.zeros(2, 3, 32, 32),), path, dynamo=False, input_names=["x"], output_names=["y"], dynamic_axes={"x": {0: "batch"}, "y": {0: "batch"}})
+    with pytest.warns(UserWarning, match='preprocess="cifar10" is a guess, as noether init makes it'):
+        guessed = noether_ml.measure(path, images, **options)
+    assert guessed.scores.value.tolist() == noether_ml.measure(path, images, preprocess="cifar10", **options).scores.value.tolist()
+    floats = numpy.float32(images.transpose(0, 3, 1, 2) / 255)
+    with pytest.warns(UserWarning, match='as they are, where noether init would guess "cifar10"'):
+        plain = noether_ml.measure(path, floats, **options)
+    assert plain.scores.value.tolist() == noether_ml.measure(path, floats, preprocess="none", **options).scores.value.tolist()
+
+
 @pytest.mark.parametrize("side, guess", [(32, {"preset": "cifar10", "resize": 32, "crop": 32}), (128, {"preset": "imagenet", "resize": 146, "crop": 128})])
 def test_preprocessing_of_files_is_guessed_as_by_init(tmp_path, side, guess):
     for i in range(3):

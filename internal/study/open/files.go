@@ -3,6 +3,7 @@ package open
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"os"
 	"sync"
 
@@ -73,7 +74,7 @@ func (f *Files) find(ctx context.Context, path, sum string) (string, error) {
 	info, err := os.Stat(path)
 	switch {
 	case os.IsNotExist(err):
-		return "", fmt.Errorf("no such file or folder: %s", path)
+		return "", missingError(path)
 	case err != nil:
 		return "", err
 	case sum == "" && (info.IsDir() || !fetch.IsArchive(path)):
@@ -83,6 +84,12 @@ func (f *Files) find(ctx context.Context, path, sum string) (string, error) {
 	}
 	return withCache(f, func(c *fetch.Cache) (string, error) { return c.Local(ctx, path, sum) })
 }
+
+// A missingError is the path of a file or folder that does not exist.
+type missingError string
+
+func (p missingError) Error() string      { return "no such file or folder: " + string(p) }
+func (missingError) Is(target error) bool { return target == fs.ErrNotExist }
 
 func positioned(ctx context.Context, p spec.Path, err error) error {
 	switch {

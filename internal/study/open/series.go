@@ -2,7 +2,6 @@ package open
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -57,18 +56,18 @@ func (f *Files) findFiles(ctx context.Context, path, extension string) ([]string
 		file, err := withCache(f, func(c *fetch.Cache) (string, error) { return c.File(ctx, path, "") })
 		return []string{file}, err
 	}
-	pattern, none := path, "no such file or folder: "+path
+	pattern, none := path, error(missingError(path))
 	switch info, err := os.Stat(path); {
 	case err == nil && !info.IsDir():
 		return []string{path}, nil
 	case err == nil:
-		pattern, none = filepath.Join(escapePattern(path), "*"+extension), fmt.Sprintf("no file in %s ends in %s", path, extension)
+		pattern, none = filepath.Join(escapePattern(path), "*"+extension), fmt.Errorf("no file in %s ends in %s", path, extension)
 	case !os.IsNotExist(err):
 		return nil, err
 	}
 	found, err := filepath.Glob(pattern)
 	if err == nil && len(found) == 0 {
-		err = errors.New(none)
+		err = none
 	}
 	return found, err
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/noether-ml/noether/internal/procedure"
@@ -22,20 +23,23 @@ func (c *Cell) Identity() scores.Cell {
 	return out
 }
 
+// noValue is the reason of a score without a value for which its measure names none.
+const noValue = "the result is not finite: the activations are too large, or too small, for its sums"
+
 // ScoredLayers returns the scored layers of a finished cell, the pairs of grids in their original
-// order. The scores have what is doubtful about the models' outputs as warnings.
+// order. The scores have what is doubtful about the models' outputs as warnings, and those without a
+// value have a reason.
 func (c *Cell) ScoredLayers() []scores.Layer {
-	out := c.scoredLayers()
+	out := slices.Clone(c.scoredLayers())
 	doubts := c.doubts()
-	if len(doubts) == 0 {
-		return out
-	}
-	out = slices.Clone(out)
 	for i := range out {
 		out[i].Scores = slices.Clone(out[i].Scores)
 		for k := range out[i].Scores {
 			s := &out[i].Scores[k]
 			s.Warnings = slices.Concat(s.Warnings, doubts)
+			if math.IsNaN(s.Value) && len(s.Warnings) == 0 {
+				s.Warnings = []string{noValue}
+			}
 		}
 	}
 	return out

@@ -3,6 +3,7 @@ package run_test
 import (
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -74,7 +75,8 @@ func TestNonFiniteLayerFailsAlone(t *testing.T) {
 	}
 	whole := studytest.Run(t, studytest.Parse(t, dir, nonFiniteText), filepath.Join(dir, "whole"), o)
 	check(whole.Rows)
-	if len(warned) != 1 || !strings.Contains(warned[0], "layer bad of model m") {
+	ofLayer := slices.DeleteFunc(slices.Clone(warned), func(text string) bool { return strings.Contains(text, "is taken for a map") })
+	if len(ofLayer) != 1 || !strings.Contains(ofLayer[0], "layer bad of model m") {
 		t.Errorf("the warnings are %q", warned)
 	}
 	out := filepath.Join(dir, "shards")

@@ -48,7 +48,8 @@ func (s *Study) expandLists() error {
 	return nil
 }
 
-// expandList returns the entries that an entry of models stands for; nil: itself.
+// expandList returns the entries that an entry of models stands for; nil: itself, as also an entry
+// with a name whose pattern matches nothing, since a file may have that name.
 func (s *Study) expandList(entry *config.Node) ([]*config.Node, error) {
 	for _, key := range listed {
 		at := entry.Get(key)
@@ -70,11 +71,14 @@ func (s *Study) expandList(entry *config.Node) ([]*config.Node, error) {
 				names, values = append(names, nameOfModel(value)), append(values, value)
 				continue
 			}
-			many = true
 			found, err := s.glob(item, value)
+			if err != nil && at.Kind != config.List && entry.Get("name") != nil {
+				return nil, nil // the path of a missing file, which fails this model alone
+			}
 			if err != nil {
 				return nil, err
 			}
+			many = true
 			for _, path := range found {
 				names, values = append(names, nameOfMatch(value, path)), append(values, path)
 			}

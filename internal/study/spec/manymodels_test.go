@@ -28,6 +28,7 @@ func TestManyModels(t *testing.T) {
 		"{onnx: [zoo/b.onnx, 'hf://timm/resnet18.a1_in1k']}":      {"b zoo/b.onnx ", "resnet18.a1_in1k hf://timm/resnet18.a1_in1k "},
 		"{onnx: ['runs/*/model.onnx', zoo/a.onnx], name: m}":      {"m/x runs/x/model.onnx ", "m/y runs/y/model.onnx ", "m/a zoo/a.onnx "},
 		"{name: odd, onnx: 'odd[1].onnx'}":                        {"odd odd[1].onnx "}, // the file of that name
+		"{name: gone, onnx: 'gone[1.onnx'}":                       {"gone gone[1.onnx "},
 		"{url: ['http://h/v2/models/p', 'http://h/v2/models/q']}": {"p http://h/v2/models/p ", "q http://h/v2/models/q "},
 		"{python: ['m:first', 'm:second']}":                       {"first m:first ", "second m:second "},
 		"[{name: z, onnx: z.onnx}, {onnx: 'zoo/a*'}]":             {"z z.onnx ", "a zoo/a.onnx "},

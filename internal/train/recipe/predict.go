@@ -28,13 +28,13 @@ type Prediction struct {
 	Memory int64 `json:"peak_bytes"`
 }
 
-// Predict returns what each training of a file will cost, without training. It opens the data and
+// Predict returns what each training will cost, without training. It opens the data and
 // builds the networks, and times a step for each that differs in more than its weights. Without
 // Options.Runtime nothing is timed.
-func Predict(ctx context.Context, f *File, o Options) ([]Prediction, error) {
+func Predict(ctx context.Context, trainings []*File, o Options) ([]Prediction, error) {
 	var out []Prediction
 	timed := map[string]step{}
-	for _, t := range f.Trainings() {
+	for _, t := range trainings {
 		p, err := t.predict(ctx, o, timed)
 		if err != nil {
 			return out, err

@@ -268,7 +268,7 @@ func TestRegression(t *testing.T) {
 func TestPredict(t *testing.T) {
 	t.Parallel()
 	f := parse(t, plainText+"vary: {seed: [1, 2], epochs: [2, 4]}\n")
-	found, err := Predict(t.Context(), f, options(t))
+	found, err := Predict(t.Context(), f.Trainings(), options(t))
 	if err != nil || len(found) != 4 {
 		t.Fatalf("%d predictions, %v", len(found), err)
 	}
@@ -280,7 +280,7 @@ func TestPredict(t *testing.T) {
 		t.Errorf("the predictions are %+v and %+v, want twice the time", short, long)
 	}
 	missing := parse(t, "name: m\ndata: {name: d, cifar10: nowhere/data.bin}\nnetwork: {resnet: {depth: 50}}\noptimiser: {sgd: 0.1}\nepochs: 3\n")
-	found, err = Predict(t.Context(), missing, Options{})
+	found, err = Predict(t.Context(), missing.Trainings(), Options{})
 	if err != nil || len(found) != 1 || !strings.Contains(found[0].Missing, "nowhere") || found[0].Epochs != 3 {
 		t.Errorf("missing data: %+v, %v", found, err)
 	}
