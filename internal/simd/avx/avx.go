@@ -11,12 +11,26 @@ import (
 	"sync"
 	"unsafe"
 
+	"golang.org/x/sys/cpu"
+
 	"github.com/noether-ml/noether/internal/simd"
 )
 
 // supported is the level of the kernels in sums.c that the processor runs: 2 for AVX-512, 1 for
 // AVX2, 0 for none. Those in planes.c need AVX2.
-var supported = int(C.sums_level())
+var supported = level()
+
+// level asks Go for the processor, since Zig's compiler of C has __builtin_cpu_supports always
+// false.
+func level() int {
+	switch {
+	case cpu.X86.HasAVX512F:
+		return 2
+	case cpu.X86.HasAVX2 && cpu.X86.HasFMA:
+		return 1
+	}
+	return 0
+}
 
 func init() {
 	if supported > 0 {

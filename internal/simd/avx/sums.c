@@ -78,13 +78,6 @@ __attribute__((target("avx2,fma"), noinline)) static void add_avx2(Sums *s, cons
 
 __attribute__((target(AVX512), noinline)) static void add_avx512(Sums *s, const float *p, const float *a, const float *b, int64_t n, int64_t next) { add_chunk(s, p, a, b, n, next); }
 
-int sums_level(void) {
-	__builtin_cpu_init();
-	if (__builtin_cpu_supports("avx512f"))
-		return 2;
-	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-}
-
 void sums_of_rows(Sums *out, const float *previous, const float *a, const float *b, int64_t rows, int64_t n, int level) {
 	Add *add = level == 2 ? add_avx512 : add_avx2;
 	for (int64_t at = 0; at < n; at += chunk) {

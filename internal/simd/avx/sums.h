@@ -7,12 +7,9 @@ typedef struct {
 	double aa, bb, abs, sqr, next_abs, next_sqr;
 } Sums;
 
-// sums_level returns the largest level that the processor runs: 2 for AVX-512, 1 for AVX2 with FMA,
-// 0 for neither.
-int sums_level(void);
-
 // sums_of_rows adds to out[r] the sums of row r of a and b, for each of the rows. a and b hold rows
 // of n components. p is row r - 1 of a; for row 0, p is row 0 itself. If previous, the row of a
 // before row 0, is not NULL, the sums with previous as both a and p, and with row 0 of b, are added
-// to out[rows]. level is that of the vector instructions: 1 or 2, at most sums_level().
+// to out[rows]. level is that of the vector instructions: 1 for AVX2 with FMA, 2 for
+// AVX-512.
 void sums_of_rows(Sums *out, const float *previous, const float *a, const float *b, int64_t rows, int64_t n, int level);

@@ -98,8 +98,21 @@ import (
 	"fmt"
 	"unsafe"
 
+	"golang.org/x/sys/cpu"
+
 	_ "github.com/noether-ml/noether/internal/accel/internal/kernels/vendored" // headers
 )
+
+func init() {
+	width := 0
+	if cpu.X86.HasAVX2 && cpu.X86.HasFMA {
+		width = 8
+		if cpu.X86.HasAVX512F {
+			width = 16
+		}
+	}
+	C.set_vector_width(C.int(width))
+}
 
 // Width returns the number of float32 in a vector of this processor: 16 with AVX-512, 8 with AVX2,
 // and 0 without these: then the operators do not run.

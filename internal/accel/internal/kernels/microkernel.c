@@ -75,11 +75,11 @@ TARGET_END
 
 // A vector has 16 or 8 floats; 0: this processor has neither. lanes is the largest number to use, 0
 // for the most that the processor has. microkernel.h says when 8 are faster.
-int vector_width(void) {
-	if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
-		return 0;
-	return __builtin_cpu_supports("avx512f") ? 16 : 8;
-}
+static int width;
+
+void set_vector_width(int floats) { width = floats; }
+
+int vector_width(void) { return width; }
 
 const MicroKernels *micro_kernels(int lanes) { return lanes == 8 || vector_width() == 8 ? &kernels_avx2 : &kernels_avx512; }
 

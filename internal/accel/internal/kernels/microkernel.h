@@ -84,6 +84,10 @@ const MicroKernels *micro_kernels_for(int lanes, size_t rows);
 // are no micro-kernels for it.
 int vector_width(void);
 
+// set_vector_width sets it, before anything else is called. Go finds it, since not every compiler of
+// C links what __builtin_cpu_supports needs: with Zig's it is always false.
+void set_vector_width(int floats);
+
 // transpose writes a matrix, rows x columns with rows src_stride apart, as columns x rows with rows
 // dst_stride apart.
 void transpose(const float *src, size_t src_stride, float *dst, size_t dst_stride, size_t rows, size_t columns);
