@@ -22,7 +22,7 @@ func (f Filter) Rows(rows []Row) ([]Row, error) {
 			if _, err := path.Match(pattern, ""); err != nil {
 				return nil, fmt.Errorf("invalid %s pattern %q: %w", c.name, pattern, err)
 			}
-			if !slices.ContainsFunc(rows, func(r Row) bool { return matches(pattern, c.value(&r)) }) {
+			if !slices.ContainsFunc(rows, func(r Row) bool { return Matches(pattern, c.value(&r)) }) {
 				return nil, fmt.Errorf("no score has the %s %q; available: %s", c.name, pattern, firstNames(DistinctValues(rows, c.value)))
 			}
 		}
@@ -42,7 +42,7 @@ func (f Filter) Rows(rows []Row) ([]Row, error) {
 // Matches reports whether a row matches the filter.
 func (f Filter) Matches(r *Row) bool {
 	for _, c := range f.criteria() {
-		if len(c.patterns) > 0 && !slices.ContainsFunc(c.patterns, func(p string) bool { return matches(p, c.value(r)) }) {
+		if len(c.patterns) > 0 && !slices.ContainsFunc(c.patterns, func(p string) bool { return Matches(p, c.value(r)) }) {
 			return false
 		}
 	}
@@ -70,8 +70,9 @@ func (f Filter) criteria() []criterion {
 	}
 }
 
-// matches is path.Match, except that * also matches slashes, which layer names have.
-func matches(pattern, name string) bool {
+// Matches reports whether a name equals a pattern or matches it, as by path.Match, except that *
+// also matches slashes, which layer names have.
+func Matches(pattern, name string) bool {
 	if pattern == name {
 		return true
 	}

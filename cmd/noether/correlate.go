@@ -25,6 +25,7 @@ func correlateCommand() *cobra.Command {
 	var flags relationFlags
 	var asJSON bool
 	var csv string
+	var apart []string
 	var filter scores.Filter
 	c := &cobra.Command{
 		Use:   "correlate RUN [RUN...]",
@@ -56,6 +57,11 @@ column of r / rho for each.`,
 			for i := range relations {
 				flags.setGroupsAndUnits(&relations[i], details)
 			}
+			for i := range relations {
+				relations[i].Apart = func(label string) bool {
+					return slices.ContainsFunc(apart, func(pattern string) bool { return scores.Matches(pattern, label) })
+				}
+			}
 			results, err := correlate(relations, rows, options)
 			if err != nil {
 				return err
@@ -71,6 +77,7 @@ column of r / rho for each.`,
 				} else {
 					printCorrelations(stdout, results, terminalWidth(os.Stdout))
 				}
+				printDeviations(stdout, results, terminalWidth(os.Stdout))
 				return nil
 			})
 		},
@@ -79,6 +86,7 @@ column of r / rho for each.`,
 	flags.add(f)
 	f.StringArrayVar(&filter.Model, "model", nil, "use only the scores of this model, or of a pattern such as 'resnet*'; may be repeated")
 	f.StringArrayVar(&filter.Data, "data", nil, "use only the scores on this data set, or on those of a pattern; may be repeated")
+	f.StringArrayVar(&apart, "apart", nil, "leave models, or with --by data data sets, of this name or pattern out of the fit, and print how far they are from the line of the others; may be repeated")
 	f.StringVar(&csv, "csv", "", "write the results as scores, with the columns of scores.csv, to this file")
 	addJSON(c, &asJSON)
 	return c
@@ -176,6 +184,7 @@ type correlationResult struct {
 	MeanAbsoluteError number              `json:"leave_one_out_error"`
 	Points            []correlation.Point `json:"points"`
 	Predicted         []predicted         `json:"predicted,omitempty"`
+	Apart             []deviation         `json:"apart,omitempty"`
 	Warnings          []string            `json:"warnings,omitempty"`
 
 	rows []scores.Row // the correlation as rows of scores, for --csv
@@ -186,6 +195,15 @@ type predicted struct {
 	Label string   `json:"label"`
 	X     float64  `json:"x"`
 	Y     interval `json:"y"`
+}
+
+// deviation is how far a point that takes no part in the fit is above the line of the others. Its
+// interval is that of the line and the scatter of the others around it.
+type deviation struct {
+	Label     string   `json:"label"`
+	X         float64  `json:"x"`
+	Y         float64  `json:"y"`
+	Deviation interval `json:"deviation"`
 }
 
 type interval struct {
@@ -269,7 +287,28 @@ func resultOf(r correlation.Relation, set correlation.Set, fit *correlation.Fit,
 		y := fit.Predict(p.X)
 		out.Predicted = append(out.Predicted, predicted{p.Label, p.X, interval{number(y.Value), number(y.Low), number(y.High)}})
 	}
+	for _, p := range set.Apart {
+		y := fit.Predict(p.X)
+		out.Apart = append(out.Apart, deviation{p.Label, p.X, p.Y, interval{number(p.Y - y.Value), number(p.Y - y.High), number(p.Y - y.Low)}})
+	}
 	return out
+}
+
+// printDeviations prints how far points apart are from the line of the others.
+func printDeviations(w io.Writer, results []correlationResult, width int) {
+	t := textTable{header: []string{subjectTitle(results[0]), results[0].X, results[0].Y, "above the line", ""}}
+	for _, r := range results {
+		for _, p := range r.Apart {
+			t.rows = append(t.rows, []string{r.Of + ", " + p.Label, digits(p.X), digits(p.Y), digits(float64(p.Deviation.Value)), p.Deviation.bounds()})
+		}
+	}
+	if len(t.rows) == 0 {
+		return
+	}
+	fmt.Fprintln(w)
+	printFolded(w, width, "apart from the fit: %s above the line of the others, with the interval of a single further point", results[0].Y)
+	t.align(1, 2, 3)
+	fmt.Fprint(w, t.write(width, 0))
 }
 
 // printCorrelations prints tables of at most width columns; 0 is no limit.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -65,6 +66,30 @@ func TestCorrelateOverModels(t *testing.T) {
 	}
 	if got, err := output(t, "correlate", run, "--x", "effective-invariance.ei@turn", "--model", "m[0-4]", "--bootstrap", "60", "--json"); err != nil || !strings.Contains(got, `"n": 5,`) {
 		t.Errorf("five of the models give %.200s, want n of 5; error %v", got, err)
+	}
+	// A model apart takes no part in the fit, and is above or below the line of the others.
+	got, err = output(t, "correlate", run, "--x", "effective-invariance.ei@turn", "--apart", "m[05]", "--bootstrap", "60", "--json")
+	var apart []struct {
+		N     int
+		Apart []struct {
+			Label     string
+			X, Y      float64
+			Deviation struct{ Value, Low, High *float64 }
+		}
+		Intercept, Slope float64
+	}
+	if err != nil || json.Unmarshal([]byte(got), &apart) != nil || len(apart) != 1 || apart[0].N != 4 || len(apart[0].Apart) != 2 {
+		t.Fatalf("two models apart give %s, %v", got, err)
+	}
+	for _, p := range apart[0].Apart {
+		// The line is on the logit scale.
+		want := p.Y - 1/(1+math.Exp(-apart[0].Intercept-apart[0].Slope*p.X))
+		if d := p.Deviation; d.Value == nil || math.Abs(*d.Value-want) > 0.02 || d.Low == nil || *d.Low > *d.Value || *d.High < *d.Value {
+			t.Errorf("%s is %+v from the line, want about %g", p.Label, d, want)
+		}
+	}
+	if got, err := output(t, "correlate", run, "--x", "effective-invariance.ei@turn", "--apart", "m5", "--bootstrap", "60"); err != nil || !strings.Contains(got, "d, m5") || !strings.Contains(got, "above the line") {
+		t.Errorf("a model apart prints %q, %v", got, err)
 	}
 	if code, message := call(t, "correlate", run, "--x", "a.b@turn", "--csv", csv); code != 1 || !strings.Contains(message, "no score matches a.b@turn") {
 		t.Errorf("exit %d: %s, want exit 1 and a message with %q", code, message, "no score matches a.b@turn")

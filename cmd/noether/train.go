@@ -85,7 +85,11 @@ func predictTraining(c *cobra.Command, f *recipe.File, engine *engineFlags, asJS
 		return printJSON(found)
 	}
 	var seconds float64
+	untimed := 0 // trainings whose time is not known
 	for _, p := range found {
+		if p.Seconds == 0 {
+			untimed++
+		}
 		if p.Missing != "" {
 			fmt.Fprintf(stdout, "%s: %s with batches of %d; the data are missing: %s\n", p.Name, plural.Of(p.Epochs, "epoch"), p.Batch, p.Missing)
 			continue
@@ -97,8 +101,15 @@ func predictTraining(c *cobra.Command, f *recipe.File, engine *engineFlags, asJS
 		fmt.Fprintln(stdout, text)
 		seconds += p.Seconds
 	}
-	_, err = fmt.Fprintf(stdout, "%s, about %s on this machine as it is now\n", plural.Of(len(found), "training"), duration(seconds))
-	return err
+	switch total := plural.Of(len(found), "training"); {
+	case untimed == len(found):
+		fmt.Fprintf(stdout, "%s, whose time cannot be predicted\n", total)
+	case untimed > 0:
+		fmt.Fprintf(stdout, "%s; about %s on this machine as it is now, without %d whose time cannot be predicted\n", total, duration(seconds), untimed)
+	default:
+		fmt.Fprintf(stdout, "%s, about %s on this machine as it is now\n", total, duration(seconds))
+	}
+	return nil
 }
 
 // duration returns a number of seconds as text, without a false precision.

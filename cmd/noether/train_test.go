@@ -147,3 +147,27 @@ func TestTrainSegmenter(t *testing.T) {
 	}
 	t.Errorf("no mean IoU among %d rows", len(rows))
 }
+
+// TestTrainDryRun checks that train --dry-run predicts trainings and writes nothing, names data that
+// are missing, and that the variable SCALE chooses a scale.
+func TestTrainDryRun(t *testing.T) {
+	dir := t.TempDir()
+	text := trainingText + "vary: {seed: [1, 2]}\nscales:\n  paper: {epochs: 50, data: {name: d, cifar10: nowhere.bin}}\n"
+	file := write(t, dir, "t.yaml", []byte(text))
+	out := filepath.Join(dir, "net")
+	got, err := output(t, "train", file, "-o", out, "--dry-run")
+	if err != nil || !strings.Contains(got, "small/seed-2: 48 samples, 2 epochs with batches of 16: 6 steps; ") || !strings.Contains(got, "2 trainings, about ") {
+		t.Errorf("a dry run prints %q, %v", got, err)
+	}
+	if _, err := os.Stat(out); err == nil {
+		t.Errorf("a dry run has written %s", out)
+	}
+	got, err = output(t, "train", file, "--dry-run", "--var", "SCALE=paper")
+	if err != nil || !strings.Contains(got, "small/seed-1: 50 epochs with batches of 16; the data are missing: ") || !strings.Contains(got, "nowhere.bin") ||
+		!strings.Contains(got, "2 trainings, whose time cannot be predicted") {
+		t.Errorf("a dry run without data prints %q, %v", got, err)
+	}
+	if _, err := output(t, "train", file, "--dry-run", "--var", "SCALE=papr"); err == nil || !strings.Contains(err.Error(), "has the scales small, paper") {
+		t.Errorf("an unknown scale: %v", err)
+	}
+}

@@ -32,8 +32,8 @@ const penultimate = "Flatten"
 const maxMissed = 0.1
 
 // findingRows returns the differences of the findings, with a verdict: seen if the interval is
-// above 0, not seen if it is below 0, and open otherwise, or if an inversion missed more than
-// maxMissed. Findings without runs have their stored rows, if any.
+// above 0, not seen if it is below 0, and open otherwise, if an inversion missed more than
+// maxMissed, or if the two sides have other numbers of images, on which CKA depends. Findings without runs have their stored rows, if any.
 func findingRows(runs map[string]groups, stored [][]string) [][]string {
 	out := [][]string{{"item", "finding", "statistic", "value", "low", "high"}}
 	for _, f := range tables.Findings {
@@ -51,6 +51,8 @@ func findingRows(runs map[string]groups, stored [][]string) [][]string {
 		switch {
 		case f.Larger.missed(runs[f.Table]) > maxMissed || f.Less.missed(runs[other]) > maxMissed:
 			verdict = "open: missed"
+		case imagesOf(f.Table) != imagesOf(other):
+			verdict = "open: other images"
 		case low > 0:
 			verdict = "seen"
 		case high < 0:
@@ -63,6 +65,16 @@ func findingRows(runs map[string]groups, stored [][]string) [][]string {
 			[]string{f.Item, f.Text, "verdict", verdict, "", ""})
 	}
 	return out
+}
+
+// imagesOf returns the number of images of a trial of an experiment.
+func imagesOf(name string) int {
+	for _, e := range tables.Experiments {
+		if e.Name == name {
+			return e.Images
+		}
+	}
+	return 0
 }
 
 // values returns the mean over the groups for each pair of networks, nil if a run lacks a group.

@@ -110,6 +110,7 @@ var tablesText []byte
 // scores is one row: the kinds of the reference and the other network, and the layer.
 type experiment struct {
 	Name    string
+	Images  int  // of a trial
 	Layers  bool // a row for each layer
 	Columns []string
 }

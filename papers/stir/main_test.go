@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -194,4 +195,28 @@ func TestOneObservation(t *testing.T) {
 			t.Errorf("no row %q in %q", want.row, want.rows)
 		}
 	}
+}
+
+// TestOtherImages checks that a finding is open if its two sides are of runs with other numbers of
+// images, whatever their difference.
+func TestOtherImages(t *testing.T) {
+	stirs, worst := groups{}, groups{}
+	var a, b []scores.Row
+	for _, pair := range [][2]string{{"1", "2"}, {"3", "4"}, {"5", "6"}} {
+		adversarial := row("plain-"+pair[0], "plain-"+pair[1], 0, 0.1)
+		adversarial.Statistic = "stir-adversarial"
+		a, b = append(a, row("plain-"+pair[0], "plain-"+pair[1], 0, 0.9)), append(b, adversarial)
+	}
+	if err := errors.Join(stirs.add(a), worst.add(b)); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range findingRows(map[string]groups{"stir-seeds": stirs, "stir-adversarial": worst}, nil) {
+		if r[1] == "plain, two seeds: STIR is larger than adversarial STIR" && r[2] == "verdict" {
+			if r[3] != "open: other images" {
+				t.Errorf("the verdict is %q", r[3])
+			}
+			return
+		}
+	}
+	t.Error("the finding has no verdict")
 }

@@ -28,6 +28,9 @@ type Relation struct {
 	Group func(model string) string
 	// Units maps models and data sets to independent units; points of one unit count as one.
 	Units map[string]string
+	// Apart reports whether a point, a model or data set, is left out of the fit, to see how far it is
+	// from the line of the others; may be nil.
+	Apart func(label string) bool
 }
 
 // A Set holds the points of one correlation: all models on data set Name, or all data sets of it.
@@ -36,6 +39,7 @@ type Set struct {
 	Points []Point
 	// Unlabelled holds points with an X and no Y, whose Y can be predicted.
 	Unlabelled []Point
+	Apart      []Point // points for which Relation.Apart holds
 }
 
 // Sets collects the points of each correlation, in the order of the rows. With AboveNull, a row of
@@ -85,7 +89,11 @@ func (r Relation) Sets(rows []scores.Row) ([]Set, error) {
 		p.Unit = r.Units[label]
 		if y, ok := rowOf[subject{x.Model, x.Data}]; ok {
 			p.Y, p.N, p.YInterval = y.Value, y.N, intervalOf(&y)
-			sets[i].Points = append(sets[i].Points, p)
+			if r.Apart != nil && r.Apart(label) {
+				sets[i].Apart = append(sets[i].Apart, p)
+			} else {
+				sets[i].Points = append(sets[i].Points, p)
+			}
 		} else {
 			sets[i].Unlabelled = append(sets[i].Unlabelled, p)
 		}

@@ -4,7 +4,8 @@
 //
 // A page marks the place of a table by <!-- table: NAME --> and <!-- end -->. The text between
 // these comments is made from papers/results/NAME.csv or, if there is no such file, from
-// internal/bench/results/NAME.json.
+// internal/bench/results/NAME.json. <!-- findings: NAME --> marks the place of a table of statements
+// of a paper, papers/findings/NAME.csv, which are judged by the stored results.
 //
 //go:generate go run . ../../..
 package main
@@ -63,19 +64,26 @@ func write(root string) error {
 }
 
 // marker matches the place of a table, from the comment with its name to the end comment.
-var marker = regexp.MustCompile(`(?s)(<!-- table: ([\w-]+) -->\n).*?(<!-- end -->)`)
+var marker = regexp.MustCompile(`(?s)(<!-- (table|findings): ([\w-]+) -->\n).*?(<!-- end -->)`)
 
 // fill returns the text of a page with its tables made again from the stored results.
 func fill(root, page string) (string, error) {
 	var failed error
 	out := marker.ReplaceAllStringFunc(page, func(s string) string {
 		m := marker.FindStringSubmatch(s)
-		t, err := load(root, m[2])
+		text, err := "", error(nil)
+		if m[2] == "findings" {
+			text, err = findingsTable(root, m[3])
+		} else if t, loading := load(root, m[3]); loading == nil {
+			text = t.markdown()
+		} else {
+			err = loading
+		}
 		if err != nil {
 			failed = errors.Join(failed, err)
 			return s
 		}
-		return m[1] + "\n" + t.markdown() + "\n" + m[3]
+		return m[1] + "\n" + text + "\n" + m[4]
 	})
 	return out, failed
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -31,7 +32,7 @@ func TestPagesAreUpToDate(t *testing.T) {
 			t.Errorf("the tables of %s differ from the stored results: run make generate", page)
 		}
 		for _, m := range marker.FindAllStringSubmatch(want, -1) {
-			used[m[2]] = true // the name of the stored result
+			used[m[3]] = true // the name of the stored result
 		}
 	}
 	for _, pattern := range []string{"papers/results/*.csv", "internal/bench/results/*.json"} {
@@ -135,5 +136,57 @@ func TestReadmes(t *testing.T) {
 				t.Errorf("the README of %s does not name `%s`", folder, name)
 			}
 		}
+	}
+}
+
+// TestFindings checks that each page of the five papers has a table of findings that is made from
+// the stored results, and that no other line of the pages of seis, effective invariance and firing
+// rates gives a verdict.
+func TestFindings(t *testing.T) {
+	t.Parallel()
+	const root = "../../.."
+	byHand := regexp.MustCompile(`(?i)\*\*(not seen|seen|open)\b|\| (not )?seen|\| open\b|\b(seen|open)\.\*\*`)
+	for page, name := range map[string]string{"seis": "findings: seis", "effective-invariance": "findings: effective-invariance", "firing": "findings: goodfellow",
+		"probes": "findings: synesis", "stir": "table: stir-findings"} {
+		raw, err := os.ReadFile(filepath.Join(root, "docs/results", page+".md"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(raw), "<!-- "+name+" -->") {
+			t.Errorf("%s.md has no table of %s", page, name)
+		}
+		if rest := marker.ReplaceAllString(string(raw), ""); page != "probes" && page != "stir" {
+			for _, line := range strings.Split(rest, "\n") {
+				if byHand.MatchString(line) {
+					t.Errorf("%s.md gives a verdict by hand: %s", page, line)
+				}
+			}
+		}
+	}
+}
+
+// The verdict on a finding follows from the intervals of its values.
+func TestVerdicts(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	put(t, []byte("a,b,statistic,value,low,high\nx,1,m,0.5,0.2,0.8\nx,2,m,0.1,-0.1,0.3\ny,1,m,-1,-2,-0.5\ny,2,m,3,,\n"), root, "papers/results/r.csv")
+	for want, f := range map[string]finding{
+		"seen":                                {rows: []string{"x / 1"}, above: true},
+		"open":                                {rows: []string{"x / 2"}, above: true},
+		"not seen":                            {rows: []string{"y / 1"}, above: true},
+		"seen in 1, open in 2, not seen in 1": {rows: []string{"x / 1", "x / 2", "y / 1", "y / 2"}, above: true},
+	} {
+		f.result, f.statistics = "r", []string{"m"}
+		if got, _, err := f.judge(root); err != nil || got != want {
+			t.Errorf("%v: %q, %v, want %q", f.rows, got, err, want)
+		}
+	}
+	below := finding{result: "r", rows: []string{"x / 1", "y / 1"}, statistics: []string{"m"}, bound: 0.9}
+	if got, values, err := below.judge(root); err != nil || got != "seen" || values != "0.5 [0.2, 0.8], -1 [-2, -0.5]" {
+		t.Errorf("below 0.9: %q, %q, %v", got, values, err)
+	}
+	below.rows = []string{"z / 1"}
+	if _, _, err := below.judge(root); err == nil || !strings.Contains(err.Error(), `no value "m" of "z / 1"`) {
+		t.Errorf("a row that does not exist: %v", err)
 	}
 }
