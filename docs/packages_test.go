@@ -105,7 +105,7 @@ var order = strings.Fields(`
 	internal/quickselect internal/plural internal/webguard internal/browse internal/mlflow internal/testdata
 	internal/checksum internal/pictures internal/config internal/hubtest internal/fetch/uri internal/fetch internal/contactsheet internal/checkpoint
 	internal/linalg internal/blas internal/simd internal/simd/avx
-	internal/audio internal/pooling internal/intern internal/parquetbounds
+	internal/audio internal/benchmark internal/pooling internal/intern internal/parquetbounds
 
 	measure/resample
 	measure/paired measure/internal/action

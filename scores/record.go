@@ -111,6 +111,16 @@ type DataRecord struct {
 	Unreadable  []string `json:"unreadable,omitempty"` // names of samples that could not be decoded
 	// Corruption is the kind without severity; records of earlier versions have none.
 	Corruption string `json:"corruption,omitempty"`
+	// Benchmark is set if the data are one data set of a benchmark.
+	Benchmark *BenchmarkRecord `json:"benchmark,omitempty"`
+}
+
+// A BenchmarkRecord says which data set of a benchmark data are.
+type BenchmarkRecord struct {
+	Name     string `json:"name"`               // such as imagenet-c
+	Kind     string `json:"kind"`               // the corruption, clean, or shifted
+	Severity int    `json:"severity,omitempty"` // 0: none
+	Own      bool   `json:"own,omitempty"`      // the corruption was computed by this program: the images are not the published ones
 }
 
 // Units returns the independent units of models and data sets by name; "" for one of its own. Equal

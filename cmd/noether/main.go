@@ -98,6 +98,7 @@ It takes ONNX models and data, and writes scores with intervals, tables and a re
 		extractCommand(engine),
 		correlateCommand(),
 		breakingPointCommand(),
+		benchmarkCommand(),
 		failuresCommand(),
 		policyCommand(),
 		diffCommand(engine),

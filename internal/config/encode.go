@@ -14,6 +14,9 @@ func (n *Node) SetInt(key string, v int64) {
 	n.set(key, &Node{Kind: Int, Int: v, Float: float64(v), Text: strconv.FormatInt(v, 10)})
 }
 
+// SetNode sets the value of a key of a mapping.
+func (n *Node) SetNode(key string, v *Node) { n.set(key, v) }
+
 func (n *Node) set(key string, v *Node) {
 	v.file, v.line, v.col = n.file, n.line, n.col
 	for i := range n.Pairs {

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"archive/tar"
 	"archive/zip"
 	"bytes"
+	"compress/gzip"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -118,4 +121,53 @@ func TestParts(t *testing.T) {
 	if _, err := (parts{{name: "a", folder: t.TempDir()}}).notices(); err == nil {
 		t.Error("no error for a part without a licence")
 	}
+}
+
+// TestSourceDistribution checks that the source distribution has the backend that builds it, which
+// says in one line what it needs, and no tests.
+func TestSourceDistribution(t *testing.T) {
+	t.Chdir("../..")
+	p, err := readProject("python/pyproject.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, err := writeSource(t.TempDir(), p, "1.2.3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unzipped, err := gzip.NewReader(bytes.NewReader(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]string{}
+	for archive := tar.NewReader(unzipped); ; {
+		header, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(archive)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found[strings.TrimPrefix(header.Name, "noether_ml-1.2.3/")] = string(text)
+		if strings.HasSuffix(header.Name, "_test.go") || strings.Contains(header.Name, "/testdata/") {
+			t.Errorf("%s is in the source distribution", header.Name)
+		}
+	}
+	if s := found["pyproject.toml"]; !strings.Contains(s, `build-backend = "noether_build"`) || strings.Contains(s, "setuptools.build_meta") || !strings.Contains(s, `name = "noether-ml"`) {
+		t.Errorf("pyproject.toml is %s", s)
+	}
+	for _, name := range []string{"PKG-INFO", "LICENSE", "go.mod", "cmd/noether/main.go", "python/sdist/noether_build.py", "internal/demo/plain.onnx", "internal/runtime/package-lock.json"} {
+		if found[name] == "" {
+			t.Errorf("no %s", name)
+		}
+	}
+	t.Logf("%d bytes, %d files", len(raw), len(found))
 }

@@ -28,7 +28,15 @@ func main() {
 	archive := flag.Bool("archive", false, "write the archive of a release too, and SHA256SUMS of all files")
 	systems := flag.String("targets", runtime.GOOS+"/"+runtime.GOARCH, "the systems to build for, as OS/ARCHITECTURE, joined by commas; others than this one need -zig")
 	zig := flag.String("zig", "", "compile the C code with this command of Zig, such as 'python3 -m ziglang': for other systems, and on Linux for older ones too")
+	sums := flag.String("packaging", "", "build nothing, and write the files of package managers for the release with this SHA256SUMS")
 	flag.Parse()
+	if *sums != "" {
+		if err := writePackaging(*out, release.Version, *sums); err != nil {
+			fmt.Fprintln(os.Stderr, "dist:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if err := build(*out, *commit, *archive, strings.Split(*systems, ","), *zig); err != nil {
 		fmt.Fprintln(os.Stderr, "dist:", err)
 		os.Exit(1)
@@ -79,7 +87,12 @@ func build(out, commit string, withArchive bool, systems []string, zig string) e
 	if !withArchive {
 		return nil
 	}
-	sums, err := writeSums(out, written...)
+	source, err := source(out, host)
+	if err != nil {
+		return err
+	}
+	fmt.Println(source)
+	sums, err := writeSums(out, append(written, source)...)
 	if err == nil {
 		fmt.Println(sums)
 	}
@@ -99,11 +112,7 @@ func compile(program, commit string, environment ...string) error {
 // pack writes the wheel, and the archive, of a program and returns their paths. host is the same
 // program for this system.
 func pack(out string, t target, host, program, share string, withArchive bool) ([]string, error) {
-	var about struct{ Noether string }
-	raw, err := output(host, "version", "--json")
-	if err == nil {
-		err = json.Unmarshal(raw, &about)
-	}
+	stated, err := statedVersion(host)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +132,7 @@ func pack(out string, t target, host, program, share string, withArchive bool) (
 	if err != nil {
 		return nil, err
 	}
-	sbom, err := parts.sbom(about.Noether)
+	sbom, err := parts.sbom(stated)
 	if err != nil {
 		return nil, err
 	}
@@ -131,9 +140,9 @@ func pack(out string, t target, host, program, share string, withArchive bool) (
 	if err != nil {
 		return nil, err
 	}
-	content := bundle{version: about.Noether, binaries: map[string]string{t.program(): program, library.name: library.path}, share: share, notices: notices, sbom: sbom}
+	content := bundle{version: stated, binaries: map[string]string{t.program(): program, library.name: library.path}, share: share, notices: notices, sbom: sbom}
 	ofWheel := content
-	if ofWheel.version, err = release.PythonVersion(about.Noether); err != nil {
+	if ofWheel.version, err = release.PythonVersion(stated); err != nil {
 		return nil, err
 	}
 	project, err := readProject(filepath.Join("python", "pyproject.toml"))
@@ -149,6 +158,32 @@ func pack(out string, t target, host, program, share string, withArchive bool) (
 	}
 	archive, err := writeArchive(out, t, content)
 	return []string{wheel, archive}, err
+}
+
+// source writes the source distribution. host is the program, which states the version.
+func source(out, host string) (string, error) {
+	p, err := readProject(filepath.Join("python", "pyproject.toml"))
+	if err != nil {
+		return "", err
+	}
+	version, err := statedVersion(host)
+	if err == nil {
+		version, err = release.PythonVersion(version)
+	}
+	if err != nil {
+		return "", err
+	}
+	return writeSource(out, p, version)
+}
+
+// statedVersion returns the version that a program states.
+func statedVersion(program string) (string, error) {
+	var about struct{ Noether string }
+	raw, err := output(program, "version", "--json")
+	if err == nil {
+		err = json.Unmarshal(raw, &about)
+	}
+	return about.Noether, err
 }
 
 // output runs a program and returns its standard output.

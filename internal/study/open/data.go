@@ -5,6 +5,7 @@ import (
 	"reflect"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/benchmark"
 	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/transform"
 )
@@ -34,6 +35,9 @@ func asSource[S dataset.Source](s S, err error) (dataset.Source, error) {
 // have the position in the study file.
 func (f *Files) Data(ctx context.Context, d spec.Data) (dataset.Source, error) {
 	src, err := f.source(ctx, d)
+	if err == nil && d.Benchmark != nil && !d.Benchmark.Own {
+		src, err = ofBenchmark(d, src)
+	}
 	if err == nil {
 		src, err = chooseSamples(ctx, d, src, f.seed)
 	}
@@ -49,6 +53,31 @@ func (f *Files) Data(ctx context.Context, d spec.Data) (dataset.Source, error) {
 	}
 	if print := src.Fingerprint(); d.Fingerprint != "" && d.Fingerprint != print {
 		return nil, d.At("fingerprint").Errorf("the fingerprint of the samples is %s and differs from that of the study: the data changed, or another version reads them; remove \"fingerprint\" to accept the new data", print)
+	}
+	return src, nil
+}
+
+// ofBenchmark returns the samples of a published data set of a benchmark: those of a severity in an
+// array of all, or images that are not cropped again.
+func ofBenchmark(d spec.Data, src dataset.Source) (dataset.Source, error) {
+	known, err := benchmark.Find(d.Benchmark.Name)
+	if err != nil {
+		return nil, d.At("benchmark").Errorf("%v", err)
+	}
+	if d.Benchmark.Kind == benchmark.Clean {
+		return src, nil
+	}
+	if known.Layout == benchmark.Stacked {
+		n, of := src.Len(), len(known.Severities)
+		if n%of != 0 {
+			return nil, d.At("benchmark").Errorf("the array has %d images, which are not %d severities of as many", n, of)
+		}
+		from := (d.Benchmark.Severity - 1) * (n / of)
+		indices := dataset.Indices(n)
+		return dataset.Subset(src, indices[from:from+n/of])
+	}
+	if known.Ready {
+		return dataset.Uncropped(src), nil
 	}
 	return src, nil
 }

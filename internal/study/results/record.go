@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/benchmark"
 	"github.com/noether-ml/noether/internal/blocks"
 	"github.com/noether-ml/noether/internal/catalog"
 	"github.com/noether-ml/noether/internal/checksum"
@@ -170,6 +171,12 @@ func modelRecord(m *plan.Model) scores.ModelRecord {
 
 func dataRecord(d *plan.Data) scores.DataRecord {
 	out := scores.DataRecord{Name: d.Entry.Name, Kind: d.Entry.Kind(), N: d.Layout.N, Fingerprint: d.Source.Fingerprint(), Unreadable: d.Unreadable.Names()}
+	if b := d.Entry.Benchmark; b != nil {
+		out.Benchmark = &scores.BenchmarkRecord{Name: b.Name, Kind: b.Kind, Severity: b.Severity, Own: b.Own}
+		if b.Kind != benchmark.Clean {
+			out.Corruption = b.Kind
+		}
+	}
 	if c := d.Entry.Corrupt; c != nil {
 		out.Corruption = c.Kinds[0] // package spec replaced an entry with several kinds by one entry for each
 	}

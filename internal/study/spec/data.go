@@ -26,6 +26,7 @@ type Data struct {
 	Where       map[string]FactorValues `key:"where" doc:"only samples whose factors (or label) have these values: {duration: [0, 4], speaker: {values: [theo, lucas]}}; [low, high] is a range"`
 	Factors     []string                `key:"factors" doc:"factors that are computed from the samples: hue, saturation, value (means over the pixels; hue 0 to 179, the others 0 to 255, as in OpenCV), level (of audio: its root mean square in dB relative to 1, dBFS)"`
 	Corrupt     *Corruption             `key:"corrupt" doc:"corrupts the samples as in ImageNet-C and CIFAR-10-C; transformations are applied to the corrupted samples"`
+	Benchmark   *Benchmark              `key:"benchmark" doc:"a published benchmark, such as imagenet-c, in place of a kind of data: each of its data sets becomes an entry; noether benchmark prints its numbers"`
 	Split       *Split                  `key:"split" doc:"a part of the samples, selected at random and stratified by label"`
 	Shuffle     bool                    `key:"shuffle" doc:"shuffle before the limit is applied; the seed of the study determines the order"`
 	Limit       int                     `key:"limit" min:"1" doc:"use only the first N samples"`

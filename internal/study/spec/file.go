@@ -78,6 +78,9 @@ func Parse(path string, data []byte, vars map[string]string, lists Lists) (*Stud
 	}
 	// An entry of data may list several corruptions, and one of models several files or the
 	// checkpoints of a training: each becomes an entry of its own.
+	if err := expandBenchmarks(node, filepath.Dir(path)); err != nil {
+		return nil, err
+	}
 	if err := expandCorruptions(node); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,123 @@
+package scores_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/internal/benchmark"
+	"github.com/noether-ml/noether/scores"
+)
+
+// benchmarkRun returns rows and a record of a run: accuracy gives that of each kind and severity.
+func benchmarkRun(t *testing.T, name string, own bool, accuracy func(kind string, severity int) float64, clean float64) ([]scores.Row, scores.Record) {
+	t.Helper()
+	b, err := benchmark.Find(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []scores.Row
+	var rec scores.Record
+	add := func(data, kind string, severity int, value float64) {
+		rows = append(rows, scores.Row{Model: "m", Data: data, Measure: b.Measure, Statistic: b.Statistic, Value: value, Low: value - 0.01, High: value + 0.02, N: 500})
+		rec.Data = append(rec.Data, scores.DataRecord{Name: data, Benchmark: &scores.BenchmarkRecord{Name: name, Kind: kind, Severity: severity, Own: own && kind != benchmark.Clean}})
+	}
+	add("c/clean", benchmark.Clean, 0, clean)
+	for _, kind := range b.Standard() {
+		for _, s := range b.Severities {
+			if v := accuracy(kind, s); !math.IsNaN(v) {
+				add(fmt.Sprintf("c/%s-%d", kind, s), kind, s, v)
+			}
+		}
+	}
+	return rows, rec
+}
+
+func benchmarkScores(t *testing.T, rows []scores.Row, rec scores.Record) map[string]scores.BenchmarkScore {
+	t.Helper()
+	all, err := scores.Benchmarks(rows, rec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]scores.BenchmarkScore{}
+	for _, s := range all {
+		out[strings.TrimSuffix(s.Statistic+" "+s.Kind, " ")] = s
+	}
+	return out
+}
+
+// TestResNet50OnImageNetC reproduces the published numbers of torchvision's ResNet-50: mean
+// accuracies of corruptions with the CE that an independent program prints for them, and in the
+// table of Hendrycks and Dietterich 2019 the CE of each corruption, rounded to percents, an mCE of
+// 76.7 % and a relative mCE of 105.0 %.
+func TestResNet50OnImageNetC(t *testing.T) {
+	t.Parallel()
+	exact := map[string][2]float64{ // accuracy and CE, in percent
+		"brightness": {68.02, 56.64}, "contrast": {39.06, 71.43}, "defocus-blur": {38.75, 74.71}, "elastic-transform": {45.25, 84.75}, "fog": {45.83, 66.11},
+		"frost": {38.14, 74.84}, "gaussian-noise": {29.29, 79.77}, "glass-blur": {26.79, 88.61}, "impulse-noise": {23.81, 82.58},
+	}
+	published := map[string]float64{
+		"gaussian-noise": 80, "shot-noise": 82, "impulse-noise": 83, "defocus-blur": 75, "glass-blur": 89, "motion-blur": 78, "zoom-blur": 80, "snow": 78, "frost": 75,
+		"fog": 66, "brightness": 57, "contrast": 71, "elastic-transform": 85, "pixelate": 77, "jpeg-compression": 77,
+	}
+	known, _ := benchmark.Find("imagenet-c")
+	accuracy := func(kind string, severity int) float64 {
+		mean := exact[kind][0] / 100
+		if mean == 0 {
+			k, _ := known.Kind(kind)
+			mean = 1 - published[kind]/100*k.Reference
+		}
+		return mean + float64(3-severity)*0.05 // the mean over severities counts
+	}
+	rows, rec := benchmarkRun(t, "imagenet-c", false, accuracy, 0.7613)
+	got := benchmarkScores(t, rows, rec)
+	for kind, v := range exact {
+		if ce := got["ce "+kind].Value * 100; math.Abs(ce-v[1]) > 0.011 {
+			t.Errorf("the CE of %s is %.3f, want %.2f", kind, ce, v[1])
+		}
+	}
+	for name, want := range map[string]float64{"mce": 76.7, "relative-mce": 105.0} {
+		if v := got[name]; math.Abs(v.Value*100-want) > 0.5 || v.Missing != "" || v.Own || v.N != 500 || !(v.Low < v.Value && v.Value < v.High) {
+			t.Errorf("%s is %.2f %% in [%v, %v], own %v, without %q; want %.1f", name, v.Value*100, v.Low, v.High, v.Own, v.Missing, want)
+		}
+	}
+	// The half-widths 0.01 and 0.02 of accuracies are divided by AlexNet's mean errors of 0.79.
+	if v := got["mce"]; math.Abs(v.Value-v.Low-0.02/0.79) > 0.002 || math.Abs(v.High-v.Value-0.01/0.79) > 0.002 {
+		t.Errorf("mce is %v in [%v, %v], want half-widths of 0.025 and 0.013", v.Value, v.Low, v.High)
+	}
+	if v := got["gap"].Value; math.Abs(v-(0.7613-(1-got["mean-error"].Value))) > 1e-12 {
+		t.Errorf("the gap is %v", v)
+	}
+}
+
+// TestOtherBenchmarks checks what is defined for a benchmark without a reference, with our own
+// corruptions, of one data set, and of detectors, and what is missing.
+func TestOtherBenchmarks(t *testing.T) {
+	t.Parallel()
+	cifar := func(kind string, severity int) float64 {
+		if kind == "fog" || kind == "snow" && severity == 5 {
+			return math.NaN()
+		}
+		return 0.7
+	}
+	rows, rec := benchmarkRun(t, "cifar-10-c", true, cifar, 0.9)
+	got := benchmarkScores(t, rows, rec)
+	v := got["mean-error"]
+	if _, ok := got["mce"]; ok || math.Abs(v.Value-0.3) > 1e-12 || !v.Own || v.Missing != "1 severities of snow, fog" || math.Abs(got["relative-robustness"].Value-7./9) > 1e-12 {
+		t.Errorf("cifar-10-c: %+v, relative robustness %v", v, got["relative-robustness"].Value)
+	}
+	rows, rec = benchmarkRun(t, "coco-c", true, func(string, int) float64 { return 0.2 }, 0.4)
+	if got = benchmarkScores(t, rows, rec); math.Abs(got["mpc"].Value-0.2) > 1e-12 || math.Abs(got["rpc"].Value-0.5) > 1e-12 {
+		t.Errorf("coco-c: mPC %v, rPC %v; want 0.2 and 0.5", got["mpc"].Value, got["rpc"].Value)
+	}
+	rows, rec = benchmarkRun(t, "imagenet-r", false, func(string, int) float64 { return 0.36 }, 0.8)
+	if got = benchmarkScores(t, rows, rec); got["accuracy"].Value != 0.36 || math.Abs(got["gap"].Value-0.44) > 1e-12 {
+		t.Errorf("imagenet-r: %v", got)
+	}
+	rows = slices.DeleteFunc(rows, func(r scores.Row) bool { return r.Measure == "accuracy" })
+	if _, err := scores.Benchmarks(rows, rec); err == nil || !strings.Contains(err.Error(), "add accuracy") {
+		t.Errorf("without accuracy: %v", err)
+	}
+}
