@@ -43,6 +43,27 @@ func (m *Model) Weights() []ValueInfo {
 	return list
 }
 
+// ZeroPoint returns the value and the type of a constant of one byte, as quantisation has them. ok is
+// false for any other.
+func (m *Model) ZeroPoint(name string) (value int, typ Type, ok bool) {
+	t := m.constant(name)
+	if t == nil {
+		return 0, 0, false
+	}
+	typ = Type(t.GetDataType())
+	switch {
+	case typ != Uint8 && typ != Int8:
+		return 0, 0, false
+	case len(t.RawData) == 1 && typ == Int8:
+		return int(int8(t.RawData[0])), typ, true
+	case len(t.RawData) == 1:
+		return int(t.RawData[0]), typ, true
+	case len(t.Int32Data) == 1:
+		return int(t.Int32Data[0]), typ, true
+	}
+	return 0, 0, false
+}
+
 // constant returns an initializer or a Constant node's value, or nil.
 func (m *Model) constant(name string) *pb.TensorProto {
 	for _, t := range m.proto.Graph.Initializer {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/model"
+	"github.com/noether-ml/noether/internal/model/preprocessing"
 	"github.com/noether-ml/noether/internal/study/open"
 	"github.com/noether-ml/noether/internal/study/spec"
 )
@@ -65,6 +66,9 @@ func guessPreprocess(m *model.Model, sizes imageSizes) string {
 		preset = "imagenet"
 	case height == 32 && width == 32:
 		preset = "cifar10"
+	}
+	if p, err := preprocessing.Preset(preset); err == nil && m.QuantisedConflict(p.Mean, p.Std, 0, 1) != "" && m.QuantisedConflict(nil, nil, 0, 1) == "" {
+		preset = "none" // it was calibrated on images that are not normalised
 	}
 	var keys []string
 	if preset != "none" {

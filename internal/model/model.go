@@ -62,6 +62,7 @@ type Model struct {
 	scores        scores                    // the output that scores classes
 	decoder       *output.Decoder           // nil if no output is decoded
 	normalisation *Normalisation            // by the first nodes; nil if they do not normalise
+	quantised     *[2]float64               // the range of values that the first node quantises; nil: it does not
 	largestLayer  int64                     // elements of one sample in the largest layer of the network
 	totalElements int64                     // elements of one sample in all layers
 	depth         int                       // of the deepest layer
@@ -99,6 +100,7 @@ func (m *Model) open(ctx context.Context) error {
 	}
 	if m.source != nil && !m.TakesAudio() && !m.TakesArrays() {
 		m.normalisation = findNormalisation(m.Graph(), m.input.info.Name, m.input.channels)
+		m.quantised = findQuantised(m.Graph(), m.input.info.Name)
 	}
 	if err := m.checkScores(); err != nil {
 		return err

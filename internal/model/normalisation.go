@@ -1,6 +1,7 @@
 package model
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -164,12 +165,67 @@ func (w *affineWalk) changes() bool {
 // Normalisation returns the normalisation by the first nodes of the model, or nil if there is none.
 func (m *Model) Normalisation() *Normalisation { return m.normalisation }
 
-// PreprocessConflict describes how the preprocessing of images contradicts the normalisation by the
-// model's first nodes, or returns "" if it does not.
+// findQuantised returns the least and the largest value that the QuantizeLinear which reads the input
+// keeps, or nil if there is none. They are those of the images that the file was calibrated on.
+func findQuantised(graph *onnx.Model, input string) *[2]float64 {
+	w := affineWalk{graph: graph, channels: 1}
+	for _, n := range graph.Nodes() {
+		if n.GetOpType() != "QuantizeLinear" || n.Input[0] != input {
+			continue
+		}
+		low, high, zero := 0., 255., 0
+		if len(n.Input) > 2 && n.Input[2] != "" {
+			z, typ, ok := graph.ZeroPoint(n.Input[2])
+			if !ok {
+				return nil
+			}
+			if zero = z; typ == onnx.Int8 {
+				low, high = -128, 127
+			}
+		}
+		scale, ok := w.perChannel(n.Input[1])
+		if !ok {
+			return nil
+		}
+		return &[2]float64{(low - float64(zero)) * scale[0], (high - float64(zero)) * scale[0]}
+	}
+	return nil
+}
+
+// QuantisedConflict describes how images with a mean and a standard deviation for each channel, and
+// low and high for black and white before these, contradict the range of values that the model's
+// first node quantises, or returns "".
+func (m *Model) QuantisedConflict(mean, std []float32, low, high float32) string {
+	if m.quantised == nil {
+		return ""
+	}
+	least, largest := math.Inf(1), math.Inf(-1)
+	for c := range max(len(mean), len(std), 1) {
+		shift, scale := 0., 1.
+		if len(mean) > 0 {
+			shift = float64(mean[min(c, len(mean)-1)])
+		}
+		if len(std) > 0 {
+			scale = float64(std[min(c, len(std)-1)])
+		}
+		least, largest = min(least, (float64(low)-shift)/scale), max(largest, (float64(high)-shift)/scale)
+	}
+	const beyond, within = 0.25, 0.25 // of the range: images in calibration lack few values
+	from, to := m.quantised[0], m.quantised[1]
+	span := to - from
+	if least >= from-beyond*span && largest <= to+beyond*span && largest-least >= within*span {
+		return ""
+	}
+	return fmt.Sprintf("its first node quantises images with values from %.3g to %.3g, and preprocess gives them values from %.3g to %.3g: check mean, std and range", from, to, least, largest)
+}
+
+// PreprocessConflict describes how the preprocessing of images contradicts the normalisation or
+// quantisation by the model's first nodes, or returns "" if it does not.
 func (m *Model) PreprocessConflict() string {
 	n, p := m.normalisation, m.input.preprocess
 	if n == nil {
-		return ""
+		low, high := p.Bounds()
+		return m.QuantisedConflict(p.Mean, p.Std, low, high)
 	}
 	low, high := p.Bounds() // the values of black and white before mean and std are applied
 	switch {

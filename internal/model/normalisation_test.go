@@ -1,6 +1,7 @@
 package model_test
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -9,7 +10,9 @@ import (
 
 	"github.com/noether-ml/noether/internal/model"
 	"github.com/noether-ml/noether/internal/model/modeltest"
+	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/pb"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -84,5 +87,45 @@ func TestNormalisation(t *testing.T) {
 				t.Errorf("with a mean in the preprocessing: conflict %q", conflict)
 			}
 		})
+	}
+}
+
+// TestQuantisedConflict checks that a preprocessing is compared with the range of values that the
+// first node of a quantised model keeps.
+func TestQuantisedConflict(t *testing.T) {
+	t.Parallel()
+	imagenet := model.Preprocess{Mean: []float32{0.485, 0.456, 0.406}, Std: []float32{0.229, 0.224, 0.225}}
+	for name, c := range map[string]struct {
+		scale, zero float32
+		typ         onnx.Type // of the zero point; 0: none
+		preprocess  model.Preprocess
+		conflict    bool
+	}{
+		"0 to 1":                          {1. / 255, 0, onnx.Uint8, model.Preprocess{}, false},
+		"0 to 1, without a zero point":    {1. / 255, 0, 0, model.Preprocess{}, false},
+		"0 to 1, normalised":              {1. / 255, 0, onnx.Uint8, imagenet, true},
+		"0 to 1, of 8 bits with a sign":   {1. / 255, -128, onnx.Int8, imagenet, true},
+		"normalised":                      {4.8 / 255, 113, onnx.Uint8, imagenet, false},
+		"normalised, with a sign":         {4.8 / 255, -15, onnx.Int8, imagenet, false},
+		"normalised, and images are not":  {4.8 / 255, 113, onnx.Uint8, model.Preprocess{}, true},
+		"0 to 255":                        {1, 0, onnx.Uint8, model.Preprocess{Range: [2]float32{0, 255}}, false},
+		"0 to 255, and images are 0 to 1": {1, 0, onnx.Uint8, model.Preprocess{}, true},
+	} {
+		b := onnx.NewBuilder(17)
+		x := b.Input("x", onnx.Float, -1, 3, 16, 16)
+		inputs := []onnx.Value{x, b.Scalar(c.scale)}
+		if c.typ != 0 {
+			inputs = append(inputs, b.Initializer(&pb.TensorProto{DataType: new(int32(c.typ)), RawData: []byte{byte(int(c.zero))}}))
+		}
+		inputs[0] = b.Op("QuantizeLinear", nil, inputs...)
+		b.Output("y", b.Relu(b.Op("DequantizeLinear", nil, inputs...)))
+		m, err := modeltest.Open(t, testmodel.Save(t, filepath.Join(t.TempDir(), "m.onnx"), b), model.Options{Preprocess: c.preprocess})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if got := m.PreprocessConflict(); strings.Contains(got, "quantises images") != c.conflict {
+			t.Errorf("%s: %q", name, got)
+		}
 	}
 }
