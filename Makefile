@@ -66,7 +66,7 @@ check-wheel: wheel
 # The documentation as a site in dist/site, with the report of the demo. Broken links, pages outside
 # its navigation, misspelt words and examples in Python that do not compile are errors.
 site: build
-	$(PUBLISH)/codespell --skip '*.json,*.svg,*.png,*.go' docs README.md python/noether_ml
+	$(PUBLISH)/codespell --ignore-words-list informations --skip '*.json,*.svg,*.png,*.go' docs README.md python/noether_ml
 	bin/noether demo --no-open --out dist/demo >/dev/null
 	NOETHER_REPORT=$(CURDIR)/dist/demo/report.html NO_MKDOCS_2_WARNING=1 $(PUBLISH)/mkdocs build -q --strict -f python/site/mkdocs.yml
 

@@ -269,9 +269,8 @@ def test_labels_that_are_whole_numbers_in_any_type(label):
 
 @pytest.mark.parametrize("label", [lambda i: i + 0.5, lambda i: "cat", lambda i: [0, 1], lambda i: torch.eye(6)[i]])
 def test_labels_that_are_left_out_are_said(label):
-    with pytest.warns(UserWarning, match="labels of the samples, of type .* left out"):
-        with pytest.warns(UserWarning, match="accuracy is skipped: the data have no labels"):
-            assert accuracy(Items(label)) == []
+    with pytest.warns(UserWarning, match="labels of the samples, of type .* left out"), pytest.warns(UserWarning, match="accuracy is skipped: the data have no labels"):
+        assert accuracy(Items(label)) == []
 
 
 def test_labels_of_pictures(pictures):
