@@ -67,7 +67,8 @@ def test_each_layer_has_the_values_of_its_module(make, images):
 def test_scores_are_those_of_the_exported_file(images):
     module = networks.trained(networks.small_resnet())
     # seis measures how far a layer's activations for x predict those for the mirror image linearly.
-    options = dict(transforms=FLIP, measures=["effective-invariance", "distance", "seis"], layers=["layer1", "layer2.0.conv1"], name="net", quiet=True)
+    options = dict(transforms=FLIP, measures=["effective-invariance", "distance", "seis"], layers=["layer1", "layer2.0.conv1"], name="net", quiet=True,
+                   preprocess={"crop": [32, 32], "mean": [0, 0, 0], "std": [1, 1, 1]})  # else that of a file is guessed
     of_module = noether_ml.measure(module, images, **options).scores
     path = _export.export(module, (3, 32, 32))
     of_file = noether_ml.measure(path, images, **options).scores
