@@ -74,7 +74,7 @@ func TestRepositoryFiles(t *testing.T) {
 	if err != nil || len(networks) != 3 {
 		t.Fatalf("the demo's training files: %v, %v", networks, err)
 	}
-	variables := map[string]string{"START": "start.onnx", "CIFAR10": "cifar10", "PICTURES": "photos", "FSDD": "fsdd", "DATA": "train.bin", "SEED": "1", "NOISE": "0.1"}
+	variables := map[string]string{"START": "start.onnx", "CIFAR10": "cifar10", "PICTURES": "photos", "FSDD": "fsdd", "MNIST": "mnist", "DATA": "train.bin", "SEED": "1", "NOISE": "0.1"}
 	for _, path := range append(files, networks...) {
 		if _, err := Load(path, variables); err != nil {
 			t.Error(err)
@@ -92,7 +92,7 @@ func TestRepositoryFilesAtFullSize(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	full := map[string]string{"CIFAR10": "cifar10", "PICTURES": "photos", "FSDD": "fsdd", "DATA": "train.bin", "SEED": "1", "NOISE": "0.1",
+	full := map[string]string{"CIFAR10": "cifar10", "PICTURES": "photos", "FSDD": "fsdd", "MNIST": "mnist", "DATA": "train.bin", "SEED": "1", "NOISE": "0.1",
 		"SAMPLES": "50000", "IMAGES": "50000", "VALIDATION": "test_batch.bin", "EPOCHS": "200", "TESTED": "10000", "WIDTH": "64",
 		"WIDTH1": "64", "WIDTH2": "128", "WIDTH3": "256", "WIDTH4": "512", "BLOCKS": "2", "FEW": "5000", "MORE": "20000", "RADIUS": "1", "ITERS": "10"}
 	for _, path := range files {
@@ -125,7 +125,7 @@ func TestSchemaIsPublished(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(bytes.TrimSpace(published), schema) {
-		t.Error("docs/training.schema.json is not what `noether schema --training` prints; make generate renews it")
+		t.Error("docs/training.schema.json is not what `noether schema --training` prints; make schemas renews it")
 	}
 }
 
