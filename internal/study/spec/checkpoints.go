@@ -45,34 +45,15 @@ type checkpoint struct {
 // expandCheckpoints replaces every entry of models with the key checkpoints by an entry for each
 // network.
 func (s *Study) expandCheckpoints() error {
-	models := s.node.Get("models")
-	if models == nil {
-		return nil
-	}
-	entries := models.Items
-	if models.Kind == config.Map {
-		entries = []*config.Node{models.Clone()}
-	}
-	var out []*config.Node
-	found := false
-	for _, entry := range entries {
+	return s.expandModels(func(entry *config.Node) ([]*config.Node, error) {
 		switch {
 		case entry.Get("checkpoints") != nil:
-			list, err := s.expandTrainings(entry)
-			if err != nil {
-				return err
-			}
-			out, found = append(out, list...), true
+			return s.expandTrainings(entry)
 		case entry.Get("every") != nil:
-			return entry.Get("every").Errorf("every needs checkpoints: the folder of a training")
-		default:
-			out = append(out, entry)
+			return nil, entry.Get("every").Errorf("every needs checkpoints: the folder of a training")
 		}
-	}
-	if found {
-		models.Kind, models.Items, models.Pairs = config.List, out, nil
-	}
-	return nil
+		return nil, nil
+	})
 }
 
 // expandTrainings returns an entry for each network of the trainings in a folder.

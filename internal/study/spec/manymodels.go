@@ -20,7 +20,10 @@ var listed = append(slices.Clone(globbed), "url", "python")
 
 // expandLists replaces every entry of models whose file, folder, address or function is a glob or
 // a list by an entry for each.
-func (s *Study) expandLists() error {
+func (s *Study) expandLists() error { return s.expandModels(s.expandList) }
+
+// expandModels replaces every entry of models by those that expand returns, unless they are nil.
+func (s *Study) expandModels(expand func(entry *config.Node) ([]*config.Node, error)) error {
 	models := s.node.Get("models")
 	if models == nil {
 		return nil
@@ -32,7 +35,7 @@ func (s *Study) expandLists() error {
 	var out []*config.Node
 	found := false
 	for _, entry := range entries {
-		expanded, err := s.expandList(entry)
+		expanded, err := expand(entry)
 		if err != nil {
 			return err
 		}
