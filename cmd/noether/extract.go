@@ -131,6 +131,9 @@ func (f *extractFlags) write(ctx context.Context, plan *study.Plan, o study.Opti
 		return w, nil
 	})
 	done()
+	if ctx.Err() != nil {
+		return errors.New("stopped; nothing was written")
+	}
 	if err != nil {
 		return err
 	}

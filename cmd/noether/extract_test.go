@@ -2,12 +2,14 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/noether-ml/noether/scores"
 )
@@ -109,5 +111,37 @@ func TestExtract(t *testing.T) {
 		if _, err := os.Stat(out + "2"); err == nil {
 			t.Errorf("%v: made a folder", c.args)
 		}
+	}
+}
+
+// TestStoppedExtract checks that a command that is stopped while it writes leaves no files.
+func TestStoppedExtract(t *testing.T) {
+	dir := t.TempDir()
+	network, err := filepath.Abs("../../internal/parity/testdata/float.onnx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "study.yaml")
+	text := fmt.Sprintf(extractStudy, "stopped", "photos", fmt.Sprintf("onnx: %q, preprocess: none, scores: none", network))
+	text = strings.Replace(text, `images: "photos"`, "shapes: {n: 200000, size: 8}", 1)
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() { // once it writes
+		for ctx.Err() == nil {
+			if found, _ := filepath.Glob(filepath.Join(dir, ".*", "files", "net", "clean.safetensors")); len(found) > 0 {
+				cancel()
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	if err := execute(ctx, []string{"extract", path, "-o", filepath.Join(dir, "activations")}); err == nil || err.Error() != "stopped; nothing was written" {
+		t.Errorf("error %v", err)
+	}
+	left, err := filepath.Glob(filepath.Join(dir, "*act*"))
+	if hidden, _ := filepath.Glob(filepath.Join(dir, ".*")); err != nil || len(left)+len(hidden) > 0 {
+		t.Errorf("left %v and %v", left, hidden)
 	}
 }

@@ -105,7 +105,7 @@ func NewWriter(dir string, o Options, layers []tensor.Layer, views []string, sam
 		}
 	}
 	if err != nil {
-		w.closeFiles()
+		w.Abort()
 		return nil, err
 	}
 	return w, nil
@@ -182,7 +182,8 @@ func (w *Writer) Close() error {
 	return os.WriteFile(filepath.Join(w.dir, "activations.json"), append(raw, '\n'), 0o666)
 }
 
-func (w *Writer) closeFiles() {
+// Abort implements run.Sink.
+func (w *Writer) Abort() {
 	w.list.Close()
 	for _, v := range w.views {
 		if v != nil {

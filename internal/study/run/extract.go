@@ -1,7 +1,6 @@
 package run
 
 import (
-	"cmp"
 	"context"
 	"slices"
 
@@ -27,8 +26,10 @@ type Sink interface {
 	// Write takes their activations, one tensor for each layer of the source, which are valid during
 	// the call. view is "" for clean samples.
 	Write(view string, z []tensor.Tensor) error
-	// Close is called after the last sample.
+	// Close completes what was written. It is called after the last sample.
 	Close() error
+	// Abort closes files and completes nothing. It is called after an error.
+	Abort()
 }
 
 // extractionMemory bounds the activations of a batch in bytes.
@@ -93,7 +94,11 @@ func (e *extraction) run(ctx context.Context, open func(Source) (Sink, error)) e
 	if err == nil {
 		err = checkModels(ctx, []*plan.Model{e.model})
 	}
-	return cmp.Or(err, sink.Close())
+	if err != nil {
+		sink.Abort()
+		return err
+	}
+	return sink.Close()
 }
 
 func (e *extraction) feed(ctx context.Context, sink Sink) error {
