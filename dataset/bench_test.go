@@ -1,11 +1,8 @@
-//go:build unix
-
 package dataset
 
 import (
 	"os"
 	"path/filepath"
-	"syscall"
 	"testing"
 
 	"github.com/noether-ml/noether/internal/machine"
@@ -31,10 +28,7 @@ func BenchmarkPhotographs(b *testing.B) {
 		}
 	}
 	frame := Frame{Resize: 256, Height: 224, Width: 224, Channels: 3}
-	var before, after syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &before); err != nil {
-		b.Fatal(err)
-	}
+	before := machine.CPUTime()
 	for b.Loop() {
 		for _, data := range photos {
 			img, err := decodeImage(data)
@@ -46,11 +40,7 @@ func BenchmarkPhotographs(b *testing.B) {
 			}
 		}
 	}
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &after); err != nil {
-		b.Fatal(err)
-	}
-	nanoseconds := after.Utime.Nano() + after.Stime.Nano() - before.Utime.Nano() - before.Stime.Nano()
-	b.ReportMetric(float64(b.N*len(photos))/(float64(nanoseconds)/1e9), "images/s")
+	b.ReportMetric(float64(b.N*len(photos))/(machine.CPUTime()-before).Seconds(), "images/s")
 }
 
 // BenchmarkFiles reads, decodes, resizes and crops the files of photographs by as many goroutines

@@ -39,17 +39,13 @@ func buildCells(ctx context.Context, r *runner) (dir string, err error) {
 	if err != nil {
 		return dir, err
 	}
-	var values []string
-	for i := range 1000 {
-		values = append(values, fmt.Sprint(float64(i+1)/10))
-	}
 	text := fmt.Sprintf(`name: cells
 data: [{name: shapes, shapes: {n: 4, size: 16}}]
 models: [{name: net, onnx: net.onnx, layers: [conv]}]
 transforms: [{name: turn, rotate: {values: [%s]}}]
 trials: 100
 measures: [distance]
-`, strings.Join(values, ", "))
+`, strings.Join(degrees(1000), ", "))
 	if err := os.Mkdir(dir, 0o777); err != nil {
 		return dir, err
 	}

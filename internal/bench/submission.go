@@ -14,8 +14,6 @@ import (
 	"time"
 
 	"github.com/noether-ml/noether/internal/cluster"
-	"github.com/noether-ml/noether/onnx"
-	"github.com/noether-ml/noether/tensor"
 )
 
 // A submission is the run folder of a study that is divided into many cluster tasks, all but one of
@@ -113,21 +111,6 @@ func (s submission) writeStudies(dir string) error {
 		}
 	}
 	return nil
-}
-
-// smallNet returns the file of a model that is one convolution of 54 weights.
-func smallNet() ([]byte, error) {
-	b := onnx.NewBuilder(17)
-	w := tensor.New(2, 3, 3, 3)
-	for i := range w.Data {
-		w.Data[i] = float32(i%7 - 3)
-	}
-	b.Output("conv", b.Conv(b.Input("x", onnx.Float, -1, 3, 16, 16), b.Const("w", w), "", onnx.Attrs{"strides": []int{4, 4}}))
-	m, err := b.Model()
-	if err != nil {
-		return nil, err
-	}
-	return m.Bytes()
 }
 
 // lastTask returns the number of the task of the last shard of the last model.

@@ -20,7 +20,7 @@ var (
 
 // readTables returns the tables of tables.yaml.
 func readTables() ([]table, error) {
-	t, err := template.New("").Funcs(template.FuncMap{"rows": rows, "networks": networks}).Parse(tablesText)
+	t, err := template.New("").Funcs(template.FuncMap{"rows": rows, "words": strings.Fields, "networks": networks}).Parse(tablesText)
 	if err != nil {
 		return nil, err
 	}

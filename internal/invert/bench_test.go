@@ -3,12 +3,12 @@ package invert_test
 import (
 	"os"
 	"strconv"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/noether-ml/noether/engine/ort"
 	"github.com/noether-ml/noether/internal/invert"
+	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/internal/model"
 	"github.com/noether-ml/noether/internal/model/modeltest"
 	"github.com/noether-ml/noether/internal/seed"
@@ -33,7 +33,7 @@ func benchSearch(b *testing.B, path string, side, batch int) {
 	var before time.Duration
 	_, err = s.Run(b.Context(), invert.Problem{Images: x, Start: start, Progress: func(invert.Progress) {
 		if steps++; steps == 3 { // the first steps allocate; b.N remain
-			before = processorTime(b)
+			before = machine.CPUTime()
 			b.ResetTimer()
 		}
 	}})
@@ -41,19 +41,9 @@ func benchSearch(b *testing.B, path string, side, batch int) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	spent := processorTime(b) - before
+	spent := machine.CPUTime() - before
 	b.ReportMetric(float64(b.N*batch)/b.Elapsed().Seconds(), "images/s")
 	b.ReportMetric(float64(spent.Microseconds())/float64(b.N*batch)/1000, "cpu-ms/image")
-}
-
-// processorTime returns the CPU time of the process on all cores. On a shared machine it is a
-// better measure than wall time.
-func processorTime(b *testing.B) time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // BenchmarkStep measures the model named by NOETHER_BENCH_MODEL, with images of side

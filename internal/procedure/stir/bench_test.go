@@ -3,10 +3,9 @@ package stir_test
 import (
 	"os"
 	"strconv"
-	"syscall"
 	"testing"
-	"time"
 
+	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/internal/procedure/stir"
 )
 
@@ -29,7 +28,7 @@ func BenchmarkSTIR(b *testing.B) {
 	if n, err := strconv.Atoi(os.Getenv("NOETHER_BENCH_STEPS")); err == nil {
 		s.Steps = n
 	}
-	before := processorTime(b)
+	before := machine.CPUTime()
 	for b.Loop() {
 		scores, err := stir.Compare(b.Context(), first, second, x, s, 1)
 		if err != nil {
@@ -43,15 +42,6 @@ func BenchmarkSTIR(b *testing.B) {
 		b.ReportMetric(v.High, "high")
 		b.ReportMetric(value(b, scores, "cka", "").Value, "cka")
 	}
-	b.ReportMetric((processorTime(b)-before).Seconds()/float64(b.N), "cpu-s/op")
+	b.ReportMetric((machine.CPUTime()-before).Seconds()/float64(b.N), "cpu-s/op")
 	b.ReportMetric(b.Elapsed().Seconds()/float64(b.N), "s/op")
-}
-
-// processorTime returns the CPU time of the process.
-func processorTime(b *testing.B) time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
