@@ -16,6 +16,9 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
+// growthFigure is the path of the figure of drawGrowth in the repository.
+const growthFigure = "docs/results/growth.svg"
+
 // drawGrowth returns the stored result "growth" as SVG: a panel for each axis, with what a run uses
 // over the number of samples, layers, cells or models, on logarithmic axes. A slope is that between
 // the last two numbers: 1 where the use is in proportion, 0 where it is constant.

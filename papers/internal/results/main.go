@@ -43,6 +43,13 @@ func write(root string) error {
 			return err
 		}
 	}
+	growth, err := drawGrowth(root)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(root, growthFigure), growth, 0o644); err != nil {
+		return err
+	}
 	pages, err := filepath.Glob(filepath.Join(root, "docs/results/*.md"))
 	if err != nil {
 		return err

@@ -67,6 +67,13 @@ func TestChartsAreUpToDate(t *testing.T) {
 			t.Errorf("%s.svg differs from the drawing of the stored result: run make generate", c.name)
 		}
 	}
+	want, err := drawGrowth("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(filepath.Join("../../..", growthFigure)); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%s differs from the drawing of the stored result, or %v: run make generate", growthFigure, err)
+	}
 }
 
 // Rows of a stored result become a table with a column for each statistic. A cell that repeats the
