@@ -3,6 +3,7 @@ package report
 import (
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
@@ -172,6 +173,9 @@ func ChartsOf(m measure.Descriptor, rows []scores.Row, a Attachments) []Chart {
 	add(unitsChart, len(layersOfUnits) > 1)
 	add(tuningChart, slices.ContainsFunc(a.Curves, func(c TuningCurve) bool { return c.Measure == m.Name }))
 	first := m.Chart // the name of the chart to be shown first
+	if first == "" && hasCurve(own) {
+		first = ParameterChart.Name // a mean over the values says little
+	}
 	if grid || everyFactor(own) && Field("factor").varies(measures, own) && Field("name").varies(measures, own) {
 		first = heat.Name
 	}
@@ -185,6 +189,22 @@ func ChartsOf(m measure.Descriptor, rows []scores.Row, a Attachments) []Chart {
 		return 0
 	})
 	return out
+}
+
+// hasCurve reports whether some transformation has scores at several values that are numbers.
+func hasCurve(rows []scores.Row) bool {
+	first := map[identity]string{}
+	for i := range rows {
+		r := &rows[i]
+		if _, err := strconv.ParseFloat(r.Parameter, 64); err != nil {
+			continue
+		}
+		if known, seen := first[curveOf(r)]; seen && known != r.Parameter {
+			return true
+		}
+		first[curveOf(r)] = r.Parameter
+	}
+	return false
 }
 
 // HeatSides returns the first sides of a heat map that suit rows, by default models and
