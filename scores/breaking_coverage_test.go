@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/noether-ml/noether/internal/testdata"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/measuretest"
 	"github.com/noether-ml/noether/measure/resample"
@@ -50,16 +51,20 @@ func breakingDraw(t *testing.T, n int, tolerance Tolerance, values ...float64) f
 
 // TestCoverageOfBreakingPoints checks that intervals of breaking points hold, of absolute and of
 // relative tolerances. The table of docs/explanation/intervals-and-nulls.md has the coverages of
-// 4,000 draws (NOETHER_DRAWS=4000).
+// 2,000 draws (NOETHER_DRAWS=2000).
 func TestCoverageOfBreakingPoints(t *testing.T) {
 	t.Parallel()
-	draws := measuretest.Draws(400)
+	const quick = 400
+	draws := testdata.Draws(quick)
 	for _, text := range []string{"accuracy.moved >= 0.6", "accuracy.moved >= 80%"} {
 		tolerance, err := ParseTolerance(text)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, n := range []int{50, 200, 1000} {
+			if draws == quick && n > 200 {
+				continue
+			}
 			for name, values := range map[string][]float64{"four values": {15, 30, 45, 60}, "thirty": steps(2, 60, 2)} {
 				c := measuretest.CoverageOf(draws, 1, breakingDraw(t, n, tolerance, values...))
 				t.Logf("%s, %d samples, %s: %s", text, n, name, c)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/noether-ml/noether/internal/testdata"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/decoded"
 	"github.com/noether-ml/noether/measure/measuretest"
@@ -58,7 +59,7 @@ func rareDraw(n, rare int, in float64) func(g *rand.Rand) measuretest.Draw {
 // coverages of 4,000 draws (NOETHER_DRAWS=4000).
 func TestCoverageWithRareClasses(t *testing.T) {
 	t.Parallel()
-	draws := measuretest.Draws(300)
+	draws := testdata.Draws(300)
 	for _, n := range []int{100, 300, 1000} {
 		for _, in := range []float64{0.3, 0.03, 0.01, 0.003} {
 			c := measuretest.CoverageOf(draws, 1, rareDraw(n, 4, in))

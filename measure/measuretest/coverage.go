@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
-	"strconv"
 
 	"gonum.org/v1/gonum/stat"
 )
@@ -29,15 +27,6 @@ func (c Coverage) String() string {
 type Draw struct {
 	Value, Low, High float64
 	Warned           bool
-}
-
-// Draws returns the number of draws of a simulation: quick, or what the variable NOETHER_DRAWS
-// says.
-func Draws(quick int) int {
-	if n, err := strconv.Atoi(os.Getenv("NOETHER_DRAWS")); err == nil && n > 0 {
-		return n
-	}
-	return quick
 }
 
 // CoverageOf draws scores.

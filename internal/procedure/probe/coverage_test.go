@@ -9,6 +9,7 @@ import (
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/features"
 	"github.com/noether-ml/noether/internal/procedure"
+	"github.com/noether-ml/noether/internal/testdata"
 	"github.com/noether-ml/noether/measure/measuretest"
 )
 
@@ -66,7 +67,7 @@ func ridgeDraw(t *testing.T, n, d int, parts bool, statistic func(predicted, wan
 func TestCoverageOfRidge(t *testing.T) {
 	t.Parallel()
 	const quick = 300
-	draws := measuretest.Draws(quick)
+	draws := testdata.Draws(quick)
 	for _, n := range []int{100, 200, 500} {
 		for _, d := range []int{8, 40} {
 			for _, statistic := range []struct {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/noether-ml/noether/internal/testdata"
 	"github.com/noether-ml/noether/measure/measuretest"
 )
 
@@ -16,7 +17,7 @@ import (
 // (NOETHER_DRAWS=4000).
 func TestCoverageOfDistances(t *testing.T) {
 	t.Parallel()
-	draws := measuretest.Draws(400)
+	draws := testdata.Draws(400)
 	for _, n := range []int{50, 150, 500} {
 		for _, s := range []float64{0.3, 0.7, 1.2} {
 			c := measuretest.CoverageOf(draws, 1, func(g *rand.Rand) measuretest.Draw {
