@@ -113,7 +113,7 @@ var order = strings.Fields(`
 
 	onnx/pb onnx/internal/einsum onnx/internal/pbutil
 	onnx
-	internal/ball
+	internal/ball internal/autoattack
 	internal/testgraph
 	onnx/internal/window
 	onnx/infer onnx/internal/recurrence internal/blocks
