@@ -10,6 +10,7 @@ import (
 
 	"github.com/noether-ml/noether/internal/atomicfile"
 	"github.com/noether-ml/noether/internal/machine"
+	"github.com/noether-ml/noether/internal/policy"
 	"github.com/noether-ml/noether/internal/report"
 	"github.com/noether-ml/noether/internal/report/html"
 	"github.com/noether-ml/noether/internal/report/terminal"
@@ -48,6 +49,9 @@ func writePage(result *study.Result, out string, attached func() html.Run) error
 	source, err := study.PageSource(out)
 	if err == nil {
 		source += " " + version()
+		if sum, err := scores.SumFile(filepath.Join(out, policy.SummaryFile)); err == nil {
+			source += " " + sum.CRC32C
+		}
 	}
 	if result.Unchanged && html.MadeFrom(file, source) {
 		return nil
