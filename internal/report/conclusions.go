@@ -35,9 +35,9 @@ func plainSentence(format string, args ...any) Sentence {
 	return Sentence{{Text: fmt.Sprintf(format, args...)}}
 }
 
-// Conclusions returns the sentences for the first screen of a report: alarms, and at most three
-// that say which model is the most robust, under which transformation scores are worst, and at
-// which depth those of layers fall. They follow from the scores by fixed rules. What they claim is
+// Conclusions returns the sentences for the first screen of a report: alarms, and at most four that
+// say which model is the most robust, under which transformation scores are worst, for which group
+// of samples, and at which depth those of layers fall. They follow from the scores by fixed rules. What they claim is
 // one family: if nothing differed, they would claim anything with a probability of at most 5 %.
 func Conclusions(rows []scores.Row, rec scores.Record, replicates *Replicates) []Sentence {
 	before := Alarms(rows, rec)
@@ -48,7 +48,7 @@ func Conclusions(rows []scores.Row, rec scores.Record, replicates *Replicates) [
 		if len(all) > 0 {
 			out = append(out, all[0].ranking(c), all[0].extremes(c))
 		}
-		out = append(out, depthChange(rows, rec, c))
+		out = append(out, worstGroup(rows, rec, c), depthChange(rows, rec, c))
 		return slices.DeleteFunc(out, func(s Sentence) bool { return s == nil })
 	})
 }

@@ -87,7 +87,7 @@ type claims struct {
 	cutoff     float64           // largest p-value of a claim that holds
 }
 
-// A claim is that two scores differ.
+// A claim is that two scores differ, or that one differs from 0 if the second is the zero identity.
 type claim struct{ a, b identity }
 
 // An identity is what distinguishes a score of a run from others.
@@ -128,16 +128,21 @@ func (c *claims) evidence(a, b *scores.Row, among int) evidence {
 	if math.IsNaN(d.P) {
 		return unknown
 	}
-	p := min(1, d.P*float64(max(1, among)))
-	if c.collecting {
-		of := claim{identityOf(a), identityOf(b)}
-		if known, seen := c.p[of]; !seen || p > known {
-			c.p[of] = p
-		}
-	} else if p <= c.cutoff {
+	if c.holds(claim{identityOf(a), identityOf(b)}, min(1, d.P*float64(max(1, among)))) {
 		return certain
 	}
 	return insignificant
+}
+
+// holds reports whether a claim with the p-value p, which may be NaN, holds.
+func (c *claims) holds(of claim, p float64) bool {
+	if !c.collecting {
+		return p <= c.cutoff
+	}
+	if known, seen := c.p[of]; !math.IsNaN(p) && (!seen || p > known) {
+		c.p[of] = p
+	}
+	return false
 }
 
 // pairs returns the number of pairs of n scores.
