@@ -33,7 +33,7 @@ func showPage(result *study.Result, out string, p printFlags, attached func() ht
 		}
 		written <- err
 	}()
-	failed := printScores(result, p)
+	failed := printScores(result, out, p)
 	unwritten := <-written
 	if failed == nil && !p.json {
 		printPaths(result, out, unwritten == nil)
@@ -82,13 +82,21 @@ func readAttached(out string, cells []scores.Cell) func() html.Run {
 	}
 }
 
-// printScores prints tables of the scores, or with --json the whole result.
-func printScores(result *study.Result, p printFlags) error {
+// printScores prints tables of the scores, or with --json the whole result. out is the run folder.
+func printScores(result *study.Result, out string, p printFlags) error {
 	if p.json {
 		return json.NewEncoder(os.Stdout).Encode(result)
 	}
 	width, colour := terminalSize(os.Stdout)
-	return terminal.Write(os.Stdout, result.Rows, result.Record, terminal.Options{Width: width, Colour: colour, All: p.all})
+	o := terminal.Options{Width: width, Colour: colour, All: p.all}
+	if report.NamesLayers(result.Rows) {
+		cells := result.Cells
+		if cells == nil {
+			cells, _, _ = study.ReadCells(out) // without them differences are not paired by sample
+		}
+		o.Replicates = report.NewReplicates(cells)
+	}
+	return terminal.Write(os.Stdout, result.Rows, result.Record, o)
 }
 
 // printPaths prints the path of the scores, and that of the report if it was written.
