@@ -268,7 +268,11 @@ func (t *benchmarkTable) fill() {
 		t.clean = &clean
 	}
 	if t.n < t.known.Images {
-		t.missing = append(t.missing, fmt.Sprintf("%d of %d images", t.known.Images-t.n, t.known.Images))
+		what := "images"
+		if t.known.Layout == benchmark.Sequences {
+			what = "videos"
+		}
+		t.missing = append(t.missing, fmt.Sprintf("%d of %d %s", t.known.Images-t.n, t.known.Images, what))
 	}
 }
 

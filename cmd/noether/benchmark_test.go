@@ -246,7 +246,7 @@ func TestTemplateOfImageNetP(t *testing.T) {
 		}
 		mfr, rate = mfr+flips/k.Reference/10, rate+flips/10
 	}
-	if v := found["mfr"]; math.Abs(v.Value-mfr) > 1e-9 || v.N != 1 || v.Missing != "49999 of 50000 images" {
+	if v := found["mfr"]; math.Abs(v.Value-mfr) > 1e-9 || v.N != 1 || v.Missing != "49999 of 50000 videos" {
 		t.Errorf("mfr is %+v, want %v", v, mfr)
 	}
 	if v := found["mean-flip-rate"]; math.Abs(v.Value-rate) > 1e-9 {

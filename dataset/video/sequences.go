@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"image"
+	"path"
+	"strings"
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/tensor"
@@ -26,12 +28,20 @@ func OpenSequences(ctx context.Context, o dataset.FolderOptions) (dataset.Source
 	if err != nil {
 		return nil, err
 	}
+	for i := range src.Len() {
+		if name := src.Describe(i).Name; !strings.EqualFold(path.Ext(name), ".gif") {
+			if _, err := findFFmpeg(""); err != nil {
+				return nil, fmt.Errorf("opening folder %s: %s: %w", o.Dir, name, err)
+			}
+			break
+		}
+	}
 	return src, nil
 }
 
 // readSequence reads the frames of a video.
-func readSequence(ctx context.Context, path string, f dataset.Frame, s *dataset.Sample) error {
-	c, err := entry{path: path}.clip(ctx, "")
+func readSequence(ctx context.Context, file string, f dataset.Frame, s *dataset.Sample) error {
+	c, err := entry{path: file}.clip(ctx, "")
 	if err != nil {
 		return err
 	}
