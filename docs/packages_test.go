@@ -113,7 +113,7 @@ var order = strings.Fields(`
 
 	onnx/pb onnx/internal/einsum onnx/internal/pbutil
 	onnx
-	internal/ball
+	internal/ball internal/autoattack
 	internal/testgraph
 	onnx/internal/window
 	onnx/infer onnx/internal/recurrence internal/blocks
@@ -165,7 +165,7 @@ var order = strings.Fields(`
 	internal/observe internal/demo
 
 	cmd/noether
-	internal/fixtures internal/dist internal/demo/networks internal/screenshots internal/bench papers/internal/tablefile papers/coverage papers/resi papers/segmentation papers/goodfellow papers/stir papers/synesis papers/internal/seeds papers/internal/results
+	internal/fixtures internal/fuzzcorpus internal/dist internal/demo/networks internal/screenshots internal/bench papers/internal/tablefile papers/coverage papers/resi papers/segmentation papers/goodfellow papers/stir papers/synesis papers/internal/seeds papers/internal/results
 `)
 
 func TestPackageOrder(t *testing.T) {

@@ -94,7 +94,7 @@ func (m Model) TokenLayout() (*tensor.Tokens, error) {
 type Output struct {
 	// The tag short: `output: NAME` stands for `output: {scores: NAME}`.
 	Scores      string   `key:"scores" short:"true" doc:"name of the output with the class scores"`
-	Boxes       string   `key:"boxes" enum:"torchvision|efficient-nms|corners|detr|deformable-detr|suppressed|yolov10|yolov8|yolox|yolov5" doc:"layout of boxes"`
+	Boxes       string   `key:"boxes" enum:"torchvision|efficient-nms|labelled|corners|detr|deformable-detr|suppressed|yolov10|yolov8|yolox|yolov5" doc:"layout of boxes"`
 	ClassMap    string   `key:"class-map" enum:"logits|probabilities|labels" doc:"a map of scores of classes, or of class numbers"`
 	Keypoints   string   `key:"keypoints" enum:"heat-maps" doc:"keypoints of the image, each the largest value of a map"`
 	Values      string   `key:"values" enum:"image|depth|normals|normals-y-up|map" doc:"a map of values; normals have components to the right, down (or up) and out of the image"`
