@@ -139,8 +139,11 @@ func PairsOf(m measure.Method) spec.Pairs {
 		return out
 	case measure.Measure:
 		out := spec.Pairs{Layers: measure.PairGrid}
-		if m.Needs().OtherModel {
+		switch {
+		case m.Needs().OtherModel:
 			out.Use = spec.PairsOfPredictions
+		case m.Needs().OtherLayers:
+			out.Use, out.Layers = spec.PairsOptional, measure.PairMatched
 		}
 		return out
 	}

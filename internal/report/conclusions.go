@@ -35,11 +35,11 @@ func plainSentence(format string, args ...any) Sentence {
 	return Sentence{{Text: fmt.Sprintf(format, args...)}}
 }
 
-// Conclusions returns the sentences for the first screen of a report: alarms, at most three that say
-// which model is the most robust, under which transformation scores are worst, and at which depth
-// those of layers fall, and those of BestLayers. They follow from the scores by fixed rules. What
-// they claim is one family: if nothing differed, they would claim anything with a probability of at
-// most 5 %.
+// Conclusions returns the sentences for the first screen of a report: alarms, at most four that say
+// which model is the most robust, under which transformation scores are worst, for which group of
+// samples, and at which depth those of layers fall, and those of BestLayers. They follow from the
+// scores by fixed rules. What they claim is one family: if nothing differed, they would claim
+// anything with a probability of at most 5 %.
 func Conclusions(rows []scores.Row, rec scores.Record, replicates *Replicates) []Sentence {
 	before, best := conclusions(rows, rec, replicates)
 	return append(before, best...)
@@ -62,7 +62,7 @@ func conclusions(rows []scores.Row, rec scores.Record, replicates *Replicates) (
 		if len(all) > 0 {
 			out = append(out, all[0].ranking(c), all[0].extremes(c))
 		}
-		out = append(out, depthChange(rows, rec, c))
+		out = append(out, worstGroup(rows, rec, c), depthChange(rows, rec, c))
 		return sentences{slices.DeleteFunc(out, func(s Sentence) bool { return s == nil }), bestLayers(rows, rec, c)}
 	})
 	return made.before, made.best

@@ -88,7 +88,7 @@ type claims struct {
 	cutoff     float64           // largest p-value of a claim that holds
 }
 
-// A claim is that two scores differ.
+// A claim is that two scores differ, or that one differs from 0 if the second is the zero identity.
 type claim struct{ a, b identity }
 
 // An identity is what distinguishes a score of a run from others.
@@ -142,17 +142,23 @@ func (c *claims) judge(of claim, d scores.Difference, among int) (evidence, scor
 		return unknown, d
 	}
 	p := min(1, d.P*float64(max(1, among)))
-	if c.collecting {
-		if known, seen := c.p[of]; !seen || p > known {
-			c.p[of] = p
-		}
-		return insignificant, d
-	}
+	held := c.holds(of, p)
 	d.Adjusted = max(p, c.adjusted[of])
-	if p <= c.cutoff {
+	if held {
 		return certain, d
 	}
 	return insignificant, d
+}
+
+// holds reports whether a claim with the p-value p, which may be NaN, holds.
+func (c *claims) holds(of claim, p float64) bool {
+	if !c.collecting {
+		return p <= c.cutoff
+	}
+	if known, seen := c.p[of]; !math.IsNaN(p) && (!seen || p > known) {
+		c.p[of] = p
+	}
+	return false
 }
 
 // pairs returns the number of pairs of n scores.
