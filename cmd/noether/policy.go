@@ -97,7 +97,8 @@ func judge(dir string, p *policy.Policy) ([]policy.Verdict, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := policy.Evidence{Rows: run.Rows, Record: run.Record, Neutral: neutralValues(run)}
+	_, zero := ownTolerances(run)
+	e := policy.Evidence{Rows: run.Rows, Record: run.Record, Neutral: zero}
 	s, err := catalog.Parse("study.yaml", []byte(run.Record.Resolved), nil)
 	if err != nil {
 		return nil, fmt.Errorf("the study of %s: %w", dir, err)

@@ -39,6 +39,7 @@ var layoutRules = byOperator(map[string]layoutRule{
 	"DepthToSpace":   fromFirstInput(func(op *operation, x layout) layout { return op.moveBlocks(x, toSpace) }),
 	"SpaceToDepth":   fromFirstInput(func(op *operation, x layout) layout { return op.moveBlocks(x, toDepth) }),
 
+	"Col2Im":          fromFirstInput((*operation).col2Im),
 	"Resize Upsample": fromFirstInput((*operation).resize),
 	"Conv ConvInteger QLinearConv ConvTranspose DeformConv FusedConv":       fromFirstInput((*operation).conv),
 	"MaxPool AveragePool LpPool QLinearAveragePool":                         twoOutputs((*operation).pool),
