@@ -64,7 +64,7 @@ func (m Model) check() error {
 		return m.node.Errorf("the key \"onnx\" is missing; activations, a folder of recorded ones, url, a model of an inference server, or python, a function that returns a model, may take its place")
 	case len(given) > 1:
 		return m.At(given[1]).Errorf("leave out %s: a model has one of them", strings.Join(given, " or "))
-	case m.Python != "" && !isFunction(m.Python):
+	case m.Python != "" && !IsFunction(m.Python):
 		return m.At("python").Errorf("python is %q: it must be a function, such as package.module:function", m.Python)
 	case m.Version != "" && m.URL == "":
 		return m.At("version").Errorf("version is that of a model of an inference server, and there is no url")
