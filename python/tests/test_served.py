@@ -209,3 +209,40 @@ def test_names_of_outputs():
         assert [p.name for p in served.outputs] == ["result.logits", "result.hidden.0", "result.hidden.1.0"]
         assert [p.name for p in served.layers] == ["output"]
         assert served.layers[0].parameters == {"op": "Linear", "axes": "NC"}
+
+
+VECTORS = [{"similarity": {"statistics": ["linear-cka"], "pool": "mean"}}, {"retrieval": {"pool": "max"}}]
+
+
+@pytest.mark.parametrize("make, measures", [
+    (networks.small_resnet, ["distance", *VECTORS]),
+    (networks.small_vit, ["distance", *VECTORS, {"retrieval": {"pool": "class"}}, {"retrieval": {"pool": "patch"}}])])
+@pytest.mark.parametrize("keeps", [False, True])
+def test_vectors_and_sums_are_computed_by_the_module(make, measures, keeps, images, monkeypatch):
+    """The scores are those of whole activations; with keeps as where activations are on a graphics processor."""
+    asked = []
+    infer = _torch.Torch.infer
+    module = networks.trained(make())
+    common = dict(transforms=[{"name": "turn", "rotate": {"values": [30, 60]}}], quiet=True, layers=["layer1.0", "layer2.0", "encoder.layers.encoder_layer_?", "output"],
+                  name="m", preprocess="none", tokens={"prefix": 1, "grid": [4, 4]} if make is networks.small_vit else None)
+    common["layers"] = common["layers"][:2] if make is networks.small_resnet else common["layers"][2:3]
+
+    def scores(**keys):
+        found = []
+        for m in ([*measures[:1]], measures[1:]):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                run = noether_ml.measure(module, images, engine="torch", measures=m, **common, **keys)
+            assert not run.failures
+            found.append(run.scores)
+        return [s.set_index(KEYS + ["variant"]).value for s in found]
+
+    monkeypatch.setattr(_torch.Torch, "extensions", {})
+    whole = scores(seed=1)
+    monkeypatch.setattr(_torch.Torch, "extensions", {"pools": True, "keeps": keeps})
+    monkeypatch.setattr(_torch.Torch, "infer", lambda self, inputs, wanted, room: asked.append(wanted) or infer(self, inputs, wanted, room))
+    for got, want in zip(scores(seed=1, folder=None), whole):
+        assert len(got) == len(want) > 3
+        assert ((got - want).abs() <= 1e-4 * want.abs() + 1e-5).all()
+    used = {key for wanted in asked for parameters in wanted.values() for key in parameters}
+    assert "pool" in used and ({"keep", "reduction"} <= used) == keeps
