@@ -120,8 +120,8 @@ class _Handler(BaseHTTPRequestHandler):
         model, _, kept = rest.removesuffix("/infer").partition("/kept/")
         if self.path == f"/v2/models/{model}/infer" and model in s.models:
             self._infer(model, body)
-        elif kept and hasattr(s.models.get(model), "forget"):
-            s.models[model].forget(kept.removesuffix("/unregister"))
+        elif kept and (forget := getattr(s.models.get(model), "forget", None)) is not None:
+            forget(kept.removesuffix("/unregister"))
             self._json({})
         elif kind == "systemsharedmemory":
             name, _, action = rest.removeprefix("region/").partition("/")

@@ -1,6 +1,7 @@
 """Activations as arrays: those of ONNX Runtime, of a served module, and of a run."""
 
 import json
+import subprocess
 
 import networks
 import numpy
@@ -66,7 +67,7 @@ def test_zarr(images, tmp_path):
              "models": [{"name": "net", "onnx": str(_export.export(networks.Shared(), (3, 32, 32))), "preprocess": PIXELS, "layers": ["all"]}]}
     (tmp_path / "study.yaml").write_text(_measure.written(study))
     for kind in ("zarr", "npy"):
-        _command.call(["extract", str(tmp_path / "study.yaml"), f"--out={tmp_path / kind}", f"--format={kind}"])
+        subprocess.run([_command.program(), "extract", tmp_path / "study.yaml", f"--out={tmp_path / kind}", f"--format={kind}"], check=True, capture_output=True)
     entries = json.loads((tmp_path / "npy/net/activations.json").read_text())
     group = zarr.open_group(tmp_path / "zarr/net", mode="r")
     assert len(entries) > 6

@@ -88,7 +88,8 @@ def exported(module, layers, folder):
     shapes = {v.name: v for v in onnx.shape_inference.infer_shapes(graph).graph.value_info}
     graph.graph.output.extend(shapes[name] for name in layers)
     onnx.save(graph, folder / "net.onnx")
-    _command.call(["grad", str(folder / "net.onnx"), "-o", str(folder / "vjp.onnx"), f"--of={layers[0]}", "--by=input", f"--cotangent=cotangent {layers[0]}"])
+    subprocess.run([_command.program(), "grad", folder / "net.onnx", "-o", folder / "vjp.onnx", f"--of={layers[0]}", "--by=input",
+                    f"--cotangent=cotangent {layers[0]}"], check=True, capture_output=True)
     vjp = onnx.load(folder / "vjp.onnx")
     gradient, = (o for o in vjp.graph.output if o.name not in [*layers, "output"])
     vjp.graph.node.append(onnx.helper.make_node("Identity", [gradient.name], ["gradient input"]))
