@@ -121,7 +121,8 @@ bench: $(RUNTIME)
 fixtures:
 	$(GO) run ./internal/fixtures -o fixtures
 
-# Runs every fuzz target for FUZZTIME, by default a minute.
+# Runs every fuzz target for FUZZTIME, by default a minute. go run ./internal/fuzzcorpus then keeps
+# what it found.
 FUZZTIME ?= 60s
 fuzz: $(RUNTIME)
 	@for pkg in $$($(GO) list ./...); do \

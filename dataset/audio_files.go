@@ -75,8 +75,8 @@ type audioItem struct{ file, part int }
 //	split  a file is cut into whole items from its start, and the rest is left out; a shorter file is
 //	       left out, and Notes counts such files and names the first five
 //
-// Channels are averaged. The fingerprint hashes names, labels, factors and contents of the
-// files as that of OpenFolder, and the options Rate, Length and Fit.
+// Channels are averaged, unless the model takes two. The fingerprint hashes names, labels, factors and
+// contents of the files as that of OpenFolder, and the options Rate, Length and Fit.
 func OpenAudio(ctx context.Context, o AudioOptions) (*Audio, error) {
 	s := &Audio{fileList: fileList{dir: o.Dir, what: "audio files", extensions: []string{".flac", ".wav", ".wave"}, others: otherAudioExtensions}, options: o}
 	if err := s.open(ctx); err != nil {
@@ -257,17 +257,47 @@ func (s *Audio) at(i int, frame Frame) (Sample, error) {
 	if err != nil {
 		return out, err
 	}
-	clip, err := audio.Read(filepath.Join(s.dir, s.files[item.file].name))
+	channels, err := s.channels(item.file, rate, frame.Stereo)
 	if err == nil {
-		clip.Wave, err = audio.Resample(clip.Wave, clip.Rate, rate)
-	}
-	if err == nil {
-		err = s.fit(&out, clip.Wave, rate, length, item.part)
+		err = s.fit(&out, channels, rate, length, item.part)
 	}
 	if err != nil {
 		return out, &BadSample{Name: out.Name, Err: cmp.Or(withoutPath(err), err)}
 	}
 	return out, nil
+}
+
+// channels reads the mean of the channels of a file, or two channels, and resamples them.
+func (s *Audio) channels(file, rate int, stereo bool) ([][]float32, error) {
+	path := filepath.Join(s.dir, s.files[file].name)
+	var read [][]float32
+	from := 0
+	if stereo {
+		var err error
+		if from, read, err = audio.ReadChannels(path); err != nil {
+			return nil, err
+		}
+		switch len(read) {
+		case 1:
+			read = append(read, read[0])
+		case 2:
+		default:
+			return nil, fmt.Errorf("the file has %d channels, and the model takes 2", len(read))
+		}
+	} else {
+		clip, err := audio.Read(path)
+		if err != nil {
+			return nil, err
+		}
+		from, read = clip.Rate, [][]float32{clip.Wave}
+	}
+	for i, wave := range read {
+		var err error
+		if read[i], err = audio.Resample(wave, from, rate); err != nil {
+			return nil, err
+		}
+	}
+	return read, nil
 }
 
 // target returns the rate that a file is resampled to for a frame, and the number of audio samples
@@ -291,10 +321,10 @@ func (s *Audio) target(file int, frame Frame) (rate, length int, err error) {
 	return rate, max(length, frame.Length), nil
 }
 
-// fit cuts an item of length audio samples (0: all) out of a resampled waveform and sets the Input,
-// 1 x length, and the Waveform of out.
-func (s *Audio) fit(out *Sample, wave []float32, rate, length, part int) error {
-	n := len(wave)
+// fit cuts an item of length audio samples (0: all) out of resampled channels and sets the Input,
+// channels x length, and the Waveform of out.
+func (s *Audio) fit(out *Sample, channels [][]float32, rate, length, part int) error {
+	n := len(channels[0])
 	switch {
 	case n == 0:
 		return fmt.Errorf("the file has no samples")
@@ -302,17 +332,25 @@ func (s *Audio) fit(out *Sample, wave []float32, rate, length, part int) error {
 		length = n
 	case n < length && s.options.Fit == "crop":
 		return fmt.Errorf("%d samples are fewer than the %d of an item: set fit: pad", n, length)
-	case n < length:
-		wave = append(slices.Clip(wave), make([]float32, length-n)...)
 	}
-	from := (len(wave) - length) / 2
+	all := max(n, length)
+	from := (all - length) / 2
 	if s.options.Fit == "split" {
 		from = part * length
 	}
-	if from+length > len(wave) {
+	if from+length > all {
 		return fmt.Errorf("%d samples are fewer than the header states", n)
 	}
-	out.Waveform = &Waveform{Rate: rate, Seconds: s.options.Length, Data: wave, Start: from}
-	out.Input = tensor.Tensor{Shape: []int{1, length}, Data: slices.Clone(wave[from : from+length])}
+	out.Waveform = &Waveform{Rate: rate, Seconds: s.options.Length, Data: channels[0], Start: from}
+	if len(channels) > 1 || n < all {
+		out.Waveform.Data = make([]float32, len(channels)*all) // padded with zeros
+		for c, wave := range channels {
+			copy(out.Waveform.Data[c*all:], wave)
+		}
+	}
+	out.Input = tensor.New(len(channels), length)
+	for c := range channels {
+		copy(out.Input.Data[c*length:(c+1)*length], out.Waveform.Data[c*all+from:])
+	}
 	return nil
 }

@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/noether-ml/noether/internal/audio"
 	"github.com/noether-ml/noether/internal/testdata"
+	"github.com/noether-ml/noether/transform"
 )
 
 // ramp returns a mono WAV file of n values, rate of them per second. Value i is i / 2^14.
@@ -46,6 +48,63 @@ func digits(t testing.TB) string {
 		"3_theo_0.wav": ramp(t, 8000, 800), "3_theo_10.wav": ramp(t, 8000, 1600),
 		"0_lucas_0.wav": ramp(t, 8000, 400), "0_lucas_2.wav": ramp(t, 8000, 2000),
 	})
+}
+
+// wavOfChannels returns a WAV file of 16-bit values of several channels, interleaved.
+func wavOfChannels(channels int, values ...int16) []byte {
+	le := binary.LittleEndian
+	head := append([]byte("RIFF"), le.AppendUint32(nil, uint32(36+2*len(values)))...)
+	head = append(le.AppendUint32(append(head, "WAVEfmt "...), 16), 1, 0, byte(channels), 0)
+	head = le.AppendUint32(le.AppendUint32(head, 8000), uint32(16000*channels))
+	head = append(head, byte(2*channels), 0, 16, 0)
+	head = le.AppendUint32(append(head, "data"...), uint32(2*len(values)))
+	for _, v := range values {
+		head = le.AppendUint16(head, uint16(v))
+	}
+	return head
+}
+
+// TestStereo checks that a model of two channels gets both, cut and transformed alike, that of a
+// recording of one channel twice, and that one of three is a sample that cannot be read.
+func TestStereo(t *testing.T) {
+	t.Parallel()
+	const unit = 1 << 15
+	s := openAudio(t, AudioOptions{Dir: folderOf(t, map[string][]byte{
+		"a.wav": wavOfChannels(1, 1<<12, 2<<12, 3<<12, 4<<12), "b.wav": wavOfChannels(2, 1<<12, -1<<12, 2<<12, -2<<12, 3<<12, -3<<12, 4<<12, -4<<12),
+		"c.wav": wavOfChannels(3, 1, 2, 3), "d.wav": wavOfChannels(2, 1<<12, 5<<12),
+	})})
+	for i, want := range [][]float32{{2, 3, 2, 3}, {2, 3, -2, -3}, nil, {1, 0, 5, 0}} {
+		got, err := s.At(t.Context(), i, Frame{Length: 2, Stereo: true})
+		if bad := (*BadSample)(nil); want == nil {
+			if !errors.As(err, &bad) || !strings.Contains(err.Error(), "the file has 3 channels, and the model takes 2") {
+				t.Errorf("three channels: error %v", err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k := range want {
+			want[k] *= (1 << 12) / float32(unit)
+		}
+		if !slices.Equal(got.Input.Shape, []int{2, 2}) || !slices.Equal(got.Input.Data, want) {
+			t.Errorf("sample %d is %v of shape %v, want %v", i, got.Input.Data, got.Input.Shape, want)
+		}
+		louder, err := got.Apply(transform.Gain{DB: transform.Fixed(20)}.Draw(nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k := range want {
+			want[k] *= 10
+		}
+		if !slices.Equal(louder.Shape, got.Input.Shape) || !slices.Equal(louder.Data, want) {
+			t.Errorf("sample %d is %v, 20 dB louder, want %v", i, louder.Data, want)
+		}
+	}
+	mean, err := s.At(t.Context(), 1, Frame{Length: 2})
+	if err != nil || !slices.Equal(mean.Input.Shape, []int{1, 2}) || !slices.Equal(mean.Input.Data, []float32{0, 0}) {
+		t.Errorf("the mean of two opposite channels is %v of shape %v: %v", mean.Input.Data, mean.Input.Shape, err)
+	}
 }
 
 // TestAudioByPattern checks the classes, labels and factors that come from a pattern of file names.

@@ -14,9 +14,10 @@ import (
 type Waveform struct {
 	Rate    int     // samples per second
 	Seconds float64 // length of Input that the options of the source set; 0: none
-	// At least as long as Input, padded with zeros; nil in a Sample without values.
+	// The channels, one after the other, of which Input has as many. Each is at least as long as Input,
+	// padded with zeros. Nil in a Sample without values.
 	Data  []float32
-	Start int // index in Data of the first value of Input
+	Start int // index in a channel of the first value of Input
 }
 
 // Apply returns the sample's image or audio, transformed by op: a transformation whose random
@@ -27,8 +28,8 @@ type Waveform struct {
 // than Input is cropped at a random position. A shorter one is placed at a random position, and
 // copies of it fill the rest. So neither the length nor the position of silence reveals how much
 // the audio was stretched. The code of Plachouras et al. 2025 (see package
-// internal/procedure/probe) does the same. The random position is part of op. An op for images only
-// is an error for audio.
+// internal/procedure/probe) does the same. The random position is part of op, which is the same for
+// all channels, with its noise. An op for images only is an error for audio.
 func (s Sample) Apply(op transform.Op) (tensor.Tensor, error) {
 	if s.Waveform == nil {
 		out := tensor.New(s.Input.Shape...)
@@ -39,28 +40,34 @@ func (s Sample) Apply(op transform.Op) (tensor.Tensor, error) {
 	if !ok {
 		return tensor.Tensor{}, errors.New("a transformation of images cannot be applied to audio")
 	}
-	wave := audioOp.ApplyAudio(s.Waveform.Data, s.Waveform.Rate)
-	if len(wave) == 0 {
-		return tensor.Tensor{}, fmt.Errorf("%s: the transformed waveform is empty", s.Name)
+	out := tensor.New(s.Input.Shape...)
+	channels := s.Input.Shape[0]
+	n, all := s.Input.Len()/channels, len(s.Waveform.Data)/channels
+	for c := range channels {
+		wave := audioOp.ApplyAudio(s.Waveform.Data[c*all:(c+1)*all:(c+1)*all], s.Waveform.Rate)
+		if len(wave) == 0 {
+			return tensor.Tensor{}, fmt.Errorf("%s: the transformed waveform is empty", s.Name)
+		}
+		s.Waveform.excerpt(out.Data[c*n:(c+1)*n], wave, all, transform.CropPosition(op))
 	}
-	return tensor.Tensor{Shape: s.Input.Shape, Data: s.Waveform.excerpt(wave, s.Input.Len(), transform.CropPosition(op))}, nil
+	return out, nil
 }
 
-// excerpt cuts the n values of the transformed Input out of wave, the transformed waveform, as
-// Apply describes. position, in [0, 1), is the random position.
-func (s *Waveform) excerpt(wave []float32, n int, position float64) []float32 {
-	scale := float64(len(wave)) / float64(len(s.Data))
+// excerpt cuts the values of a channel of the transformed Input, out, out of wave, the transformed
+// channel, which had all values before, as Apply describes. position, in [0, 1), is the random
+// position.
+func (s *Waveform) excerpt(out, wave []float32, all int, position float64) {
+	n := len(out)
+	scale := float64(len(wave)) / float64(all)
 	from := int(math.Round(float64(s.Start) * scale))
 	to := min(len(wave), max(from+1, int(math.Round(float64(s.Start+n)*scale))))
 	part := wave[min(from, len(wave)-1):to]
-	out := make([]float32, n)
 	if spare := len(part) - n; spare >= 0 {
 		copy(out, part[int(position*float64(spare+1)):])
-		return out
+		return
 	}
 	before := int(position * float64(n-len(part)+1))
 	for i := range out {
 		out[i] = part[((i-before)%len(part)+len(part))%len(part)]
 	}
-	return out
 }

@@ -59,3 +59,37 @@ func moments(values []float64) (mean, variance float64) {
 	}
 	return mean, variance
 }
+
+// ObjectProperties are the names of the values that ObjectOf returns, in order.
+var ObjectProperties = []string{"object-x", "object-y", "object-size"}
+
+// ObjectOf returns where the largest labelled object of an image is, in the order of
+// ObjectProperties: the centre of its box, and the square root of the box's area, as fractions of
+// the image. With a mask, the object is the pixels of other classes than the first, the background, and
+// the centre their mean. It returns false if there is none. Crowds do not count.
+func ObjectOf(t *Truth) ([]float64, bool) {
+	if t == nil {
+		return nil, false
+	}
+	var largest []float64
+	for _, o := range t.Objects {
+		size := math.Sqrt(max(0, o.Right-o.Left) * max(0, o.Bottom-o.Top))
+		if !o.Crowd && (largest == nil || size > largest[2]) {
+			largest = []float64{(o.Left + o.Right) / 2, (o.Top + o.Bottom) / 2, size}
+		}
+	}
+	if t.Mask.Rank() != 2 {
+		return largest, largest != nil
+	}
+	h, w := t.Mask.Shape[0], t.Mask.Shape[1]
+	var x, y, n float64
+	for i, class := range t.Mask.Data {
+		if class > 0 { // 0 is the background
+			x, y, n = x+float64(i%w)+0.5, y+float64(i/w)+0.5, n+1
+		}
+	}
+	if n == 0 || n == float64(h*w) { // no object, or nothing but objects
+		return nil, false
+	}
+	return []float64{x / n / float64(w), y / n / float64(h), math.Sqrt(n / float64(h*w))}, true
+}

@@ -95,8 +95,8 @@ func TestExamplesAreStudies(t *testing.T) {
 	// The values of ${DATA} and ${MODEL} in the examples.
 	vars := map[string]string{"DATA": "data", "MODEL": "m.onnx"}
 	templates := map[string]string{ // for examples of a part, by page
-		"data.md":            "name: x\nmodels: {name: m, onnx: m.onnx}\nmeasures: seis\ndata:\n%s",
-		"transformations.md": "name: x\ndata: {name: d, shapes: {}}\nmodels: {name: m, onnx: m.onnx}\nmeasures: seis\ntransforms:\n%s",
+		"data.md":            "name: x\nmodels: {name: m, onnx: m.onnx}\nmeasures: [seis, accuracy, effective-invariance]\ndata:\n%s",
+		"transformations.md": "name: x\ndata: {name: d, shapes: {}}\nmodels: {name: m, onnx: m.onnx}\nmeasures: [seis, accuracy, effective-invariance]\ntransforms:\n%s",
 	}
 	count := 0
 	for name, text := range pages(t) {

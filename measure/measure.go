@@ -93,6 +93,9 @@ type Needs struct {
 	// inputs. Batch.Clean is of the first and Batch.Transformed of the second, with the same order
 	// of classes. Needs Prediction.
 	OtherModel bool
+	// OtherLayers reports whether the measure can also compare layers of two models on the same
+	// inputs. Batch.Clean is of the first and Batch.Transformed of the second.
+	OtherLayers bool
 }
 
 // NoLabel is the label of a sample that has none.

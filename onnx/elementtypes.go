@@ -131,6 +131,14 @@ func elementType(n *pb.NodeProto, i int, types map[string]valueType) Type {
 		return input(2) // the values off and on
 	case "QLinearConv", "QLinearMatMul":
 		return input(7) // the zero point of the result
+	case "QLinearConcat":
+		return input(1) // likewise
+	case "QGemm":
+		if len(n.Input) < 8 || n.Input[7] == "" { // no scale of the result
+			return Float
+		}
+	case "QLinearWhere":
+		return input(1)
 	case "RandomNormal", "RandomUniform":
 		return attribute("dtype", Float)
 	case "HannWindow", "HammingWindow", "BlackmanWindow", "MelWeightMatrix":

@@ -31,6 +31,13 @@ func (m *Model) WithMetadata(key, value string) *Model {
 	return c
 }
 
+// WithMetadataOf returns the model with all metadata of another one in place of its own.
+func (m *Model) WithMetadataOf(other *Model) *Model {
+	c := m.copy()
+	c.proto.MetadataProps = other.proto.MetadataProps
+	return c
+}
+
 // Metadata returns an entry of the model's metadata, or "" if there is none.
 func (m *Model) Metadata(key string) string {
 	for _, e := range m.proto.MetadataProps {

@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/resample"
 )
 
 // A Tolerance is what a statistic must keep to: at least a number or, with AtMost, at most one.
@@ -124,9 +127,30 @@ func (b BreakingPoint) String() string {
 // A relative tolerance refers to the score at the neutral value or, for accuracy, to that on clean
 // data; it is an error if a run has neither.
 func BreakingPoints(rows []Row, t Tolerance, neutral func(transform string) (float64, error)) ([]BreakingPoint, error) {
+	return breakingPointsOf(rows, nil, t, neutral)
+}
+
+// BreakingPointsOfCells is BreakingPoints of cells and the means derived from them. Their
+// replicates, where there are some, give the interval of the distance from a relative tolerance:
+// the jackknife of the score less the share of the reference, both without the same samples.
+func BreakingPointsOfCells(cells []Cell, t Tolerance, neutral func(transform string) (float64, error)) ([]BreakingPoint, error) {
+	replicates := map[Row][]measure.Replicate{}
+	for _, c := range cells {
+		for _, l := range c.Layers {
+			for _, s := range l.Scores {
+				if c.Measure == t.Selector.Measure && len(s.Replicates) > 1 {
+					replicates[pointOf(c.row(l, s))] = s.Replicates
+				}
+			}
+		}
+	}
+	return breakingPointsOf(Rows("", cells), replicates, t, neutral)
+}
+
+func breakingPointsOf(rows []Row, replicates map[Row][]measure.Replicate, t Tolerance, neutral func(transform string) (float64, error)) ([]BreakingPoint, error) {
 	matching := t.Selector.matching(rows)
 	if len(matching) == 0 {
-		return nil, fmt.Errorf("no score matches %s; available: %s", t.Selector, strings.Join(available(rows), ", "))
+		return nil, t.Selector.noMatch(rows)
 	}
 	curves := map[Row][]Row{} // by the row without what varies along a curve
 	var order []Row
@@ -149,7 +173,7 @@ func BreakingPoints(rows []Row, t Tolerance, neutral func(transform string) (flo
 		if err != nil {
 			return nil, err
 		}
-		points, err := breakingPoints(curves[key], rows, t, zero)
+		points, err := breakingPoints(curves[key], rows, replicates, t, zero)
 		if err != nil {
 			return nil, err
 		}
@@ -164,16 +188,30 @@ func curveOf(r Row) Row {
 	return r
 }
 
-// A curvePoint is a strength with a statistic and its interval.
-type curvePoint struct{ strength, value, low, high float64 }
+// pointOf returns a row with what identifies it.
+func pointOf(r Row) Row {
+	key := curveOf(r)
+	key.Parameter = r.Parameter
+	return key
+}
 
-func breakingPoints(curve, rows []Row, t Tolerance, neutral float64) ([]BreakingPoint, error) {
+// A curvePoint is a strength with a statistic and its interval.
+type curvePoint struct {
+	strength, value, low, high float64
+	n                          int
+	replicates                 []measure.Replicate // perhaps none
+}
+
+func breakingPoints(curve, rows []Row, replicates map[Row][]measure.Replicate, t Tolerance, neutral float64) ([]BreakingPoint, error) {
 	nan := math.NaN()
-	clean := curvePoint{0, nan, nan, nan}
+	point := func(r Row, strength float64) curvePoint {
+		return curvePoint{strength, r.Value, r.Low, r.High, r.N, replicates[pointOf(r)]}
+	}
+	clean := curvePoint{value: nan, low: nan, high: nan}
 	sides := map[int][]curvePoint{}
 	for _, r := range curve {
 		v, _ := strconv.ParseFloat(r.Parameter, 64)
-		p := curvePoint{math.Abs(v - neutral), r.Value, r.Low, r.High}
+		p := point(r, math.Abs(v-neutral))
 		if math.IsNaN(p.value) {
 			return nil, fmt.Errorf("%s=%s: %s has no value (%s)", r.Describe(), r.Parameter, t.Selector, r.Warning)
 		}
@@ -188,7 +226,9 @@ func breakingPoints(curve, rows []Row, t Tolerance, neutral float64) ([]Breaking
 		sides[side] = append(sides[side], p)
 	}
 	if math.IsNaN(clean.value) {
-		clean = cleanScore(curve[0], rows)
+		if r, ok := cleanScore(curve[0], rows); ok {
+			clean = point(r, 0)
+		}
 	}
 	limit := t.Limit
 	if t.Relative {
@@ -211,24 +251,45 @@ func breakingPoints(curve, rows []Row, t Tolerance, neutral float64) ([]Breaking
 			points = slices.Insert(points, 0, clean)
 		}
 		b := BreakingPoint{Row: base, Tolerance: t, Neutral: neutral, Side: side, Smallest: points[0].strength, Largest: points[len(points)-1].strength}
-		b.cross(points, limit)
 		b.integrate(points)
+		if t.Relative {
+			points = againstReference(points, clean, t.Limit)
+		}
+		b.cross(points, limit)
 		out = append(out, b)
 	}
 	return out, nil
 }
 
-// cleanScore returns the accuracy on clean data for one on transformed data, else NaN.
-func cleanScore(r Row, rows []Row) curvePoint {
-	nan := math.NaN()
-	if r.Measure == "accuracy" && r.Statistic == "moved" {
-		for _, o := range rows {
-			if o.Measure == r.Measure && o.Statistic == "clean" && o.Model == r.Model && o.Data == r.Data && o.Factor == r.Factor && o.Study == r.Study {
-				return curvePoint{0, o.Value, o.Low, o.High}
+// againstReference returns points with the intervals of their differences from a share of the
+// reference, about the points, where replicates give them.
+func againstReference(points []curvePoint, reference curvePoint, share float64) []curvePoint {
+	limits := slices.Clone(reference.replicates)
+	for i := range limits {
+		limits[i].Value *= share
+	}
+	out := slices.Clone(points)
+	for i, p := range out {
+		if differences, ok := pairedReplicates(limits, p.replicates); ok && p.n == reference.n {
+			low, high := resample.Jackknife(p.value-share*reference.value, p.n, differences)
+			if half := (high - low) / 2; half > 0 {
+				out[i].low, out[i].high = p.value-half, p.value+half
 			}
 		}
 	}
-	return curvePoint{0, nan, nan, nan}
+	return out
+}
+
+// cleanScore returns the accuracy on clean data for one on transformed data.
+func cleanScore(r Row, rows []Row) (Row, bool) {
+	if r.Measure == "accuracy" && r.Statistic == "moved" {
+		for _, o := range rows {
+			if o.Measure == r.Measure && o.Statistic == "clean" && o.Model == r.Model && o.Data == r.Data && o.Factor == r.Factor && o.Study == r.Study {
+				return o, true
+			}
+		}
+	}
+	return Row{}, false
 }
 
 // cross finds where the statistic and the ends of its interval first leave the tolerance.

@@ -39,7 +39,7 @@ func (c Condition) Select(differences []Difference) ([]Difference, error) {
 func (c Condition) SelectValues(rows []Row) ([]Difference, error) {
 	matched := c.Selector.matching(rows)
 	if len(matched) == 0 {
-		return nil, fmt.Errorf("no score matches %s; available: %s", c.Selector, strings.Join(available(rows), ", "))
+		return nil, c.Selector.noMatch(rows)
 	}
 	var out []Difference
 	for _, r := range matched {

@@ -53,7 +53,7 @@ func (s Selector) String() string {
 func (s Selector) Select(rows []Row) ([]Row, error) {
 	matching := s.matching(rows)
 	if len(matching) == 0 {
-		return nil, fmt.Errorf("no score matches %s; available: %s", s, strings.Join(available(rows), ", "))
+		return nil, s.noMatch(rows)
 	}
 	matching = prefer(matching, func(r Row) bool { return r.Trial == MeanOverTrials })
 	if s.Parameter == "" {
@@ -88,6 +88,30 @@ func (s Selector) matching(rows []Row) []Row {
 		}
 	}
 	return out
+}
+
+// noMatch returns the error that no row matches, with the scores that match up to the first part
+// that none has.
+func (s Selector) noMatch(rows []Row) error {
+	known := available(rows)
+	wider := Selector{Measure: s.Measure, Statistic: s.Statistic}
+	for _, copyPart := range []func(to *Selector, from Selector){
+		func(to *Selector, from Selector) { to.Transform = from.Transform },
+		func(to *Selector, from Selector) { to.Parameter = from.Parameter },
+		func(to *Selector, from Selector) { to.Layer = from.Layer },
+	} {
+		found := wider.matching(rows)
+		if len(found) == 0 {
+			break
+		}
+		known = DistinctValues(found, func(r *Row) string {
+			one := wider
+			copyPart(&one, selectorOf(*r))
+			return one.String()
+		})
+		copyPart(&wider, s)
+	}
+	return fmt.Errorf("no score matches %s; available: %s", s, firstNames(known))
 }
 
 // prefer returns the preferred rows and, where a model, data set, transformation and layer has

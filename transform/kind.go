@@ -81,6 +81,24 @@ func Neutral(kind string) (value float64, ok bool) {
 	return value, ok
 }
 
+// Strongest returns the value of the parameter that a short form sets, at which a transformation of
+// the named kind changes its input most. ok is false if there is none, or no neutral value.
+func Strongest(kind string) (value float64, ok bool) {
+	k, found := Lookup(kind)
+	none, known := Neutral(kind)
+	if !found || !known || len(k.Short) == 0 {
+		return 0, false
+	}
+	p, _ := k.Param(k.Short[0])
+	switch {
+	case kind == "rotate":
+		return 180, true
+	case p.Max > none:
+		return p.Max, !math.IsInf(p.Max, 1)
+	}
+	return p.Min, !math.IsInf(p.Min, -1)
+}
+
 // Lookup returns the kind of a name.
 func Lookup(name string) (Kind, bool) {
 	kinds := Kinds()

@@ -31,9 +31,10 @@ set, transformation with a list of numbers, and layer. The strength is the dista
 changes nothing, such as 0 degrees or a brightness of 1; values on both sides of it give two points. Between values that were tried
 it is interpolated linearly; its 95 % interval is where the ends of the score's interval cross the tolerance.
 
-A tolerance is SCORE >= NUMBER or SCORE <= NUMBER; with % it is a share of the score without the transformation. With --fail-if
-it exits with 1 if a point lies below a strength.`,
-		Example: "  noether breaking-point runs/first --tolerance 'accuracy.moved >= 95%'\n" +
+A tolerance is SCORE >= NUMBER or SCORE <= NUMBER; with % it is a share of the score without the transformation. Without one, the
+tolerances of the study's transformations count. With --fail-if it exits with 1 if a point lies below a strength.`,
+		Example: "  noether breaking-point runs/first\n" +
+			"  noether breaking-point runs/first --tolerance 'accuracy.moved >= 95%'\n" +
 			"  noether breaking-point runs/first --tolerance 'effective-invariance.ei@tilt >= 0.8' --tolerance 'distance.cosine/layer4 <= 0.1'\n" +
 			"  noether breaking-point runs/first --fail-if 'breaking-point(tilt, ei, 0.8) < 10'",
 		Args: usageArgs(cobra.ExactArgs(1)),
@@ -42,29 +43,36 @@ it exits with 1 if a point lies below a strength.`,
 			if err != nil {
 				return err
 			}
-			zero := neutralValues(run)
+			cells, _, err := study.ReadCells(args[0])
+			if err != nil {
+				return err
+			}
+			own, zero := ownTolerances(run)
 			if c.Flags().Changed("neutral") {
 				zero = func(string) (float64, error) { return neutral, nil }
 			}
-			var points []scores.BreakingPoint
-			var failed []string
+			var asked []scores.Tolerance
 			for _, text := range tolerances {
 				t, err := scores.ParseTolerance(text)
 				if err != nil {
 					return usagef(c, "--tolerance: %v", err)
 				}
-				found, err := scores.BreakingPoints(run.Rows, t, zero)
-				if err != nil {
-					return err
-				}
-				points = append(points, found...)
+				asked = append(asked, t)
 			}
+			if len(tolerances)+len(failIf) == 0 {
+				asked = own
+			}
+			points, err := breakingPoints(cells, asked, zero)
+			if err != nil {
+				return err
+			}
+			var failed []string
 			for _, text := range failIf {
 				t, least, err := parseBreakingCondition(text, run.Record.Measures)
 				if err != nil {
 					return usagef(c, "--fail-if: %v", err)
 				}
-				found, err := scores.BreakingPoints(run.Rows, t, zero)
+				found, err := scores.BreakingPointsOfCells(cells, t, zero)
 				if err != nil {
 					return err
 				}
@@ -78,7 +86,7 @@ it exits with 1 if a point lies below a strength.`,
 				}
 			}
 			if len(points) == 0 {
-				return usagef(c, "give a --tolerance, such as 'effective-invariance.ei >= 0.8', or --fail-if")
+				return usagef(c, "the study has no tolerance: give a --tolerance, such as 'effective-invariance.ei >= 0.8', or --fail-if")
 			}
 			if err := show(asJSON, breakingJSON(points), func() error { return printBreakingPoints(points) }); err != nil {
 				return err
@@ -97,16 +105,30 @@ it exits with 1 if a point lies below a strength.`,
 	return c
 }
 
-// neutralValues returns a function that returns the neutral value of a transformation of a run, by
-// its name in the study.
-func neutralValues(run *study.Result) func(string) (float64, error) {
+func breakingPoints(cells []scores.Cell, tolerances []scores.Tolerance, zero func(string) (float64, error)) ([]scores.BreakingPoint, error) {
+	var out []scores.BreakingPoint
+	for _, t := range tolerances {
+		found, err := scores.BreakingPointsOfCells(cells, t, zero)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, found...)
+	}
+	return out, nil
+}
+
+// ownTolerances returns the tolerances of the transformations of a run's study, and a function that
+// returns the neutral value of a transformation by its name there.
+func ownTolerances(run *study.Result) ([]scores.Tolerance, func(string) (float64, error)) {
 	kinds := map[string]string{}
+	var tolerances []scores.Tolerance
 	if s, err := catalog.Parse("study.yaml", []byte(run.Record.Resolved), nil); err == nil {
 		for _, t := range s.Transforms {
 			kinds[t.Name] = t.Kind
+			tolerances = append(tolerances, t.Tolerances...)
 		}
 	}
-	return func(name string) (float64, error) {
+	return tolerances, func(name string) (float64, error) {
 		v, ok := transform.Neutral(kinds[name])
 		if !ok {
 			return 0, fmt.Errorf("at which value %s changes nothing is not known: give --neutral", name)

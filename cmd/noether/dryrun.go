@@ -9,6 +9,7 @@ import (
 
 	"github.com/noether-ml/noether/internal/report/terminal"
 	"github.com/noether-ml/noether/internal/study"
+	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -34,6 +35,9 @@ func dryRun(ctx context.Context, s *study.Study, out string, o study.Options, as
 	}
 	if err := terminal.WriteFailures(os.Stdout, plan.Failed(), terminal.Options{}); err != nil {
 		return err
+	}
+	if names := s.Searches(); len(names) > 0 {
+		fmt.Fprintf(stdout, "values: auto of %s: this is the first round; up to %d follow, each with three values around each breaking point\n", strings.Join(names, ", "), spec.SearchRounds-1)
 	}
 	for _, line := range skipLines(plan.Skips) {
 		fmt.Fprintln(stdout, "skipped:", line)

@@ -18,6 +18,7 @@ import (
 	"github.com/noether-ml/noether/internal/plural"
 	"github.com/noether-ml/noether/internal/pooling"
 	"github.com/noether-ml/noether/internal/study"
+	"github.com/noether-ml/noether/internal/tempfolder"
 )
 
 type extractFlags struct {
@@ -103,21 +104,18 @@ func (f *extractFlags) extract(ctx context.Context, s *study.Study, o study.Opti
 	return f.write(ctx, plan, o)
 }
 
-// write writes to a folder beside the one to write, which is then renamed.
+// write writes to a folder beside the one to write, which is then renamed. It also removes such
+// folders of killed processes.
 func (f *extractFlags) write(ctx context.Context, plan *study.Plan, o study.Options) error {
 	out := filepath.Clean(f.out)
 	if err := os.MkdirAll(filepath.Dir(out), 0o777); err != nil {
 		return err
 	}
-	temp, err := os.MkdirTemp(filepath.Dir(out), "."+filepath.Base(out)+".part-")
+	files, remove, err := tempfolder.Beside(out)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(temp)
-	files := filepath.Join(temp, "files") // with the permissions of any new folder, unlike temp
-	if err := os.Mkdir(files, 0o777); err != nil {
-		return err
-	}
+	defer remove()
 	var writers []*extract.Writer
 	var sources []study.Source
 	done := showOrLogProgress(&o)
@@ -140,15 +138,7 @@ func (f *extractFlags) write(ctx context.Context, plan *study.Plan, o study.Opti
 	if len(writers) == 0 {
 		return errors.New("the study selects no layers: set layers: of its models, or --layers")
 	}
-	if f.force {
-		if err := os.RemoveAll(out); err != nil {
-			return err
-		}
-	}
-	if err := os.Remove(out); err != nil && !errors.Is(err, fs.ErrNotExist) { // it may be an empty folder
-		return err
-	}
-	if err := os.Rename(files, out); err != nil {
+	if err := replaceFolder(out, files, f.force); err != nil {
 		return err
 	}
 	for i, w := range writers {
@@ -163,6 +153,19 @@ func (f *extractFlags) write(ctx context.Context, plan *study.Plan, o study.Opti
 		}
 	}
 	return nil
+}
+
+// replaceFolder renames the folder from to to. A folder that is there must be empty unless force is
+// set; its files are left in from + ".old".
+func replaceFolder(to, from string, force bool) error {
+	replace := os.Remove
+	if force {
+		replace = func(path string) error { return os.Rename(path, from+".old") }
+	}
+	if err := replace(to); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.Rename(from, to)
 }
 
 // folder returns the folder of a model: MODEL, or DATA/MODEL if there are several data sets.

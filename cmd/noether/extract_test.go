@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -143,5 +144,55 @@ func TestStoppedExtract(t *testing.T) {
 	left, err := filepath.Glob(filepath.Join(dir, "*act*"))
 	if hidden, _ := filepath.Glob(filepath.Join(dir, ".*")); err != nil || len(left)+len(hidden) > 0 {
 		t.Errorf("left %v and %v", left, hidden)
+	}
+}
+
+// TestKilledExtract checks that the next command for the same folder removes what a killed one left.
+func TestKilledExtract(t *testing.T) {
+	dir := t.TempDir()
+	network, err := filepath.Abs("../../internal/parity/testdata/float.onnx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	study := func(name string, n int) string {
+		text := fmt.Sprintf(extractStudy, name, "photos", fmt.Sprintf("onnx: %q, preprocess: none, scores: none", network))
+		text = strings.Replace(text, `images: "photos"`, fmt.Sprintf("shapes: {n: %d, size: 8}", n), 1)
+		return write(t, dir, name+".yaml", []byte(text))
+	}
+	out := filepath.Join(dir, "activations")
+	hidden := func() []string {
+		found, err := filepath.Glob(filepath.Join(dir, ".*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	program := buildProgram(t)
+	killed := exec.CommandContext(t.Context(), program, "extract", study("long", 200_000), "-o", out)
+	if err := killed.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for len(hidden()) == 0 && killed.ProcessState == nil && t.Context().Err() == nil {
+		time.Sleep(time.Millisecond)
+	}
+	if err := killed.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	killed.Wait()
+	if len(hidden()) == 0 {
+		t.Fatal("the killed command left nothing")
+	}
+	// The process of the engine ends shortly after the one that was killed.
+	for try := 0; len(hidden()) > 0 && try < 20; try++ {
+		if text, err := exec.CommandContext(t.Context(), program, "extract", study("short", 4), "-o", out, "--force").CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, text)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if left := hidden(); len(left) > 0 {
+		t.Errorf("left %v", left)
+	}
+	if entries, err := os.ReadDir(filepath.Join(out, "net")); err != nil || len(entries) == 0 {
+		t.Errorf("the next command wrote %v: %v", entries, err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/noether-ml/noether/internal/atomicfile"
 	"github.com/noether-ml/noether/internal/machine"
+	"github.com/noether-ml/noether/internal/policy"
 	"github.com/noether-ml/noether/internal/report"
 	"github.com/noether-ml/noether/internal/report/html"
 	"github.com/noether-ml/noether/internal/report/terminal"
@@ -33,7 +34,7 @@ func showPage(result *study.Result, out string, p printFlags, attached func() ht
 		}
 		written <- err
 	}()
-	failed := printScores(result, p)
+	failed := printScores(result, out, p)
 	unwritten := <-written
 	if failed == nil && !p.json {
 		printPaths(result, out, unwritten == nil)
@@ -48,6 +49,9 @@ func writePage(result *study.Result, out string, attached func() html.Run) error
 	source, err := study.PageSource(out)
 	if err == nil {
 		source += " " + version()
+		if sum, err := scores.SumFile(filepath.Join(out, policy.SummaryFile)); err == nil {
+			source += " " + sum.CRC32C
+		}
 	}
 	if result.Unchanged && html.MadeFrom(file, source) {
 		return nil
@@ -82,13 +86,42 @@ func readAttached(out string, cells []scores.Cell) func() html.Run {
 	}
 }
 
-// printScores prints tables of the scores, or with --json the whole result.
-func printScores(result *study.Result, p printFlags) error {
+// printScores prints tables of the scores, and breaking points if the study has tolerances, or with
+// --json the whole result. out is the run folder.
+func printScores(result *study.Result, out string, p printFlags) error {
 	if p.json {
 		return json.NewEncoder(os.Stdout).Encode(result)
 	}
 	width, colour := terminalSize(os.Stdout)
-	return terminal.Write(os.Stdout, result.Rows, result.Record, terminal.Options{Width: width, Colour: colour, All: p.all})
+	o := terminal.Options{Width: width, Colour: colour, All: p.all}
+	if report.NamesLayers(result.Rows) {
+		cells := result.Cells
+		if cells == nil {
+			cells, _, _ = study.ReadCells(out) // without them differences are not paired by sample
+		}
+		o.Replicates = report.NewReplicates(cells)
+	}
+	if err := terminal.Write(os.Stdout, result.Rows, result.Record, o); err != nil {
+		return err
+	}
+	tolerances, zero := ownTolerances(result)
+	if len(tolerances) == 0 || result.Record.Finished == nil {
+		return nil
+	}
+	cells := result.Cells
+	if cells == nil {
+		var err error
+		if cells, _, err = study.ReadCells(out); err != nil {
+			return err
+		}
+	}
+	points, err := breakingPoints(cells, tolerances, zero)
+	if err != nil {
+		note("breaking points: " + err.Error())
+		return nil
+	}
+	fmt.Fprintln(stdout)
+	return printBreakingPoints(points)
 }
 
 // printPaths prints the path of the scores, and that of the report if it was written.

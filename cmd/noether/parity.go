@@ -6,16 +6,19 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/noether-ml/noether/engine/recorded"
 	"github.com/noether-ml/noether/internal/atomicfile"
 	"github.com/noether-ml/noether/internal/fetch/uri"
 	"github.com/noether-ml/noether/internal/model"
 	"github.com/noether-ml/noether/internal/parity"
 	"github.com/noether-ml/noether/internal/study"
 	"github.com/noether-ml/noether/internal/study/open"
+	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/rewrite"
 	"github.com/noether-ml/noether/scores"
@@ -29,6 +32,7 @@ type parityFlags struct {
 	tolerance                   float64
 	csv                         string
 	all, json                   bool
+	python                      pythonFlags
 }
 
 func parityCommand(engine *engineFlags) *cobra.Command {
@@ -36,8 +40,9 @@ func parityCommand(engine *engineFlags) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "parity ORIGINAL OTHER DATA",
 		Short: "Compare another form of a model, such as its quantised file, with the original, layer by layer",
-		Long: `Runs two forms of one model on the same samples: a quantised, float16 or pruned file, one of another exporter, or a model that an
-inference server runs. It says how often they predict the same, in which layer they begin to differ, what each layer adds
+		Long: `Runs two forms of one model on the same samples: a quantised, float16 or pruned file, or one of another exporter or
+engine: OTHER may be the address of a server, a function of Python (package.module:function, with --allow-python) or a folder of
+recorded activations. It says how often they predict the same, in which layer they begin to differ, what each layer adds
 (its error when it is computed from the original's values) and, for a quantised model, which nodes to leave in float.
 Layers are matched by name, by module of PyTorch, or by order and shape.
 
@@ -85,6 +90,7 @@ is on the value alone.`,
 	p.StringVar(&f.csv, "csv", "", "file that all scores are written to, with the columns of scores.csv")
 	p.BoolVar(&f.all, "all", false, "list every layer")
 	p.BoolVar(&f.json, "json", false, "print JSON")
+	f.python.add(p)
 	return c
 }
 
@@ -133,11 +139,16 @@ func (f *parityFlags) run(ctx context.Context, engine *engineFlags, args []strin
 	if err != nil {
 		return nil, err
 	}
+	stopPython, err := f.python.start(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	defer stopPython()
 	o, err := engine.open()
 	if err != nil {
 		return nil, err
 	}
-	o.FailFast, o.AllowEmpty = true, true
+	o.FailFast, o.AllowEmpty, o.RoundHalf = true, true, true
 	plan, err := study.NewPlan(ctx, s, o)
 	if err != nil {
 		return nil, err
@@ -185,12 +196,9 @@ func (f *parityFlags) study(ctx context.Context, args []string) (*study.Study, e
 	var b strings.Builder
 	fmt.Fprintf(&b, "name: parity\nseed: %d\ndata:\n  - {name: data, %s: %s, shuffle: true, limit: %d}\nmodels:\n", f.seed, kind, dataEntry(kind, data), f.limit)
 	for i, name := range []string{"original", "other"} {
-		key := "onnx"
-		if isServer(args[i]) {
-			key = "url"
-		}
+		key := engineKey(args[i])
 		fmt.Fprintf(&b, "  - {name: %s, %s: %s", name, key, jsonText(args[i]))
-		if preprocess[i] != "" {
+		if preprocess[i] != "" && key != "activations" {
 			fmt.Fprintf(&b, ", preprocess: %s", preprocess[i])
 		}
 		if i == 0 {
@@ -228,7 +236,20 @@ func jsonText(v any) string {
 	return strings.ReplaceAll(string(text), "$", `\u0024`) // no variable of the study
 }
 
-func isServer(address string) bool { return strings.Contains(address, "/v2/models/") }
+// engineKey returns the key of a study's model by which an argument names a model.
+func engineKey(arg string) string {
+	if strings.Contains(arg, "/v2/models/") {
+		return "url"
+	}
+	if info, err := os.Stat(arg); err != nil {
+		if spec.IsFunction(arg) {
+			return "python"
+		}
+	} else if clean, _ := filepath.Glob(filepath.Join(arg, recorded.Clean+"*")); info.IsDir() && len(clean) > 0 {
+		return "activations"
+	}
+	return "onnx"
+}
 
 // preprocessing returns the value of the key preprocess of both models; "": it is found as for a
 // study.
@@ -246,7 +267,7 @@ func (f *parityFlags) preprocessing(ctx context.Context, args []string) (out [2]
 		}
 		return out, nil
 	}
-	if isServer(args[0]) {
+	if engineKey(args[0]) != "onnx" {
 		return out, nil
 	}
 	path, err := open.ModelFile(ctx, args[0], note)

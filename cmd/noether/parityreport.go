@@ -116,7 +116,7 @@ func (r *parityReport) fill(cells []scores.Cell, unmatched []tensor.Layer) {
 		modelForm
 	}{{"original", r.Original}, {"other", r.Other}} {
 		if f.Half != "" {
-			r.warn(fmt.Sprintf("the %s model's %s weights are computed with in float32: the rounding of its activations is not part of this comparison", f.which, f.Half))
+			r.warn(fmt.Sprintf("the %s model is %[2]s, and computed in float32: weights and what each operator reads are rounded to %[2]s, sums within an operator are not; a device may sum otherwise", f.which, f.Half))
 		}
 	}
 	if r.NoLocal != "" {
@@ -162,6 +162,7 @@ func (r *parityReport) addLayer(l *parity.Layer) {
 func (r *parityReport) print(w io.Writer, all bool) error {
 	width := terminalWidth(os.Stdout)
 	printFolded(w, width, "%s (%s) against %s (%s), %s of %s", r.Other.Path, r.Other.Form, r.Original.Path, r.Original.Form, plural.Of(r.Samples, "sample"), r.Data)
+	r.printWarnings(w, width, measure.ChangesMeaning)
 	fmt.Fprintln(w)
 	r.printPredictions(w, width)
 	if b := r.verdict.Begins; b != nil {
@@ -191,10 +192,18 @@ func (r *parityReport) print(w io.Writer, all bool) error {
 		fmt.Fprint(w, r.layerTable(layers).write(width, 0))
 	}
 	r.printMatching(w, width)
-	for _, text := range r.Warnings {
-		printFolded(w, width, "warning: %s", text)
-	}
+	r.printWarnings(w, width, func(text string) bool { return !measure.ChangesMeaning(text) })
 	return nil
+}
+
+// printWarnings prints the warnings that are chosen. Those that change what numbers mean come above
+// these.
+func (r *parityReport) printWarnings(w io.Writer, width int, chosen func(string) bool) {
+	for _, text := range r.Warnings {
+		if chosen(text) {
+			printFolded(w, width, "warning: %s", text)
+		}
+	}
 }
 
 func fusedText(l *parity.Layer) string {

@@ -1,11 +1,11 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -50,7 +50,10 @@ one.`,
 			if err := f.write(p, verdicts, args[1]); err != nil {
 				return err
 			}
-			if err := show(asJSON, verdictsJSON(p, verdicts), func() error { return printVerdicts(stdout, p, verdicts, f.all) }); err != nil {
+			if err := keepVerdict(args[0], p, verdicts); err != nil {
+				note(fmt.Sprintf("the report lacks the verdict: %v", err))
+			}
+			if err := show(asJSON, p.Summarise(verdicts), func() error { return printVerdicts(stdout, p, verdicts, f.all) }); err != nil {
 				return err
 			}
 			return verdictError(p, verdicts)
@@ -94,7 +97,8 @@ func judge(dir string, p *policy.Policy) ([]policy.Verdict, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := policy.Evidence{Rows: run.Rows, Record: run.Record, Neutral: neutralValues(run)}
+	_, zero := ownTolerances(run)
+	e := policy.Evidence{Rows: run.Rows, Record: run.Record, Neutral: zero}
 	s, err := catalog.Parse("study.yaml", []byte(run.Record.Resolved), nil)
 	if err != nil {
 		return nil, fmt.Errorf("the study of %s: %w", dir, err)
@@ -151,12 +155,9 @@ func verdictError(p *policy.Policy, verdicts []policy.Verdict) error {
 
 func printVerdicts(w io.Writer, p *policy.Policy, verdicts []policy.Verdict, all bool) error {
 	fmt.Fprintf(w, "%s\n", p.Use)
-	for _, v := range verdicts {
-		n := map[policy.State]int{}
-		for _, c := range v.Claims {
-			n[c.State]++
-		}
-		fmt.Fprintf(w, "\n%s: %s (%s hold, %d do not, %d not decided)\n", v.Model, strings.ToUpper(string(v.State)), plural.Of(n[policy.Pass], "claim"), n[policy.Fail], n[policy.Undecided])
+	for i, m := range p.Summarise(verdicts).Models {
+		v := verdicts[i]
+		fmt.Fprintf(w, "\n%s: %s. %s\n", m.Model, strings.ToUpper(string(m.State)), m.Counts())
 		t := newTable(w)
 		t.printf("  verdict\tclaim\twhere\tevidence\n")
 		passed := 0
@@ -178,30 +179,34 @@ func printVerdicts(w io.Writer, p *policy.Policy, verdicts []policy.Verdict, all
 	return err
 }
 
-func verdictsJSON(p *policy.Policy, verdicts []policy.Verdict) any {
-	number := func(v float64) *float64 {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil
-		}
-		return &v
+// keepVerdict writes the verdict to the run folder, and its report with it.
+func keepVerdict(dir string, p *policy.Policy, verdicts []policy.Verdict) error {
+	s := p.Summarise(verdicts)
+	sum, err := scores.SumFile(filepath.Join(dir, "run.json"))
+	if err != nil {
+		return err
 	}
-	models := []map[string]any{}
-	for _, v := range verdicts {
-		claims := []map[string]any{}
-		for _, c := range v.Claims {
-			claims = append(claims, map[string]any{"state": c.State, "claim": c.Text, "data": c.Data, "transform": c.Transform, "parameter": c.Parameter, "group": c.Group,
-				"value": number(c.Mean), "low": number(c.Low), "high": number(c.High), "n": c.N, "limit": number(c.Limit), "needed": c.Needed, "why": c.Why})
-		}
-		models = append(models, map[string]any{"model": v.Model, "state": v.State, "claims": claims})
+	s.Run = sum.CRC32C
+	err = atomicfile.WriteFunc(filepath.Join(dir, policy.SummaryFile), func(w io.Writer) error {
+		e := json.NewEncoder(w)
+		e.SetIndent("", " ")
+		return e.Encode(s)
+	})
+	if err != nil {
+		return err
 	}
-	return map[string]any{"use": p.Use, "models": models}
+	result, err := study.ReadResult(dir)
+	if err != nil {
+		return err
+	}
+	return writePage(result, dir, readAttached(dir, nil))
 }
 
 // judgeRun prints the verdict on a run that has just finished.
 func judgeRun(dir, file string, p *policy.Policy, f *policyFlags) error {
 	verdicts, err := judge(dir, p)
 	if err == nil {
-		err = f.write(p, verdicts, file)
+		err = errors.Join(f.write(p, verdicts, file), keepVerdict(dir, p, verdicts))
 	}
 	if err != nil {
 		return err

@@ -24,6 +24,9 @@ type NetworkOptions struct {
 	// ReloadWeights frees the weights after FreeWeights and reads them again for each session. That
 	// saves memory if many networks are open.
 	ReloadWeights bool
+	// RoundHalf rounds the activations of half-precision files to their type; see
+	// rewrite.ReadRounded.
+	RoundHalf bool
 }
 
 // A Network is an ONNX file that ONNX Runtime computes. It implements engine.Differentiable.
@@ -39,7 +42,7 @@ type Network struct {
 
 // OpenNetwork returns the network of a file.
 func (r *Runtime) OpenNetwork(path string, o NetworkOptions) (*Network, error) {
-	graph, err := engine.Within(r.RunLimit(), func() (*onnx.Model, error) { return readGraph(path) })
+	graph, err := engine.Within(r.RunLimit(), func() (*onnx.Model, error) { return readGraph(path, o) })
 	if err != nil {
 		return nil, fmt.Errorf("model %s: %w", path, err)
 	}
@@ -54,8 +57,12 @@ func (r *Runtime) NewNetwork(file *onnx.Model, o NetworkOptions) (*Network, erro
 	return &Network{runtime: r, path: file.Path(), options: o, graph: file, hash: sync.OnceValues(file.SHA256)}, nil
 }
 
-func readGraph(path string) (*onnx.Model, error) {
-	graph, err := rewrite.ReadFloat32(path)
+func readGraph(path string, o NetworkOptions) (*onnx.Model, error) {
+	read := rewrite.ReadFloat32
+	if o.RoundHalf {
+		read = rewrite.ReadRounded
+	}
+	graph, err := read(path)
 	if inner := errors.Unwrap(err); inner != nil {
 		err = inner
 	}
@@ -142,7 +149,7 @@ func (n *Network) FullGraph() (*onnx.Model, error) {
 	if !n.freed {
 		return n.graph, nil
 	}
-	graph, err := readGraph(n.path)
+	graph, err := readGraph(n.path, n.options)
 	if err != nil {
 		return nil, err
 	}

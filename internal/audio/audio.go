@@ -2,10 +2,11 @@
 //
 // A Clip is a waveform of one channel, whose values are usually in [-1, 1], and its sampling rate.
 // Read decodes WAV and FLAC files. Probe returns their rate, number of channels and
-// length, nearly always from the header alone. Read averages several channels.
+// length, nearly always from the header alone. Read averages several channels, and ReadChannels
+// returns them.
 //
 //	WAV   8, 16, 24 and 32-bit integers, 32 and 64-bit floats, plain or WAVE_FORMAT_EXTENSIBLE
-//	FLAC  4 to 24 bits
+//	FLAC  4 to 32 bits
 //
 // An ID3 tag before either is skipped.
 // Integers of b bits are divided by 2^(b-1), so that full scale is 1; 8-bit WAV files hold unsigned
@@ -79,14 +80,27 @@ func IsAudio(name string) bool {
 
 // Read decodes a file. Its first bytes determine the format.
 func Read(path string) (Clip, error) {
-	if info, err := os.Stat(path); err == nil && info.Size() > maxFile {
-		return Clip{}, fmt.Errorf("the file has %d bytes, more than the limit of %d: split it", info.Size(), maxFile)
-	}
-	data, err := filesys.ReadFile(path)
+	data, err := readFile(path)
 	if err != nil {
 		return Clip{}, err
 	}
 	return Decode(data)
+}
+
+// ReadChannels decodes a file, and returns its rate and channels.
+func ReadChannels(path string) (rate int, channels [][]float32, err error) {
+	data, err := readFile(path)
+	if err != nil {
+		return 0, nil, err
+	}
+	return decode(data, false)
+}
+
+func readFile(path string) ([]byte, error) {
+	if info, err := os.Stat(path); err == nil && info.Size() > maxFile {
+		return nil, fmt.Errorf("the file has %d bytes, more than the limit of %d: split it", info.Size(), maxFile)
+	}
+	return filesys.ReadFile(path)
 }
 
 // tagLength returns the length of an ID3 tag, from the first ten bytes of a file; 0: there is none.
@@ -126,18 +140,27 @@ func unknownFormat(data []byte) error {
 
 // Decode decodes the contents of a file.
 func Decode(data []byte) (Clip, error) {
+	rate, channels, err := decode(data, true)
+	if err != nil {
+		return Clip{}, err
+	}
+	return Clip{rate, channels[0]}, nil
+}
+
+// decode returns the channels of a file, or their mean.
+func decode(data []byte, mean bool) (rate int, channels [][]float32, err error) {
 	if n := tagLength(data); n > 0 && n < int64(len(data)) && (isWAV(data[n:]) || isFLAC(data[n:])) {
 		data = data[n:]
 	}
 	switch {
 	case isWAV(data):
-		return decodeWAV(data)
+		return decodeWAV(data, mean)
 	case isFLAC(data):
-		return decodeFLAC(data)
+		return decodeFLAC(data, mean)
 	case len(data) == 0:
-		return Clip{}, errors.New("the file is empty")
+		return 0, nil, errors.New("the file is empty")
 	}
-	return Clip{}, unknownFormat(data)
+	return 0, nil, unknownFormat(data)
 }
 
 // Probe reads the header of a file. A FLAC file whose header lacks the length is decoded.

@@ -77,43 +77,52 @@ func probeFLAC(r io.ReaderAt, path string) (Info, error) {
 	return h.Info, err
 }
 
-// decodeFLAC decodes a FLAC file and averages its channels. It returns an error if the number of
+// decodeFLAC returns the channels of a FLAC file or their mean. It returns an error if the number of
 // values of a channel differs from that in the header. What follows the last value is not read,
 // such as an ID3 tag. A frame in the messages is a block of FLAC; Info.Frames is the number of
 // values of a channel.
-func decodeFLAC(data []byte) (Clip, error) {
+func decodeFLAC(data []byte, mean bool) (rate int, channels [][]float32, err error) {
 	h, err := parseFLAC(bytes.NewReader(data))
 	if err != nil {
-		return Clip{}, err
+		return 0, nil, err
 	}
 	if h.audio > int64(len(data)) {
-		return Clip{}, errors.New("the FLAC file ends within its header")
+		return 0, nil, errors.New("the FLAC file ends within its header")
 	}
 	data = data[h.audio:]
-	// From a sum of channels to a mean in [-1, 1].
-	scale := 1 / float64(int64(h.Channels)<<(h.depth-1))
-	var wave []float32
+	channels = make([][]float32, h.Channels)
+	scale := 1 / float64(int64(1)<<(h.depth-1)) // to [-1, 1]
+	if mean {
+		channels = channels[:1]
+		scale = 1 / float64(int64(h.Channels)<<(h.depth-1))
+	}
+	values := 0 // of a channel
 	var frame flacFrame
-	for len(data) > 0 && (h.Frames == 0 || len(wave) < h.Frames) {
+	for len(data) > 0 && (h.Frames == 0 || values < h.Frames) {
 		n, err := frame.decode(data, h.Channels, h.depth)
 		if err != nil {
-			return Clip{}, fmt.Errorf("the FLAC file is damaged or truncated after %d of %d values: %w", len(wave), h.Frames, err)
+			return 0, nil, fmt.Errorf("the FLAC file is damaged or truncated after %d of %d values: %w", values, h.Frames, err)
 		}
 		data = data[n:]
 		block := len(frame.channels[0])
-		if len(wave) > maxValues-block {
-			return Clip{}, fmt.Errorf("more than %d values are too many: split the FLAC file", len(wave))
+		if values > maxValues/len(channels)-block {
+			return 0, nil, fmt.Errorf("more than %d values are too many: split the FLAC file", values)
 		}
 		for i := range block {
 			var sum int64
-			for _, c := range frame.channels {
-				sum += c[i]
+			for k, c := range frame.channels {
+				if sum += c[i]; !mean {
+					channels[k] = append(channels[k], float32(float64(c[i])*scale))
+				}
 			}
-			wave = append(wave, float32(float64(sum)*scale))
+			if mean {
+				channels[0] = append(channels[0], float32(float64(sum)*scale))
+			}
 		}
+		values += block
 	}
-	if h.Frames > 0 && len(wave) != h.Frames {
-		return Clip{}, fmt.Errorf("the FLAC file is truncated: %d of %d values are present", len(wave), h.Frames)
+	if h.Frames > 0 && values != h.Frames {
+		return 0, nil, fmt.Errorf("the FLAC file is truncated: %d of %d values are present", values, h.Frames)
 	}
-	return Clip{h.Rate, wave}, nil
+	return h.Rate, channels, nil
 }

@@ -48,6 +48,38 @@ func TestFLAC(t *testing.T) {
 	}
 }
 
+// TestChannels checks that both channels of a file are read, whose mean is that of Read. The values of
+// stereo24.flac are the formulas of TestFLAC.
+func TestChannels(t *testing.T) {
+	t.Parallel()
+	wav := filepath.Join(t.TempDir(), "a.wav")
+	if err := os.WriteFile(wav, wavOf(1, 2, 16, 8000, false, 0, 0.5, -0.5, -1, 0.25, -0.125), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]func(c, i int) float64{
+		wav: func(c, i int) float64 { return [][]float64{{0, -0.5, 0.25}, {0.5, -1, -0.125}}[c][i] },
+		"testdata/stereo24.flac": func(c, i int) float64 {
+			s := 2 * math.Pi * float64(i) / 44100
+			return []float64{0.5 * math.Sin(440*s), 0.25 * math.Sin(1000*s)}[c]
+		},
+	} {
+		rate, channels, err := ReadChannels(path)
+		if err != nil || len(channels) != 2 {
+			t.Fatalf("%s: %d channels, error %v", path, len(channels), err)
+		}
+		clip, err := Read(path)
+		if err != nil || clip.Rate != rate || len(clip.Wave) != len(channels[0]) || len(clip.Wave) != len(channels[1]) {
+			t.Fatalf("%s: %d and %d values at %d Hz, and %d of their mean at %d: %v", path, len(channels[0]), len(channels[1]), rate, len(clip.Wave), clip.Rate, err)
+		}
+		for i, mean := range clip.Wave {
+			a, b := float64(channels[0][i]), float64(channels[1][i])
+			if math.Abs(a-want(0, i)) > 1e-6 || math.Abs(b-want(1, i)) > 1e-6 || math.Abs((a+b)/2-float64(mean)) > 1e-6 {
+				t.Fatalf("%s: values %v and %v at %d, want %v and %v; their mean is %v", path, a, b, i, want(0, i), want(1, i), mean)
+			}
+		}
+	}
+}
+
 func TestTruncatedFLAC(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("testdata/tone16.flac")

@@ -138,28 +138,40 @@ func (h *wavHeader) setData(at, length, size int64) error {
 	return h.Info.check()
 }
 
-// decodeWAV returns the mean of the channels. It returns an error for values that are not finite.
-func decodeWAV(data []byte) (Clip, error) {
+// decodeWAV returns the channels or their mean. It returns an error for values that are not finite.
+func decodeWAV(data []byte, mean bool) (rate int, channels [][]float32, err error) {
 	h, err := parseWAV(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
-		return Clip{}, err
+		return 0, nil, err
 	}
 	raw := data[h.data : h.data+h.size]
-	wave := make([]float32, h.Frames)
 	step := h.bits / 8
 	decode := h.decoder()
-	for i := range wave {
+	channels = make([][]float32, h.Channels)
+	if mean {
+		channels = channels[:1]
+	}
+	for c := range channels {
+		channels[c] = make([]float32, h.Frames)
+	}
+	for i := range h.Frames {
 		var sum float64
 		for c := range h.Channels {
-			sum += decode(raw[(i*h.Channels+c)*step:])
+			v := decode(raw[(i*h.Channels+c)*step:])
+			if sum += v; !mean {
+				channels[c][i] = float32(v)
+			}
 		}
-		v := float32(sum / float64(h.Channels))
-		if v-v != 0 { // a 64-bit float may also be too large for 32 bits
-			return Clip{}, fmt.Errorf("value %d is %v", i, v)
+		if mean {
+			channels[0][i] = float32(sum / float64(h.Channels))
 		}
-		wave[i] = v
+		for _, wave := range channels {
+			if v := wave[i]; v-v != 0 { // a 64-bit float may also be too large for 32 bits
+				return 0, nil, fmt.Errorf("value %d is %v", i, v)
+			}
+		}
 	}
-	return Clip{h.Rate, wave}, nil
+	return h.Rate, channels, nil
 }
 
 func (h wavHeader) decoder() func(b []byte) float64 {

@@ -17,8 +17,8 @@ import (
 	"strings"
 
 	"github.com/noether-ml/noether/internal/fetch/uri"
-	"github.com/noether-ml/noether/internal/filelock"
 	"github.com/noether-ml/noether/internal/filesys"
+	"github.com/noether-ml/noether/internal/tempfolder"
 )
 
 // IsArchive reports whether a file name, path or URL has the extension of an archive that Tree
@@ -109,6 +109,9 @@ func (c *Cache) unpackedFolder(ctx context.Context, sum, archive, name string) (
 	return tree, nil
 }
 
+// unpackingPrefix is the start of the names of the folders in which archives are unpacked.
+const unpackingPrefix = ".unpacking-"
+
 // unpackTo unpacks an archive into a temporary folder. When that is complete and on disk, it is
 // renamed to content/SHA256/tree.
 func (c *Cache) unpackTo(ctx context.Context, sum, archive, name string) error {
@@ -116,15 +119,11 @@ func (c *Cache) unpackTo(ctx context.Context, sum, archive, name string) error {
 		return context.Cause(ctx)
 	}
 	tree := c.path("content", sum, "tree")
-	c.removeUnpacking(sum, 0) // the caller has locked the content: none is new
-	temp, err := os.MkdirTemp(filepath.Dir(tree), ".unpacking-*")
+	temp, remove, err := tempfolder.In(filepath.Dir(tree), unpackingPrefix)
 	if err != nil {
 		return err
 	}
-	if lock := filelock.Shared(temp); lock != nil {
-		defer lock.Close()
-	}
-	defer os.RemoveAll(temp)
+	defer remove()
 	sums, err := unpack(ctx, archive, name, temp, c.maxFile(), c.maxFiles())
 	if err != nil {
 		return err
@@ -135,7 +134,7 @@ func (c *Cache) unpackTo(ctx context.Context, sum, archive, name string) error {
 	if err := c.writeTreeSums(sum, sums); err != nil {
 		return err
 	}
-	old := tree + ".old-" + filepath.Base(temp)
+	old := tree + ".old-" + filepath.Base(filepath.Dir(temp))
 	if err := os.Rename(tree, old); err == nil {
 		c.log("the files in the cache are not those of %s; it is unpacked again", name)
 		defer os.RemoveAll(old)

@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/noether-ml/noether/internal/filelock"
 )
@@ -208,14 +207,12 @@ func FuzzUnpack(f *testing.F) {
 	})
 }
 
-// TestKilledUnpacking checks that the folders in which killed processes unpacked an archive are
-// removed when it is unpacked again, and those of other archives after a minute, but not one that a
-// process has locked.
+// TestKilledUnpacking checks that the folders in which killed processes unpacked archives are
+// removed when any archive is unpacked, but not one that a process uses.
 func TestKilledUnpacking(t *testing.T) {
 	t.Parallel()
 	c := newCache(t)
-	dir := t.TempDir()
-	file := filepath.Join(dir, "a.tar")
+	file := filepath.Join(t.TempDir(), "a.tar")
 	if err := os.WriteFile(file, tarOf(t, false, member{name: "a.txt", text: "a"}), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -223,20 +220,16 @@ func TestKilledUnpacking(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	leave := func(content, name string, age time.Duration) string {
+	leave := func(content, name string) string {
 		folder := c.path("content", content, ".unpacking-"+name)
-		if err := os.MkdirAll(filepath.Join(folder, "sub"), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		old := time.Now().Add(-age)
-		if err := os.Chtimes(folder, old, old); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Join(folder, "files", "sub"), 0o777), os.WriteFile(filepath.Join(folder, ".noether-temporary"), nil, 0o666)); err != nil {
 			t.Fatal(err)
 		}
 		return folder
 	}
-	killed, live := leave(sum, "1", 0), leave(sum, "2", time.Hour)
-	other, young := leave(strings.Repeat("0", 64), "3", time.Hour), leave(strings.Repeat("0", 64), "4", 0)
-	lock := filelock.Shared(live)
+	other := strings.Repeat("0", 64)
+	killed, live, killedOther := leave(sum, "1"), leave(sum, "2"), leave(other, "3")
+	lock := filelock.Shared(filepath.Join(live, ".noether-temporary"))
 	if lock == nil {
 		t.Skip("the file system of temporary files has no locks")
 	}
@@ -244,7 +237,7 @@ func TestKilledUnpacking(t *testing.T) {
 	if _, err := c.Local(t.Context(), file, ""); err != nil {
 		t.Fatal(err)
 	}
-	for folder, want := range map[string]bool{killed: false, live: true, other: false, young: true} {
+	for folder, want := range map[string]bool{killed: false, live: true, killedOther: false} {
 		if _, err := os.Stat(folder); (err == nil) != want {
 			t.Errorf("%s: %v, want it to be there: %v", folder, err, want)
 		}

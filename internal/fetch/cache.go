@@ -18,6 +18,7 @@ import (
 	"github.com/noether-ml/noether/internal/atomicfile"
 	"github.com/noether-ml/noether/internal/filelock"
 	"github.com/noether-ml/noether/internal/filesys"
+	"github.com/noether-ml/noether/internal/tempfolder"
 )
 
 // path returns a path within the folder of the cache, which contains
@@ -55,30 +56,13 @@ func (c *Cache) prepare() error {
 // sweep removes unfinished downloads and temporary files of killed processes that were not modified
 // for a day, and folders of unpacking that no process has locked.
 func (c *Cache) sweep() {
-	c.removeUnpacking("*", time.Minute)
+	tempfolder.Sweep(c.path("content", "*", unpackingPrefix+"*"))
 	for _, pattern := range []string{"parts/*", "urls/.*.tmp", "content/*.old", "content/*/.*.tmp", "content/*/.unpacking-*", "content/*/tree.old-*"} {
 		files, _ := filepath.Glob(c.path(pattern))
 		for _, f := range files {
 			if info, err := os.Stat(f); err == nil && time.Since(info.ModTime()) > 24*time.Hour {
 				os.RemoveAll(f)
 			}
-		}
-	}
-}
-
-// removeUnpacking removes the folders in which killed processes unpacked the archives of contents,
-// whose names match a pattern. A process locks its folder after creating it: younger ones than age
-// stay.
-func (c *Cache) removeUnpacking(contents string, age time.Duration) {
-	folders, _ := filepath.Glob(c.path("content", contents, ".unpacking-*"))
-	for _, f := range folders {
-		info, err := os.Stat(f)
-		if err != nil || time.Since(info.ModTime()) < age {
-			continue
-		}
-		if lock, free := filelock.TryExclusive(f); free && lock != nil {
-			os.RemoveAll(f)
-			lock.Close()
 		}
 	}
 }

@@ -45,7 +45,7 @@ func TestFilesAreSyncedBeforeRename(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	renamed := regexp.MustCompile(`rename\w*\(.*/\.unpacking-\d+", .*/tree"`).FindIndex(raw)
+	renamed := regexp.MustCompile(`rename\w*\(.*/\.unpacking-\d+/files", .*/tree"`).FindIndex(raw)
 	synced := regexp.MustCompile(`syncfs(\(\d+| resumed>)\) += 0`).FindIndex(raw)
 	if renamed == nil || synced == nil || synced[0] > renamed[0] {
 		t.Errorf("the files are not synced before the folder is renamed:\n%s", raw)

@@ -76,19 +76,15 @@ func (Misclassification) checkGradient([]float32, []tensor.Tensor) error { retur
 // softmax over the other classes. As the gradient is normalised later, oneHot - r serves, which
 // does not vanish in float32 if p_y is close to 1.
 func (o Misclassification) write(s *stepBuilder) (losses, error) {
-	z, err := s.include(o.Model, o.Model.ScoresTensor())
+	z, scores, err := o.writeScores(s)
 	if err != nil {
 		return losses{}, err
 	}
-	b, classes := s.b, o.classes()
-	oneHot := s.addConstant("label", classes)
-	scores := b.Reshape(b.Cast(z, onnx.Float), s.n, o.Model.Classes())
-	if o.Outputs != nil {
-		scores = b.Gather(scores, b.Ints(o.Outputs...), 1)
-	}
-	logs := b.LogSoftmax(scores, 1)
-	if o.Model.Scores() == "probabilities" {
-		logs = b.Log(b.Op("Max", nil, scores, b.Scalar(smallestPositive)))
+	b := s.b
+	oneHot := s.addConstant("label", o.classes())
+	logs := scores
+	if o.Model.Scores() != "probabilities" {
+		logs = b.LogSoftmax(scores, 1)
 	}
 	correct := b.ReduceSum(b.Mul(logs, oneHot), true, 1)
 	others := b.Sub(logs, b.Mul(oneHot, b.Scalar(excluded)))
@@ -98,14 +94,37 @@ func (o Misclassification) write(s *stepBuilder) (losses, error) {
 	if o.Model.Scores() != "probabilities" {
 		cotangent = b.Sub(oneHot, b.Softmax(others, 1))
 	}
-	if o.Outputs != nil {
-		cotangent = b.MatMul(cotangent, b.Const("", o.selection()))
-	}
 	return losses{
 		loss:      correct,
 		criterion: b.Sub(correct, b.ReduceMax(others, true, 1)),
-		tensors:   []onnx.Value{z}, cotangents: []onnx.Value{s.castLike(cotangent, z)},
+		tensors:   []onnx.Value{z}, cotangents: []onnx.Value{s.castLike(o.ofOutputs(s, cotangent), z)},
 	}, nil
+}
+
+// writeScores adds the model and returns the tensor of its scores, and the scores of the classes, n
+// x classes: logarithms for a model with probabilities.
+func (o Misclassification) writeScores(s *stepBuilder) (z, scores onnx.Value, err error) {
+	z, err = s.include(o.Model, o.Model.ScoresTensor())
+	if err != nil {
+		return "", "", err
+	}
+	b := s.b
+	scores = b.Reshape(b.Cast(z, onnx.Float), s.n, o.Model.Classes())
+	if o.Outputs != nil {
+		scores = b.Gather(scores, b.Ints(o.Outputs...), 1)
+	}
+	if o.Model.Scores() == "probabilities" {
+		scores = b.Log(b.Op("Max", nil, scores, b.Scalar(smallestPositive)))
+	}
+	return z, scores, nil
+}
+
+// ofOutputs returns the gradient by the model's outputs, given that by the scores of the classes.
+func (o Misclassification) ofOutputs(s *stepBuilder, cotangent onnx.Value) onnx.Value {
+	if o.Outputs == nil {
+		return cotangent
+	}
+	return s.b.MatMul(cotangent, s.b.Const("", o.selection()))
 }
 
 const excluded = 1e30

@@ -30,6 +30,7 @@ type Objective interface {
 type losses struct {
 	loss       onnx.Value   // n x 1: the loss whose gradient is computed
 	criterion  onnx.Value   // n x 1: the best image is the one with the smallest criterion
+	scores     onnx.Value   // n x classes: the scores of a classObjective, which has no loss and criterion
 	tensors    []onnx.Value // tensors of the models that the loss depends on
 	cotangents []onnx.Value // d loss / d tensors, up to a positive factor for each sample
 }

@@ -16,6 +16,7 @@ import (
 // A Search minimises an objective by gradient descent on images. A Search must not be used by
 // several goroutines at a time.
 type Search struct {
+	write     stepWriter
 	objective Objective
 	options   Options
 	model     *model.Model // the first model of the objective
@@ -62,14 +63,14 @@ type Result struct {
 // New returns a search for an objective. It returns an error if the options are not valid or the
 // objective has no gradient that can be computed.
 func New(objective Objective, o Options) (*Search, error) {
-	s, err := newSearch(objective, o)
+	s, err := newSearch(writeStep, objective, o)
 	if err != nil {
 		return nil, fmt.Errorf("preparing a search: %w", err)
 	}
 	return s, nil
 }
 
-func newSearch(objective Objective, o Options) (*Search, error) {
+func newSearch(write stepWriter, objective Objective, o Options) (*Search, error) {
 	if err := objective.check(); err != nil {
 		return nil, err
 	}
@@ -77,7 +78,7 @@ func newSearch(objective Objective, o Options) (*Search, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Search{objective: objective, options: o, model: objective.models()[0]}
+	s := &Search{write: write, objective: objective, options: o, model: objective.models()[0]}
 	for _, m := range objective.models() {
 		// Batch is the fixed batch size of a model; 0: any.
 		if m.Batch() > 0 && s.n > 0 && m.Batch() != s.n {
@@ -86,7 +87,7 @@ func newSearch(objective Objective, o Options) (*Search, error) {
 		s.n = max(s.n, m.Batch())
 	}
 	// Build the graph once to return its errors early.
-	_, _, err = buildStep(objective, o, max(1, s.n))
+	_, _, err = buildStep(write, objective, o, max(1, s.n))
 	return s, err
 }
 
@@ -152,7 +153,7 @@ func (s *Search) open(n, shards int) error {
 	if err := s.Close(); err != nil {
 		return err
 	}
-	graph, step, err := buildStep(s.objective, s.options, n)
+	graph, step, err := buildStep(s.write, s.objective, s.options, n)
 	if err != nil {
 		return err
 	}

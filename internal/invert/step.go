@@ -32,6 +32,7 @@ type stepBuilder struct {
 	state     []tensorInfo
 	schedule  []tensorInfo
 	constants []tensorInfo
+	results   []string // names of the outputs besides the next state
 }
 
 type tensorInfo struct {
@@ -44,33 +45,43 @@ const prefix = "search "
 // centre is the name of the constant input, declared first, that holds the centre of the Ball.
 const centre = "centre"
 
+// A stepWriter writes the graph of a step for n samples, and returns its builder.
+type stepWriter func(objective Objective, o Options, n int) (*onnx.Model, *stepBuilder, error)
+
 // buildStep returns the graph of a step for n samples, and its builder. A model with an opset below
 // minOpset is an error, and so is a step that is not written within the time limit of the first.
-func buildStep(objective Objective, o Options, n int) (*onnx.Model, *stepBuilder, error) {
+func buildStep(write stepWriter, objective Objective, o Options, n int) (*onnx.Model, *stepBuilder, error) {
 	type step struct {
 		graph   *onnx.Model
 		builder *stepBuilder
 	}
 	s, err := engine.Within(objective.models()[0].TimeLimit(), func() (step, error) {
-		graph, builder, err := writeStep(objective, o, n)
+		graph, builder, err := write(objective, o, n)
 		return step{graph, builder}, err
 	})
 	return s.graph, s.builder, err
 }
 
-func writeStep(objective Objective, o Options, n int) (*onnx.Model, *stepBuilder, error) {
-	m := objective.models()[0]
+// newStepBuilder returns a builder with the operator set of the models and no nodes.
+func newStepBuilder(objective Objective, n int) (*stepBuilder, error) {
 	opset := 0
 	for _, m := range objective.models() {
 		if m.Graph() != nil && m.Opset() < minOpset {
-			return nil, nil, fmt.Errorf("model %s uses opset %d, but a search needs %d or later: convert it with onnx.version_converter", m.Path(), m.Opset(), minOpset)
+			return nil, fmt.Errorf("model %s uses opset %d, but a search needs %d or later: convert it with onnx.version_converter", m.Path(), m.Opset(), minOpset)
 		}
 		opset = max(opset, m.Opset())
 	}
 	if opset == 0 { // none of the models is a graph
 		opset = onnx.DefaultOpset
 	}
-	s := &stepBuilder{b: onnx.NewBuilder(opset), n: n, image: m.ImageShape()}
+	return &stepBuilder{b: onnx.NewBuilder(opset), n: n, image: objective.models()[0].ImageShape()}, nil
+}
+
+func writeStep(objective Objective, o Options, n int) (*onnx.Model, *stepBuilder, error) {
+	s, err := newStepBuilder(objective, n)
+	if err != nil {
+		return nil, nil, err
+	}
 	s.x = s.addState("x", s.image...)
 	best, criterion := s.addState("best", s.image...), s.addState("criterion", 1)
 	if o.Ball != (Ball{}) {
@@ -83,7 +94,7 @@ func writeStep(objective Objective, o Options, n int) (*onnx.Model, *stepBuilder
 	s.replaceShortcuts() // by convolutions, which are faster
 	gradient, err := s.gradient(l)
 	if err != nil {
-		return nil, nil, fmt.Errorf("model %s: %w", m.Path(), err)
+		return nil, nil, fmt.Errorf("model %s: %w", objective.models()[0].Path(), err)
 	}
 	direction, gradientNorm := ball.Normalise(s.b, gradient, s.image)
 	finite := s.b.Op("And", nil, s.finite(l.loss), s.finite(gradientNorm))
@@ -91,17 +102,22 @@ func writeStep(objective Objective, o Options, n int) (*onnx.Model, *stepBuilder
 	s.setNext("best", s.b.Where(ball.PerImage(s.b, better, s.image), s.x, best))
 	s.setNext("criterion", s.b.Where(better, l.criterion, criterion))
 	s.setNext("x", s.b.Where(ball.PerImage(s.b, finite, s.image), o.Ball.Project(s.b, s.update(direction, o), prefix+centre, s.image), s.x))
-	s.b.Output(prefix+"loss", l.loss)
-	s.b.Output(prefix+"gradient norm", gradientNorm)
+	s.output("loss", l.loss)
+	s.output("gradient norm", gradientNorm)
+	return s.graph()
+}
+
+// graph returns the graph that has been written. Of models that are no graphs it has the parts
+// around them, of which openServed cuts each.
+func (s *stepBuilder) graph() (*onnx.Model, *stepBuilder, error) {
 	graph, err := s.b.Model()
+	if err == nil && len(s.served) == 0 {
+		graph, err = rewrite.WithOutputs(graph, s.outputs())
+	}
 	if err != nil {
 		return nil, nil, err
 	}
-	if len(s.served) > 0 { // of the graph, openServed cuts parts
-		return graph, s, nil
-	}
-	graph, err = rewrite.WithOutputs(graph, s.outputs())
-	return graph, s, err
+	return graph, s, nil
 }
 
 // outputs returns the names of the next state, and of what is measured.
@@ -110,7 +126,13 @@ func (s *stepBuilder) outputs() []string {
 	for _, p := range s.state {
 		names = append(names, prefix+"next "+p.name)
 	}
-	return append(names, prefix+"loss", prefix+"gradient norm")
+	return append(names, s.results...)
+}
+
+// output adds an output besides the next state.
+func (s *stepBuilder) output(name string, v onnx.Value) {
+	s.b.Output(prefix+name, v)
+	s.results = append(s.results, prefix+name)
 }
 
 // minOpset is the first operator set with Where.

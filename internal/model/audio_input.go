@@ -12,8 +12,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Layouts of an input that takes a batch of b waveforms of n values: b x n, b x 1 x n and b x n x
-// 1.
+// Layouts of an input that takes a batch of b waveforms of n values and c channels, 1 or 2: b x n, b x
+// c x n and b x n x c.
 const (
 	layoutWave    tensor.Axes = "NT"
 	layoutChannel tensor.Axes = "NCT"
@@ -40,12 +40,30 @@ func audioLayout(in engine.Port) tensor.Axes {
 	case len(in.Shape) == 2:
 		return layoutWave
 	case len(in.Shape) == 3 && in.Shape[0].Size > 1 && in.Shape[1].Size < 0: // a state, with the batch second
+	case len(in.Shape) == 3 && in.Shape[1].Size == 2 && isLong(in.Shape[2]):
+		return layoutChannel
+	case len(in.Shape) == 3 && in.Shape[2].Size == 2 && isLong(in.Shape[1]):
+		return layoutLast
 	case len(in.Shape) == 3 && in.Shape[2].Size != 1 && (in.Shape[1].Size == 1 || in.Shape[1].Size < 0):
 		return layoutChannel
 	case len(in.Shape) == 3 && in.Shape[2].Size == 1: // as TensorFlow has it
 		return layoutLast
 	}
 	return ""
+}
+
+// isLong reports whether an axis can have the values of a waveform.
+func isLong(d engine.Dim) bool { return d.Size < 0 || d.Size >= shortestWave }
+
+// waveChannels returns the number of channels of an input that takes waveforms.
+func waveChannels(in engine.Port) int {
+	switch audioLayout(in) {
+	case layoutChannel:
+		return max(in.Shape[1].Size, 1)
+	case layoutLast:
+		return in.Shape[2].Size
+	}
+	return 1
 }
 
 // shortestWave is the smallest size of an input that is assumed to be a waveform, 1/31 s at 8 kHz.
@@ -59,7 +77,7 @@ func tooShort(in engine.Port) bool {
 // newAudioInput describes an input that takes waveforms, with their length and rate.
 // Options.Samples is the length of the data, in values.
 func newAudioInput(info engine.Port, layout tensor.Axes, o Options) (input, error) {
-	p := input{info: info, layout: layout, audio: true, channels: 1, height: 1, preprocess: o.Preprocess, frame: o.Preprocess.Frame}
+	p := input{info: info, layout: layout, audio: true, channels: waveChannels(info), height: 1, preprocess: o.Preprocess, frame: o.Preprocess.Frame}
 	n := waveLength(info)
 	var err error
 	if p.width, err = reconcile("length", n, p.frame.Length, info); err != nil {
@@ -74,7 +92,7 @@ func newAudioInput(info engine.Port, layout tensor.Axes, o Options) (input, erro
 			return p, err
 		}
 	}
-	p.frame.Length = p.width
+	p.frame.Length, p.frame.Stereo = p.width, p.channels == 2
 	return p, p.preprocess.CheckAudio()
 }
 
@@ -138,7 +156,11 @@ func withFeatures(graph *onnx.Model, o Options, channel ...int) (*onnx.Model, er
 	for _, v := range b.Include(graph, inputs) {
 		b.Output("", v)
 	}
-	return b.Model()
+	out, err := b.Model()
+	if err != nil {
+		return nil, err
+	}
+	return out.WithMetadataOf(graph), nil
 }
 
 // WithFeatures adds p.Features in front of a network, as Open does (see withFeatures). The result
@@ -151,15 +173,16 @@ func WithFeatures(graph *onnx.Model, p Preprocess, samples int) (*onnx.Model, er
 	return withFeatures(graph, Options{Preprocess: p, Samples: samples}, 1)
 }
 
-// featureInput returns the named input, or the only one without fixed values.
+// featureInput returns the named input, or the only one without fixed values that can take features.
 func featureInput(inputs []engine.Port, o Options) (engine.Port, error) {
 	var found []engine.Port
 	for _, in := range inputs {
-		if _, fixed := o.Inputs[in.Name]; o.Input == in.Name || o.Input == "" && !fixed {
+		takes := (len(in.Shape) == 3 || len(in.Shape) == 4) && (in.Type == engine.Float || in.Type == engine.Double)
+		if _, fixed := o.Inputs[in.Name]; takes && (o.Input == in.Name || o.Input == "" && !fixed) {
 			found = append(found, in)
 		}
 	}
-	if len(found) != 1 || (len(found[0].Shape) != 3 && len(found[0].Shape) != 4) || (found[0].Type != engine.Float && found[0].Type != engine.Double) {
+	if len(found) != 1 {
 		return engine.Port{}, settingError(fmt.Errorf("the model needs exactly one input for features (float of rank 3 or 4), and has %s", list(inputs)), "preprocess", "features")
 	}
 	return found[0], nil
@@ -209,12 +232,16 @@ func checkFrames(info engine.Port, framesFirst bool, s logmel.Settings, n int) e
 // TakesAudio reports whether the model takes audio rather than images.
 func (m *Model) TakesAudio() bool { return m.input.audio }
 
-// findAudioInput returns the only input that can take a waveform, and its layout.
+// findAudioInput returns the only input that can take a waveform, and its layout. Of several, that is
+// the only one of one channel.
 func findAudioInput(inputs []engine.Port, o Options) (engine.Port, tensor.Axes, bool) {
 	candidates := slices.DeleteFunc(slices.Clone(inputs), func(in engine.Port) bool {
 		_, fixed := o.Inputs[in.Name]
 		return fixed || audioLayout(in) == "" || o.Input != "" && o.Input != in.Name
 	})
+	if len(candidates) > 1 {
+		candidates = slices.DeleteFunc(candidates, func(in engine.Port) bool { return waveChannels(in) > 1 })
+	}
 	if len(candidates) != 1 {
 		return engine.Port{}, "", false
 	}

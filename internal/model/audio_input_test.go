@@ -2,6 +2,7 @@ package model_test
 
 import (
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -247,5 +248,96 @@ func TestShortVectorsAreNotAudio(t *testing.T) {
 	m, err := modeltest.Open(t, path, model.Options{Layers: []string{"output"}, Preprocess: model.Preprocess{Frame: dataset.Frame{Rate: 8000}}})
 	if err != nil || !m.TakesAudio() {
 		t.Errorf("twelve samples at a rate: %v, want a model of audio", err)
+	}
+}
+
+// TestStereo checks that models of two channels take both, in either order of the axes, in a session
+// and as a part of another graph.
+func TestStereo(t *testing.T) {
+	t.Parallel()
+	const n = 300
+	in := tensor.New(2, n)
+	for i := range in.Data {
+		in.Data[i] = float32(i%7) - 3
+	}
+	for name, shape := range map[string][]int{"channels first": {-1, 2, n}, "channels last": {-1, n, 2}, "any length": {-1, 2, -1}} {
+		time := 2
+		if shape[2] == 2 {
+			time = 1
+		}
+		path := saveAudio(t, func(b *onnx.Builder, x onnx.Value) onnx.Value { // the sum of each channel
+			return b.Mul(b.ReduceSum(x, false, time), b.Scalar(2))
+		}, shape...)
+		m, err := modeltest.Open(t, path, model.Options{Layers: []string{"output"}, Samples: n})
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if !m.TakesAudio() || !m.Frame().Stereo || !slices.Equal(m.ImageShape(), []int{2, n}) {
+			t.Errorf("%s: the model takes %v in the frame %+v", name, m.ImageShape(), m.Frame())
+		}
+		want := make([]float32, 2)
+		for i, v := range in.Data {
+			want[i/n] += 2 * v
+		}
+		if got := outputs(t, m, in, in).At(1).Data; !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
+	}
+}
+
+// TestWaveformWithoutBatch checks that a model of one waveform without a batch axis is run on one
+// waveform after the other, and that its outputs, and its metadata, are read.
+func TestWaveformWithoutBatch(t *testing.T) {
+	t.Parallel()
+	b := onnx.NewBuilder(17)
+	x := b.Input("x", onnx.Float, -1)
+	parts := b.Reshape(x, 3, -1)
+	b.Output("probabilities", b.Op("Softmax", onnx.Attrs{"axis": 0}, b.ReduceSum(parts, false, 1)))
+	graph, err := b.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := graph.WithMetadata("names", "{0: 'a', 1: 'b', 2: 'c'}").Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "m.onnx")
+	if err := os.WriteFile(path, raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m, err := modeltest.Open(t, path, model.Options{Layers: []string{"output"}, Samples: 300})
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, err := m.ClassNames()
+	if err != nil || m.Batch() != 1 || m.Classes() != 3 || !slices.Equal(names, []string{"a", "b", "c"}) {
+		t.Errorf("batches of %d, %d classes %v: %v", m.Batch(), m.Classes(), names, err)
+	}
+	in := tensor.New(1, 300)
+	in.Data[250] = float32(math.Log(2))
+	if got, want := outputs(t, m, in).At(0).Data, []float32{.25, .25, .5}; len(got) != 3 || math.Abs(float64(got[2]-want[2])) > 1e-6 {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// TestSpectrogramBesideText checks that a model of a spectrogram and a text, as CLAP is, takes the
+// features where they fit, and that what is missing is one line with the setting.
+func TestSpectrogramBesideText(t *testing.T) {
+	t.Parallel()
+	b := onnx.NewBuilder(17)
+	text := b.Input("input_ids", onnx.Int64, -1, -1)
+	x := b.Input("input_features", onnx.Float, -1, 1, -1, 16)
+	ids := b.Cast(b.ReduceMax(text, false, 1), onnx.Float)
+	b.Input("attention_mask", onnx.Int64, -1, -1)
+	b.Output("audio_embeds", b.Add(b.ReduceMean(x, false, 1, 2), b.Unsqueeze(ids, 1)))
+	path := testmodel.Save(t, filepath.Join(t.TempDir(), "m.onnx"), b)
+	o := model.Options{Layers: []string{"output"}, Samples: 8000, Preprocess: model.Preprocess{Features: &logmel.Settings{Rate: 8000, Mels: 16}}}
+	if _, err := modeltest.Open(t, path, o); err == nil || !strings.Contains(err.Error(), "set inputs: {input_ids: 0, attention_mask: 1}") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("error %v", err)
+	}
+	o.Inputs = map[string][]float64{"input_ids": {0}, "attention_mask": {1}}
+	m, err := modeltest.Open(t, path, o)
+	if err != nil || !m.TakesAudio() {
+		t.Errorf("with values: %v", err)
 	}
 }

@@ -78,18 +78,43 @@ func missingValues(inputs []engine.Port, samples []string, values map[string][]f
 			continue
 		}
 		m.inputs = append(m.inputs, in)
-		value := 0.
+		value := []float64{0}
 		switch name := strings.ToLower(in.Name); {
 		case IsRate(name), IsLength(name): // of a second
-			value = 16000
-		case strings.Contains(name, "mask"):
-			value = 1
+			value[0] = 16000
+		case strings.Contains(name, "mask"), strings.Contains(name, "scale_factor"):
+			value[0] = 1
 		case strings.Contains(name, "fmax"):
-			value = 8000
+			value[0] = 8000
+		case containsAny(name, "size", "shape") && len(in.Shape) > 0 && in.Shape[len(in.Shape)-1].Size == 2:
+			value = imageSize(inputs, samples, containsAny(name, "target_size"))
 		}
-		m.Values[in.Name] = []float64{value}
+		m.Values[in.Name] = value
 	}
 	return m
+}
+
+// imageSize returns the height and width of the images that the model takes, or the width first, as
+// detectors need them to return pixels, or one value for both. Of a model that takes any size it is a
+// usual one.
+func imageSize(inputs []engine.Port, samples []string, widthFirst bool) []float64 {
+	for _, in := range inputs {
+		layout := layoutOf(in, "")
+		if !slices.Contains(samples, in.Name) || layout == "" {
+			continue
+		}
+		h, w := in.Shape[2].Size, in.Shape[3].Size
+		if layout == "NHWC" {
+			h, w = in.Shape[1].Size, in.Shape[2].Size
+		}
+		if widthFirst {
+			h, w = w, h
+		}
+		if h > 0 && w > 0 {
+			return []float64{float64(h), float64(w)}
+		}
+	}
+	return []float64{640}
 }
 
 // IsLength reports whether the name of an input is that of the number of values of a waveform.

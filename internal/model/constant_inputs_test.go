@@ -54,3 +54,28 @@ func TestConstantInputs(t *testing.T) {
 		t.Errorf("waveforms enter %s, %s", found.Name, layout)
 	}
 }
+
+// TestSizeInputs checks the values that are proposed for the inputs by which detectors return pixels.
+func TestSizeInputs(t *testing.T) {
+	t.Parallel()
+	port := func(name string, typ engine.Type, sizes ...int) engine.Port {
+		p := engine.Port{Name: name, Type: typ}
+		for _, n := range sizes {
+			p.Shape = append(p.Shape, engine.Dim{Size: n})
+		}
+		return p
+	}
+	for _, c := range []struct {
+		image engine.Port
+		want  string
+	}{
+		{port("images", engine.Float, -1, 3, 480, 640), "{orig_target_sizes: [640, 480], im_shape: [480, 640], scale_factor: 1}"},
+		{port("images", engine.Uint8, 1, 480, 640, 3), "{orig_target_sizes: [640, 480], im_shape: [480, 640], scale_factor: 1}"},
+		{port("images", engine.Float, -1, 3, -1, -1), "{orig_target_sizes: 640, im_shape: 640, scale_factor: 1}"},
+	} {
+		inputs := []engine.Port{c.image, port("orig_target_sizes", engine.Int64, -1, 2), port("im_shape", engine.Float, -1, 2), port("scale_factor", engine.Float, -1, 2)}
+		if _, err := constantInputs(inputs, []string{"images"}, nil, nil); err == nil || !strings.Contains(err.Error(), "set inputs: "+c.want) {
+			t.Errorf("%v: %v, want %s", c.image, err, c.want)
+		}
+	}
+}

@@ -16,46 +16,62 @@ import (
 // decodedName is the name of the layer with the decoded output.
 const decodedName = "decoded output"
 
-// withBatchAxis adds a batch axis of size 1 to the image input of a graph that takes a single image
-// of c x h x w, as a torchvision detector may.
+// withBatchAxis adds a batch axis of size 1 to the input of a graph that takes a single image of c x h
+// x w or a single waveform of n values. It also adds one to the outputs, unless the number of their
+// values varies from image to image, as that of the boxes of a torchvision detector does. Tensors
+// other than these outputs then have names that start with "sample/".
 func withBatchAxis(graph *onnx.Model, o Options) (*onnx.Model, error) {
-	var image *onnx.ValueInfo
-	for _, in := range graph.Inputs() {
-		float := in.Type == onnx.Float || in.Type == onnx.Double || in.Type == onnx.Uint8
+	var single *onnx.ValueInfo
+	for i, in := range portsOf(graph.Inputs()) {
+		if o.Input != "" && o.Input != in.Name {
+			continue
+		}
+		image := in.Type == engine.Float || in.Type == engine.Double || in.Type == engine.Uint8
+		waveform := o.wantsAudio() && in.Type != engine.Uint8
 		switch {
-		case float && len(in.Shape) == 4 && (o.Input == "" || o.Input == in.Name):
+		case !image:
+		case len(in.Shape) == 4, waveform && audioLayout(in) != "":
 			return graph, nil
-		case float && len(in.Shape) == 3 && in.Shape[0].Size == 3 && (o.Input == "" || o.Input == in.Name) && image == nil:
-			image = &in
+		case single == nil && (len(in.Shape) == 3 && in.Shape[0].Size == 3 || waveform && len(in.Shape) == 1 && isLong(in.Shape[0])):
+			single = &graph.Inputs()[i]
 		}
 	}
-	if image == nil {
+	if single == nil {
 		return graph, nil
 	}
+	outputs := graph.Outputs()
+	varies := func(out onnx.ValueInfo) bool {
+		return out.Shape == nil || slices.ContainsFunc(out.Shape, func(d onnx.Dim) bool { return d.Size < 0 })
+	}
+	batched := len(single.Shape) == 1 || !slices.ContainsFunc(outputs, varies)
 	b := onnx.NewBuilder(graph.Opset())
+	inner := b
+	if batched {
+		inner = b.Scope("sample")
+	}
 	inputs := map[string]onnx.Value{}
 	for _, in := range graph.Inputs() {
-		if in.Name != image.Name {
+		if in.Name != single.Name {
 			inputs[in.Name] = b.InputInfo(in)
 			continue
 		}
 		in.Shape = slices.Concat([]onnx.Dim{{Size: 1}}, in.Shape)
-		inputs[image.Name] = b.Squeeze(b.InputInfo(in), 0)
+		inputs[in.Name] = b.Squeeze(b.InputInfo(in), 0)
 	}
-	outputs := graph.Outputs()
-	for i, v := range b.Include(graph, inputs) {
+	for i, v := range inner.Include(graph, inputs) {
+		if batched {
+			v = b.Unsqueeze(v, 0)
+			if outputs[i].Shape != nil {
+				outputs[i].Shape = slices.Concat([]onnx.Dim{{Size: 1}}, outputs[i].Shape)
+			}
+		}
 		b.OutputInfo(outputs[i], v)
 	}
 	out, err := b.Model()
 	if err != nil {
 		return nil, err
 	}
-	for _, key := range []string{"names", "stride", "task", "kpt_shape"} { // of Ultralytics' YOLO
-		if value := graph.Metadata(key); value != "" {
-			out = out.WithMetadata(key, value)
-		}
-	}
-	return out, nil
+	return out.WithMetadataOf(graph), nil
 }
 
 // findDecoder sets the decoder if an output has values for positions in the image. The model then

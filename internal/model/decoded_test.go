@@ -222,6 +222,45 @@ func TestBoxLayouts(t *testing.T) {
 		"yolox":             {metadata: names, batch: -1, constants: []constant{{name: "output", shape: []int{21, 8}, values: yoloxRows}}, layout: "yolox", want: "0 8 32 24 owl 0.75; 2 2 18 10 cat 0.40; 2 2 18 10 driver's cab 0.05"},
 		"yolov8, transposed": {setting: output.Setting{Boxes: "yolov8"}, metadata: names, batch: -1, layout: "yolov8",
 			constants: []constant{{name: "output", shape: []int{21, 7}, values: anchors(7, false, []float32{10, 8, 8, 8, .6, .1, 0})}}, want: "6 4 14 12 cat 0.60; 6 4 14 12 driver's cab 0.10"},
+		"yolov8, transposed without names": {batch: -1, layout: "yolov8", want: "6 4 14 12 2 0.60", constants: []constant{
+			{name: "output", shape: []int{21, 84}, values: anchors(84, false, append([]float32{10, 8, 8, 8, 0, 0, .6}, make([]float32, 77)...))}}},
+		"yolov5, columns first": {metadata: names, batch: -1, layout: "yolov5", want: "6 4 14 12 cat 0.30", constants: []constant{
+			{name: "output", shape: []int{8, 21}, values: anchors(8, true, []float32{10, 8, 8, 8, .5, .6, 0, 0})}}},
+		// Three anchors for each cell.
+		"yolov7 without names": {batch: -1, layout: "yolov5", want: "6 4 14 12 1 0.30", constants: []constant{
+			{name: "output", shape: []int{63, 8}, values: slices.Concat([]float32{10, 8, 8, 8, .5, 0, .6, 0}, make([]float32, 62*8))}}},
+		"yolov6, whose probability of an object is one": {batch: -1, layout: "yolov5", want: "6 4 14 12 1 0.60", constants: []constant{
+			{name: "output", shape: []int{21, 8}, values: slices.Concat([]float32{10, 8, 8, 8, 1, 0, .6, 0}, slices.Repeat([]float32{9, 9, 2, 2, 1, 0, 0, 0}, 20))}}},
+		"masks without names": {batch: -1, layout: "yolov8", want: "6 4 14 12 0 0.60; 6 4 14 12 1 0.10",
+			constants: []constant{{name: "output0", shape: []int{9, 21}, values: anchors(9, true, []float32{10, 8, 8, 8, .6, .1, 0, 7, 7})}, {name: "output1", shape: []int{2, 8, 8}, values: make([]float32, 128)}}},
+		// Networks that need no suppression: corners, score, class and what follows.
+		"end to end, with keypoints": {metadata: map[string]string{"names": "{0: 'person'}", "stride": "32", "kpt_shape": "[2, 3]"}, batch: -1, layout: "suppressed", want: "6 4 14 12 person 0.75 (9 9 true) (11 10 false)",
+			constants: []constant{{name: "output0", shape: []int{3, 12}, values: slices.Concat([]float32{6, 4, 14, 12, .75, 0, 9, 9, 1, 11, 10, 0}, make([]float32, 24))}}},
+		"end to end, with masks": {metadata: names, batch: -1, layout: "suppressed", want: "6 4 14 12 owl 0.75",
+			constants: []constant{{name: "output0", shape: []int{3, 8}, values: slices.Concat([]float32{6, 4, 14, 12, .75, 2, 3, -3}, make([]float32, 16))}, {name: "output1", shape: []int{2, 8, 8}, values: make([]float32, 128)}}},
+		"end to end, in fractions": {batch: -1, layout: "suppressed", want: "8 8 16 24 3 0.75",
+			constants: []constant{{name: "output0", shape: []int{2, 6}, values: []float32{.25, .25, .5, .75, .75, 3, 0, 0, 0, 0, 0, 0}}}},
+		// The same shape, of queries with two classes.
+		"rt-detr of two classes": {metadata: map[string]string{"names": "{0: 'cat', 1: 'owl'}", "stride": "32"}, batch: -1, layout: "yolov8", want: strings.Repeat("6 4 14 12 owl 0.60; ", 9) + "6 4 14 12 owl 0.60",
+			constants: []constant{{name: "output0", shape: []int{10, 6}, values: slices.Repeat([]float32{10. / imageSide, 8. / imageSide, 8. / imageSide, 8. / imageSide, 0, .6}, 10)}}},
+		"labelled": {batch: -1, layout: "labelled", want: "6 4 14 12 7 0.90; 1 1 2 2 3 0.40", constants: []constant{
+			{name: "labels", shape: []int{2}, values: []float32{3, 7}, typ: onnx.Int64}, {name: "boxes", shape: []int{2, 4}, values: []float32{1, 1, 2, 2, 6, 4, 14, 12}}, {name: "scores", shape: []int{2}, values: []float32{.4, .9}}}},
+		"labelled, in fractions": {batch: -1, layout: "labelled", want: "8 8 16 24 7 0.90", constants: []constant{
+			{name: "bboxes", shape: []int{1, 4}, values: []float32{.25, .25, .5, .75}}, {name: "labels", shape: []int{1}, values: []float32{7}, typ: onnx.Int64}, {name: "scores", shape: []int{1}, values: []float32{.9}}}},
+		"labelled, with the score beside the box": {batch: -1, layout: "labelled", want: "6 4 14 12 7 0.90", constants: []constant{
+			{name: "dets", shape: []int{1, 5}, values: []float32{6, 4, 14, 12, .9}}, {name: "labels", shape: []int{1}, values: []float32{7}, typ: onnx.Int64}}},
+		// TensorFlow's coordinates are top, left, bottom and right, as fractions.
+		"TensorFlow": {batch: -1, layout: "efficient-nms", want: "8 4 24 16 2 0.90", constants: []constant{
+			{name: "num_detections", shape: []int{1}, values: []float32{1}}, {name: "detection_boxes", shape: []int{2, 4}, values: []float32{.125, .25, .5, .75, 0, 0, 1, 1}},
+			{name: "detection_scores", shape: []int{2}, values: []float32{.9, .8}}, {name: "detection_classes", shape: []int{2}, values: []float32{2, 1}}}},
+		// The names of the classes tell whether one means no object, whatever the number of queries.
+		"detr of many queries": {metadata: map[string]string{"names": "{0: 'cat', 1: 'owl'}"}, batch: -1, layout: "detr", want: "6 4 14 12 owl 0.67", constants: []constant{
+			{name: "logits", shape: []int{300, 3}, values: slices.Concat([]float32{0, float32(math.Log(4)), 0}, slices.Repeat([]float32{0, 0, 9}, 299))}, {name: "pred_boxes", shape: []int{300, 4}, values: slices.Repeat([]float32{10. / imageSide, 8. / imageSide, 8. / imageSide, 8. / imageSide}, 300)}}},
+		"sigmoids of few queries, with names": {metadata: map[string]string{"names": "{0: 'cat', 1: 'owl'}"}, batch: -1, layout: "deformable-detr", want: "6 4 14 12 owl 0.80; 6 4 14 12 cat 0.30", constants: []constant{
+			{name: "logits", shape: []int{1, 2}, values: []float32{logOdds(.3), logOdds(.8)}}, {name: "pred_boxes", shape: []int{1, 4}, values: []float32{10. / imageSide, 8. / imageSide, 8. / imageSide, 8. / imageSide}}}},
+		// Without names the values of noise tell: all are negative.
+		"sigmoids of few queries": {batch: -1, layout: "deformable-detr", want: "6 4 14 12 1 0.40; 6 4 14 12 0 0.30", constants: []constant{
+			{name: "logits", shape: []int{1, 2}, values: []float32{logOdds(.3), logOdds(.4)}}, {name: "pred_boxes", shape: []int{1, 4}, values: []float32{10. / imageSide, 8. / imageSide, 8. / imageSide, 8. / imageSide}}}},
 		"pose": {metadata: map[string]string{"names": "{0: 'person'}", "kpt_shape": "[2, 3]"}, batch: -1, constants: []constant{{name: "output0", shape: []int{11, 21}, values: pose}},
 			layout: "yolov8", want: "6 4 14 12 person 0.75 (9 9 true) (11 10 false)"},
 		// Two mask coefficients, both 7, follow the scores of the classes.
@@ -415,6 +454,7 @@ func TestNotDecoded(t *testing.T) {
 		return out
 	}
 	for name, c := range map[string]struct {
+		metadata  map[string]string
 		constants []constant
 		layout    string // "": none
 		doubt     string
@@ -423,13 +463,21 @@ func TestNotDecoded(t *testing.T) {
 		"offsets of few anchors":              {constants: []constant{{name: "cls", shape: []int{50, 5}, values: spread(250)}, {name: "loc", shape: []int{50, 4}, values: spread(200)}}},
 		"a softmax with a background":         {constants: []constant{{name: "scores", shape: []int{400, 5}, values: spread(2000), op: "Softmax", axis: -1}, {name: "boxes", shape: []int{400, 4}, values: slices.Repeat([]float32{.1, .2, .3, .4}, 400)}}},
 		"scores of YOLO's cells beside boxes": {constants: []constant{{name: "cls", shape: []int{anchors, 9}, values: spread(anchors * 9)}, {name: "reg", shape: []int{anchors, 4}, values: spread(anchors * 4)}}},
+		"rows of features":                    {constants: []constant{{name: "y", shape: []int{12, 6}, values: spread(72)}}},
+		"features of the cells of YOLO":       {constants: []constant{{name: "y", shape: []int{anchors, 9}, values: spread(anchors * 9)}}},
+		"rotated boxes":                       {metadata: map[string]string{"names": "{0: 'a', 1: 'b'}", "stride": "32", "task": "obb"}, constants: []constant{{name: "output0", shape: []int{7, anchors}, values: make([]float32, 7*anchors)}}},
+		"rotated boxes, end to end":           {metadata: map[string]string{"names": "{0: 'a', 1: 'b'}", "stride": "32", "task": "obb"}, constants: []constant{{name: "output0", shape: []int{3, 7}, values: make([]float32, 21)}}},
+		"more columns than named classes":     {metadata: map[string]string{"names": "{0: 'a', 1: 'b'}", "stride": "32"}, constants: []constant{{name: "output0", shape: []int{16, anchors}, values: make([]float32, 16*anchors)}}},
+		"YOLO without names":                  {constants: []constant{{name: "output0", shape: []int{7, anchors}, values: make([]float32, 7*anchors)}}, layout: "yolov8", doubt: "output \"output0\" has 7 columns, which may be boxes with 3 classes (yolov8) or with 2 classes"},
+		"YOLO without names, columns last":    {constants: []constant{{name: "output0", shape: []int{anchors, 7}, values: make([]float32, 7*anchors)}}, layout: "yolov5", doubt: "and is taken for the latter: set output: {boxes: yolov8} or {boxes: yolov5}"},
+		"queries without names":               {constants: []constant{{name: "logits", shape: []int{300, 3}, values: spread(900)}, {name: "boxes", shape: []int{300, 4}, values: slices.Repeat([]float32{.5, .4, .2, .3}, 300)}}, layout: "deformable-detr", doubt: "is taken for sigmoids (deformable-detr), as its number of queries is 300"},
 		"optical flow":                        {constants: []constant{{name: "flow", shape: []int{2, imageSide, imageSide}, values: spread(2 * imageSide * imageSide)}}},
 		"a feature map":                       {constants: []constant{{name: "y", shape: []int{48, 8, 8}, values: spread(48 * 64)}}, layout: "logits", doubt: "only its shape says"},
 		"several sigmoids":                    {constants: []constant{{name: "y", shape: []int{5, 8, 8}, values: spread(5 * 64), op: "Sigmoid"}}, layout: "probabilities", doubt: "only its shape says"},
 		"a map of text":                       {constants: []constant{{name: "y", shape: []int{1, 8, 8}, values: spread(64), op: "Sigmoid"}}, layout: "probabilities"},
 		"as many classes as Pascal":           {constants: []constant{{name: "y", shape: []int{21, 8, 8}, values: spread(21 * 64)}}, layout: "logits"},
 	} {
-		m, err := modeltest.Open(t, writeConstants(t, -1, nil, c.constants...), model.Options{})
+		m, err := modeltest.Open(t, writeConstants(t, -1, c.metadata, c.constants...), model.Options{})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue

@@ -59,6 +59,7 @@ func (m *Model) newForcedSession(layers []Forced) (*Session, error) {
 			for _, d := range l.Layer.Shape {
 				shape = append(shape, onnx.Dim{Size: d})
 			}
+			graph = rewrite.ReadDequantised(graph, l.Layer.Name)
 			for _, name := range append([]string{l.Layer.Name}, l.Same...) {
 				if graph, err = rewrite.TensorAsInput(graph, onnx.ValueInfo{Name: name, Type: onnx.Float, Shape: shape}); err != nil {
 					return nil, err

@@ -44,11 +44,13 @@ func (m *Model) rewrite(f func(*onnx.Model) (*onnx.Model, error)) error {
 }
 
 // addPreprocessing adds the features to the front of the graph or, if there are none, a missing
-// batch axis of an image input. Scores in maps become a tensor.
+// batch axis of an image input. Scores in maps become a tensor, and integers with scales floats too.
 func (m *Model) addPreprocessing() error {
 	o := m.options
 	if m.source != nil {
-		err := m.rewrite(func(graph *onnx.Model) (*onnx.Model, error) { return rewrite.WithoutMaps(graph), nil })
+		err := m.rewrite(func(graph *onnx.Model) (*onnx.Model, error) {
+			return rewrite.WithDequantised(rewrite.WithoutMaps(graph)), nil
+		})
 		if err != nil {
 			return err
 		}

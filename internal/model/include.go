@@ -193,12 +193,12 @@ func (p input) normalise(b *onnx.Builder, x onnx.Value) onnx.Value {
 	return x
 }
 
-// normaliseAudio is normalise for waveforms, b x 1 x n.
+// normaliseAudio is normalise for waveforms, b x c x n.
 func (p input) normaliseAudio(b *onnx.Builder, x onnx.Value) onnx.Value {
 	pre := p.preprocess
 	if pre.Standardise {
-		x = b.Sub(x, b.ReduceMean(x, true, 2))
-		variance := b.ReduceMean(b.Mul(x, x), true, 2)
+		x = b.Sub(x, b.ReduceMean(x, true, 1, 2))
+		variance := b.ReduceMean(b.Mul(x, x), true, 1, 2)
 		x = b.Div(x, b.Sqrt(b.Add(variance, b.Scalar(preprocessing.StandardiseOffset))))
 	}
 	scale, shift := pre.AudioScale()
@@ -211,7 +211,7 @@ func (p input) normaliseAudio(b *onnx.Builder, x onnx.Value) onnx.Value {
 	switch p.layout {
 	case layoutWave: // b x n
 		x = b.Squeeze(x, 1)
-	case layoutLast: // b x n x 1
+	case layoutLast: // b x n x c
 		x = b.Transpose(x, 0, 2, 1)
 	}
 	if p.info.Type != engine.Float {

@@ -15,8 +15,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// An input describes the input or inputs that take samples. A waveform has the shape 1 x 1 x
-// length; so has the vector of all arrays of a sample.
+// An input describes the input or inputs that take samples. A waveform has the shape c x 1 x
+// length, and the vector of all arrays of a sample 1 x 1 x length.
 type input struct {
 	info                    engine.Port  // of arrays, the first
 	arrays                  []arrayInput // nil for images and waveforms
@@ -27,13 +27,13 @@ type input struct {
 	preprocess              Preprocess
 }
 
-// shape returns the shape of one image, c x h x w, one waveform, 1 x n, or the vector of arrays.
+// shape returns the shape of one image, c x h x w, one waveform, c x n, or the vector of arrays.
 func (p input) shape() []int {
 	switch {
 	case p.arrays != nil:
 		return []int{p.width}
 	case p.audio:
-		return []int{1, p.width}
+		return []int{p.channels, p.width}
 	}
 	return []int{p.channels, p.height, p.width}
 }
@@ -45,9 +45,9 @@ func (p input) batchShape(n int) []int {
 	case layoutWave:
 		return []int{n, p.width}
 	case layoutChannel:
-		return []int{n, 1, p.width}
+		return []int{n, p.channels, p.width}
 	case layoutLast:
-		return []int{n, p.width, 1}
+		return []int{n, p.width, p.channels}
 	}
 	return []int{n, p.channels, p.height, p.width}
 }
@@ -245,9 +245,12 @@ func (p input) fill(images []tensor.Tensor, dst []*engine.Array) {
 	wait.Wait()
 }
 
+// channelsLast reports whether the values of a pixel, or of a moment, follow each other.
+func (p input) channelsLast() bool { return p.layout == "NHWC" || p.layout == layoutLast }
+
 func (p input) fillOne(t tensor.Tensor, dst *engine.Array, i int) {
 	n := t.Len()
-	if p.info.Type == engine.Float && p.layout != "NHWC" {
+	if p.info.Type == engine.Float && !p.channelsLast() {
 		p.preprocess.Normalise(dst.Data.([]float32)[i*n:(i+1)*n], t)
 		return
 	}
@@ -266,7 +269,7 @@ func (p input) fillOne(t tensor.Tensor, dst *engine.Array, i int) {
 func toByte(v float32) uint8 { return uint8(min(max(v, 0), 255) + 0.5) }
 
 func convertLayout[T float32 | float64 | uint8](dst []T, src []float32, p input, convert func(float32) T) {
-	if p.layout != "NHWC" {
+	if !p.channelsLast() {
 		for i, v := range src {
 			dst[i] = convert(v)
 		}

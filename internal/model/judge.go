@@ -35,7 +35,31 @@ func probedOf(values []float32, shape []int) output.Probed {
 			f.Ordered = f.Ordered && row[2] >= row[0] && row[3] >= row[1]
 		}
 	}
+	if len(shape) == 2 {
+		for axis, n := range shape {
+			if n <= output.MaxRanges {
+				f.Ranges[axis] = rangesAlong(values, shape, axis)
+			}
+		}
+	}
 	return f
+}
+
+// rangesAlong returns the ranges of the values of samples of two axes at each index of an axis.
+func rangesAlong(values []float32, shape []int, axis int) []output.Range {
+	const rounding = 1e-3
+	out := slices.Repeat([]output.Range{{Low: math.Inf(1), High: math.Inf(-1), Whole: true}}, shape[axis])
+	size, columns := shape[0]*shape[1], shape[1]
+	for i, v := range values {
+		v, at := float64(v), i%size/columns
+		if axis == 1 {
+			at = i % columns
+		}
+		r := &out[at]
+		r.Low, r.High = min(r.Low, v), max(r.High, v)
+		r.Whole = r.Whole && math.Abs(v-math.Round(v)) < rounding
+	}
+	return out
 }
 
 // sumsToOne reports whether the sums of n values that are stride apart are all 1.

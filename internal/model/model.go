@@ -267,7 +267,7 @@ func (m *Model) SHA256() string { return m.sha256 }
 // Batch returns the number of images of a run, or 0 for any number.
 func (m *Model) Batch() int { return m.batch }
 
-// ImageShape returns the shape of one image, c x h x w, one waveform, 1 x n, or the vector of a
+// ImageShape returns the shape of one image, c x h x w, one waveform, c x n, or the vector of a
 // sample's arrays.
 func (m *Model) ImageShape() []int { return m.input.shape() }
 

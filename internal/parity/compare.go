@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/engine"
 	"github.com/noether-ml/noether/internal/model"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/tensor"
@@ -234,6 +235,7 @@ func (c *comparer) run(ctx context.Context, s Samples, progress func(done, total
 // frame.
 func (c *comparer) update(ctx context.Context, b measure.Batch, inputs [][]tensor.Tensor) error {
 	for k := range 2 {
+		c.buffers[k].Identify(engine.Samples{Index: b.Index})
 		if err := c.sessions[k].Run(ctx, inputs[min(k, len(inputs)-1)], c.buffers[k]); err != nil {
 			return err
 		}

@@ -25,12 +25,13 @@ type Pair struct {
 }
 
 // Match matches the layers that two models were opened with: by the names of tensors, then by
-// operators of modules of PyTorch, then by order among layers of the same operator and shape. It
+// modules of PyTorch and their operators, then by order among layers of the same operator and shape. It
 // returns the pairs in the original's order, and the original's layers without a counterpart.
 func Match(original, other *model.Model) (pairs []Pair, unmatched []tensor.Layer) {
 	m := newMatcher(original, other)
 	m.byName()
 	m.byModule()
+	m.byModuleName()
 	m.byOrder()
 	m.addFused()
 	for i, l := range m.layers {
@@ -106,6 +107,43 @@ func (m *matcher) byModule() {
 	for key, k := range a {
 		if j, ok := b[key]; ok {
 			m.pair(free[k], freeStands[j], "module", "")
+		}
+	}
+}
+
+// byModuleName matches the layers of a model without a graph, which frameworks name by modules, with
+// the last operator of the module in the other model.
+func (m *matcher) byModuleName() {
+	if (len(m.a.nodes) == 0) == (len(m.b.nodes) == 0) {
+		return
+	}
+	free, freeStands := m.free()
+	last := map[string]int{} // of each module, in the list of the model with a graph
+	add := func(i int, g *network, name string) {
+		if p := g.producer[name]; p != nil {
+			for module := g.module(p); module != ""; {
+				last[module] = i
+				module = module[:max(0, strings.LastIndexByte(module, '.'))]
+			}
+		}
+	}
+	if len(m.a.nodes) > 0 {
+		for _, i := range free {
+			add(i, m.a, m.layers[i].Name)
+		}
+		for _, j := range freeStands {
+			if i, ok := last[m.stands[j].name]; ok {
+				m.pair(i, j, "module", "")
+			}
+		}
+		return
+	}
+	for _, j := range freeStands {
+		add(j, m.b, m.stands[j].name)
+	}
+	for _, i := range free {
+		if j, ok := last[m.layers[i].Name]; ok {
+			m.pair(i, j, "module", "")
 		}
 	}
 }
@@ -263,4 +301,19 @@ func (m *matcher) addsBias(n *pb.NodeProto) bool {
 		p := m.a.producer[in]
 		return m.a.weights[in] != nil || p != nil && p.GetOpType() == "Constant"
 	})
+}
+
+// PairOf returns the pair of two layers whose shapes agree, up to the order of axes.
+func PairOf(original, other tensor.Layer) (Pair, bool) {
+	t, ok := turnOf(original, other)
+	return Pair{Original: original, Other: other, turn: t}, ok
+}
+
+// Turned reports whether the layers have different orders of axes.
+func (p *Pair) Turned() bool { return p.turn != nil }
+
+// Align returns a batch of the other model's layer in the order of axes of the original, with the
+// original's shape, in dst if it has room. Unless the pair is turned it shares the memory of z.
+func (p *Pair) Align(dst []float32, z tensor.Tensor) tensor.Tensor {
+	return p.turn.apply(dst, z, p.Original.Shape)
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/noether-ml/noether/internal/model"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/pb"
+	"github.com/noether-ml/noether/onnx/rewrite"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -55,7 +56,7 @@ func Form(m *model.Model) string {
 const quantInput = "_QuantizeLinear_Input"
 
 // stands returns the layers of a model that can be matched, in order. Of a tensor that is quantised
-// and dequantised there is one, the dequantised one.
+// and dequantised, or rounded, there is one, the dequantised or rounded one.
 func stands(layers []tensor.Layer, g *network) []stand {
 	byName := map[string]tensor.Layer{}
 	for _, l := range layers {
@@ -64,10 +65,10 @@ func stands(layers []tensor.Layer, g *network) []stand {
 	covered, copies := map[string]bool{}, map[string][]string{} // of the tensor that QuantizeLinear reads
 	source := map[string]string{}                               // that tensor, by the dequantised one
 	for _, n := range g.nodes {
-		if n.GetOpType() != "DequantizeLinear" {
+		if len(n.Input) == 0 {
 			continue
 		}
-		if q := g.producer[n.Input[0]]; q != nil && q.GetOpType() == "QuantizeLinear" && byName[n.Output[0]].Shape != nil {
+		if q := g.producer[n.Input[0]]; q != nil && restores(n, q) && byName[n.Output[0]].Shape != nil {
 			t := q.Input[0]
 			source[n.Output[0]] = t
 			covered[t] = true
@@ -79,7 +80,10 @@ func stands(layers []tensor.Layer, g *network) []stand {
 		t := source[l.Name]
 		switch {
 		case t != "" && copies[t][0] == l.Name:
-			s := stand{Layer: l, name: t, op: l.Op, same: copies[t][1:], quant: true, span: g.span(g.producer[l.Name])}
+			s := stand{Layer: l, name: t, op: l.Op, same: copies[t][1:], quant: l.Op == "DequantizeLinear"}
+			if s.quant {
+				s.span = g.span(g.producer[l.Name])
+			}
 			if strings.HasSuffix(t, quantInput) {
 				s.name = l.Name
 			}
@@ -88,10 +92,28 @@ func stands(layers []tensor.Layer, g *network) []stand {
 			}
 			out = append(out, s)
 		case t == "" && !covered[l.Name]:
-			out = append(out, stand{Layer: l, name: l.Name, op: l.Op})
+			s := stand{Layer: l, name: l.Name, op: l.Op}
+			if n := g.producer[l.Name]; l.Op == "DequantizeLinear" && g.producer[n.Input[0]] != nil { // of an operator on integers
+				if op := rewrite.FloatOperator(g.producer[n.Input[0]].GetOpType()); op != "" {
+					s.op, s.quant, s.span = op, true, g.span(n)
+				}
+			}
+			out = append(out, s)
 		}
 	}
 	return out
+}
+
+// restores reports whether n makes floats of what q has made of floats: quantised values, or values of
+// half precision.
+func restores(n, q *pb.NodeProto) bool {
+	switch n.GetOpType() {
+	case "DequantizeLinear":
+		return q.GetOpType() == "QuantizeLinear"
+	case "Cast":
+		return q.GetOpType() == "Cast" && onnx.Type(onnx.AttrInt(q, "to", 0)).Half() && onnx.Type(onnx.AttrInt(n, "to", 0)) == onnx.Float
+	}
+	return false
 }
 
 // limits are the smallest and the largest value of quantised types.

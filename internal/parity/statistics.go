@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"github.com/noether-ml/noether/measure"
-	"github.com/noether-ml/noether/measure/distance"
 	"github.com/noether-ml/noether/measure/paired"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -55,12 +54,14 @@ func newSums(layer tensor.Layer, layout measure.Layout, s *span) (measure.Accumu
 
 // pair writes the columns of one sample.
 func pair(out []float64, x, y []float32, s *span) error {
-	var xx, dd, largest float64
+	var xx, yy, xy, dd, largest float64
 	clipped := 0
 	for i, v := range x {
 		a, b := float64(v), float64(y[i])
 		d := a - b
 		xx += a * a
+		yy += b * b
+		xy += a * b
 		dd += d * d
 		largest = max(largest, math.Abs(d)) // NaN stays
 		if s != nil && s.clips(a, b) {
@@ -73,11 +74,23 @@ func pair(out []float64, x, y []float32, s *span) error {
 	case math.IsNaN(dd) || math.IsInf(dd, 0):
 		return &measure.NonFinite{View: "transformed"}
 	}
-	copy(out, []float64{xx, dd, distance.Between(x, y).Cosine, largest})
+	copy(out, []float64{xx, dd, cosine(xx, yy, xy), largest})
 	if s != nil {
 		out[4] = float64(clipped) / float64(len(x))
 	}
 	return nil
+}
+
+// cosine returns 1 - x.y / (|x| |y|): 0 for two zero vectors, and 1 for one of them, as in package
+// measure/distance.
+func cosine(xx, yy, xy float64) float64 {
+	switch {
+	case xx == 0 && yy == 0:
+		return 0
+	case xx == 0 || yy == 0:
+		return 1
+	}
+	return max(0, 1-xy/math.Sqrt(xx)/math.Sqrt(yy))
 }
 
 // clips reports whether y is an end of the range and x lies beyond it by more than half a step, up

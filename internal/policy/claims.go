@@ -34,6 +34,7 @@ type judge struct {
 	statistic    measure.StatisticDescriptor // of Score
 	values       map[view]map[int]float64    // of Score by index of the sample, for each model, data, transformation and value
 	total        map[view]int                // samples of the run, of which values may be kept of some
+	inside       map[view]bool               // whose values are interpolated
 }
 
 // A view is what values belong to; transform is "" for clean samples.
@@ -99,7 +100,7 @@ func (j *judge) readValues() error {
 	if !found || !j.statistic.PerSample || minus != "" || j.statistic.Direction == measure.Neutral {
 		return fmt.Errorf("the run has no score %s that is a mean over samples with a better end: measure it in the study", j.Score)
 	}
-	j.values, j.total = map[view]map[int]float64{}, map[view]int{}
+	j.values, j.total, j.inside = map[view]map[int]float64{}, map[view]int{}, map[view]bool{}
 	type sum struct {
 		value float64
 		n     int
@@ -145,6 +146,7 @@ func (j *judge) readValues() error {
 func (j *judge) claims(model string, alpha float64) []Claim {
 	var out []Claim
 	for _, data := range j.data {
+		out = append(out, j.alarms(model, data)...)
 		if j.Loss != nil && j.Reference != "" && j.selector.Measure == "accuracy" {
 			out = append(out, j.ofValue(view{model: model, data: data}, alpha)...)
 		}
@@ -167,6 +169,29 @@ func (j *judge) claims(model string, alpha float64) []Claim {
 	return out
 }
 
+// alarms returns a claim that is not decided for the model, or the reference, whose scores on some data
+// have a warning that changes what they mean, such as that of a forgotten normalisation.
+func (j *judge) alarms(model, data string) (out []Claim) {
+	if slices.ContainsFunc(j.Record.Data, func(d scores.DataRecord) bool { return d.Name == data && d.Corruption != "" }) {
+		return nil // such an accuracy is no alarm there
+	}
+	for _, of := range []string{model, j.Reference} {
+		for _, r := range j.Rows {
+			if of == "" || r.Model != of || r.Data != data || r.OtherModel != "" {
+				continue
+			}
+			warnings := strings.Split(r.Warning, "; ")
+			if at := slices.IndexFunc(warnings, measure.ChangesMeaning); at >= 0 {
+				c := j.untried(data, "", warnings[at])
+				c.Text = "the scores of " + of + " mean what they seem to"
+				out = append(out, c)
+				break
+			}
+		}
+	}
+	return out
+}
+
 func (j *judge) untried(data, transform, why string) Claim {
 	nan := math.NaN()
 	return Claim{State: Undecided, Text: j.Score, Data: data, Transform: transform, Estimate: resample.Estimate{Mean: nan, Low: nan, High: nan}, Limit: nan, Why: why}
@@ -178,41 +203,71 @@ func (j *judge) viewsUpTo(model, data, transform string) (views []view, why stri
 	limit := float64(j.Policy.Transforms[transform])
 	var parameters []string
 	for v := range j.values {
-		if v.model == model && v.data == data && v.transform == transform {
+		if v.model == model && v.data == data && v.transform == transform && !j.inside[v] {
 			parameters = append(parameters, v.parameter)
 		}
 	}
-	kept, why := j.upTo(transform, parameters, limit)
+	kept, inside, why := j.upTo(transform, parameters, limit)
 	for _, p := range kept {
 		views = append(views, view{model, data, transform, p})
+	}
+	for _, b := range inside {
+		v := view{model, data, transform, b.name}
+		j.interpolate(v, b)
+		if j.Reference != "" {
+			j.interpolate(view{model: j.Reference, data: data, transform: transform}, b)
+		}
+		views = append(views, v)
 	}
 	return views, why
 }
 
-// upTo returns the values of a parameter whose strength is at most limit, in order, and why they do
-// not reach it, or "".
-func (j *judge) upTo(transform string, parameters []string, limit float64) (kept []string, why string) {
+// A between is a value of a parameter that was not tried, between two that were.
+type between struct {
+	name      string  // such as "10, between 5 and 15"
+	low, high string  // the neighbours that were tried
+	weight    float64 // of high; that of low is 1 - weight
+}
+
+// mean returns the value between those at the neighbours, in proportion.
+func (b between) mean(low, high float64) float64 { return (1-b.weight)*low + b.weight*high }
+
+// interpolate sets the values of a view at a value that was not tried: of each sample that between
+// its values at the neighbours.
+func (j *judge) interpolate(v view, b between) {
+	at := func(parameter string) view { v.parameter = parameter; return v }
+	low, high, to := j.values[at(b.low)], j.values[at(b.high)], map[int]float64{}
+	for i, x := range low {
+		if y, ok := high[i]; ok {
+			to[i] = b.mean(x, y)
+		}
+	}
+	j.values[at(b.name)], j.total[at(b.name)] = to, min(j.total[at(b.low)], j.total[at(b.high)])
+	j.inside[at(b.name)] = true
+}
+
+// upTo returns the values of a parameter whose strength is at most limit, in order, the limit itself
+// where it lies between two values, and why the values do not reach it, or "".
+func (j *judge) upTo(transform string, parameters []string, limit float64) (kept []string, inside []between, why string) {
 	if len(parameters) == 0 {
-		return nil, "it was not measured on these data"
+		return nil, nil, "it was not measured on these data"
 	}
 	slices.SortFunc(parameters, func(a, b string) int {
-		x, _ := strconv.ParseFloat(a, 64)
-		y, _ := strconv.ParseFloat(b, 64)
-		return cmp.Or(cmp.Compare(x, y), strings.Compare(a, b))
+		return cmp.Or(cmp.Compare(strengthOf(a), strengthOf(b)), strings.Compare(a, b))
 	})
 	parameters = slices.Compact(parameters)
 	if math.IsInf(limit, 1) {
-		return parameters, ""
+		return parameters, nil, ""
 	}
 	neutral, err := j.Neutral(transform)
 	if err != nil {
-		return nil, "which strength its values have is not known: write all"
+		return nil, nil, "which strength its values have is not known: write all"
 	}
 	largest := map[bool]float64{} // on each side of the neutral value
 	for _, p := range parameters {
 		v, err := strconv.ParseFloat(p, 64)
 		if err != nil {
-			return nil, "it has no list of values, so its strength is not known: write all, or give it values in the study"
+			return nil, nil, "it has no list of values, so its strength is not known: write all, or give it values in the study"
 		}
 		side := v > neutral
 		largest[side] = max(largest[side], math.Abs(v-neutral))
@@ -222,17 +277,48 @@ func (j *judge) upTo(transform string, parameters []string, limit float64) (kept
 	}
 	for _, side := range []bool{true, false} {
 		reached := slices.ContainsFunc(kept, func(p string) bool {
-			v, _ := strconv.ParseFloat(p, 64)
+			v := strengthOf(p)
 			return math.Abs(math.Abs(v-neutral)-limit) <= 1e-9*max(1, limit) && (v > neutral) == side
 		})
-		if at, tried := largest[side]; tried && !reached && limit > 0 {
-			if at < limit {
-				return kept, fmt.Sprintf("it was tried up to %v, and the policy asks for %v: add the value %v to the study", at, limit, map[bool]float64{true: neutral + limit, false: neutral - limit}[side])
-			}
-			return kept, fmt.Sprintf("it was not tried at %v: add this value to the study", map[bool]float64{true: neutral + limit, false: neutral - limit}[side])
+		at, tried := largest[side]
+		if !tried || reached || limit == 0 {
+			continue
 		}
+		wanted := neutral - limit
+		if side {
+			wanted = neutral + limit
+		}
+		if at < limit {
+			return kept, inside, fmt.Sprintf("it was tried up to %v, and the policy asks for %v: add the value %v to the study", at, limit, wanted)
+		}
+		b, ok := neighbours(parameters, wanted, neutral)
+		if !ok {
+			return kept, inside, fmt.Sprintf("it was not tried at %v: add this value to the study", wanted)
+		}
+		inside = append(inside, b)
 	}
-	return kept, ""
+	return kept, inside, ""
+}
+
+// strengthOf returns the value of a parameter, 0 if it is no number.
+func strengthOf(parameter string) float64 {
+	v, _ := strconv.ParseFloat(parameter, 64)
+	return v
+}
+
+// neighbours returns a value between two of the parameters, which are in order and on one side of
+// the neutral value; false if it is between none.
+func neighbours(parameters []string, value, neutral float64) (between, bool) {
+	at := slices.IndexFunc(parameters, func(p string) bool { return strengthOf(p) > value })
+	if at <= 0 {
+		return between{}, false
+	}
+	low, high := parameters[at-1], parameters[at]
+	a, b := strengthOf(low), strengthOf(high)
+	if a < neutral && b > neutral {
+		return between{}, false
+	}
+	return between{fmt.Sprintf("%v, between %s and %s", value, low, high), low, high, (value - a) / (b - a)}, true
 }
 
 // ofValue returns the claims on the score in a view: of all samples and of each group.
@@ -314,7 +400,8 @@ func (j *judge) keeps(model, data string, t scores.Tolerance, alpha float64) []C
 	byTransform := map[string]map[string]scores.Row{}
 	for _, r := range j.Rows {
 		s := t.Selector
-		if r.Model != model || r.Data != data || r.Measure != s.Measure || r.Statistic != s.Statistic || r.Factor != "" || r.Variant != "" ||
+		of := r.Model == model || r.OtherModel == model && (j.Reference == "" || r.Model == j.Reference)
+		if !of || r.Data != data || r.Measure != s.Measure || r.Statistic != s.Statistic || r.Factor != "" || r.Variant != "" ||
 			s.Layer != "" && r.Layer != s.Layer || s.Transform != "" && r.Transform != s.Transform {
 			continue
 		}
@@ -345,7 +432,20 @@ func (j *judge) keeps(model, data string, t scores.Tolerance, alpha float64) []C
 				parameters = append(parameters, r.Parameter)
 			}
 		}
-		kept, why := j.upTo(transform, parameters, limit)
+		kept, inside, why := j.upTo(transform, parameters, limit)
+		for _, b := range inside {
+			for _, low := range slices.Collect(maps.Values(rows)) {
+				key := "\x00" + low.Layer + "\x00" + low.OtherModel
+				high, ok := rows[b.high+key]
+				if !ok || low.Parameter != b.low {
+					continue
+				}
+				low.Parameter, low.N = b.name, min(low.N, high.N)
+				low.Value, low.Low, low.High = b.mean(low.Value, high.Value), b.mean(low.Low, high.Low), b.mean(low.High, high.High)
+				rows[b.name+key] = low
+			}
+			kept = append(kept, b.name)
+		}
 		for _, key := range slices.Sorted(maps.Keys(rows)) {
 			r := rows[key]
 			if !slices.Contains(kept, r.Parameter) {

@@ -3,8 +3,10 @@ package policy
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gonum.org/v1/gonum/stat/distuv"
@@ -63,6 +65,8 @@ type Verdict struct {
 	Model  string
 	State  State
 	Claims []Claim // those that fail first, then the undecided ones
+	// HoldsUpTo is the largest strength of each transformation up to which all claims hold.
+	HoldsUpTo map[string]float64
 }
 
 // Judge returns the verdict on each model. It is an error if the run has no model, data,
@@ -90,6 +94,7 @@ func (p *Policy) Judge(e Evidence) ([]Verdict, error) {
 				v.State = Undecided
 			}
 		}
+		v.HoldsUpTo = j.holdsUpTo(v.Claims)
 		rank := map[State]int{Fail: 0, Undecided: 1, Pass: 2}
 		slices.SortStableFunc(v.Claims, func(a, b Claim) int { return rank[a.State] - rank[b.State] })
 		out = append(out, v)
@@ -116,13 +121,13 @@ func (c *Claim) decide() {
 		c.State = Undecided
 		c.Needed = needed(c.Estimate, c.N, c.Limit)
 		if c.Needed == 0 {
-			c.Why = cmp.Or(c.Why, "the value is at the limit")
+			c.Why = cmp.Or(c.Why, "the value is at the limit, and a million samples would not decide")
 		}
 	}
 }
 
 // needed returns how many samples give an interval without the limit with probability 80 %, if the
-// value and the deviation stay, 0 if more than a hundred million.
+// value and the deviation stay, 0 if more than a million.
 func needed(e resample.Estimate, n int, limit float64) int {
 	z := distuv.UnitNormal.Quantile(0.975)
 	distance := math.Abs(e.Mean - limit)
@@ -132,8 +137,39 @@ func needed(e resample.Estimate, n int, limit float64) int {
 	}
 	factor := half / distance * (1 + distuv.UnitNormal.Quantile(0.8)/z)
 	most := float64(n) * factor * factor
-	if most > 1e8 {
+	if most > 1e6 {
 		return 0
 	}
 	return max(n+1, int(math.Ceil(most)))
+}
+
+// holdsUpTo returns, for each transformation of the policy whose claims have strengths, the largest
+// one up to which all hold; 0 if there is none.
+func (j *judge) holdsUpTo(claims []Claim) map[string]float64 {
+	out := map[string]float64{}
+	for transform := range j.Policy.Transforms {
+		neutral, err := j.Neutral(transform)
+		if err != nil {
+			continue
+		}
+		holds := map[float64]bool{} // by strength
+		for _, c := range claims {
+			text, _, _ := strings.Cut(c.Parameter, ",") // without the neighbours of an interpolated value
+			if v, err := strconv.ParseFloat(text, 64); err == nil && c.Transform == transform {
+				at := math.Abs(v - neutral)
+				before, seen := holds[at]
+				holds[at] = c.State == Pass && (before || !seen)
+			}
+		}
+		if len(holds) > 0 {
+			out[transform] = 0
+		}
+		for _, at := range slices.Sorted(maps.Keys(holds)) {
+			if !holds[at] {
+				break
+			}
+			out[transform] = at
+		}
+	}
+	return out
 }

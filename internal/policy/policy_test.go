@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -87,6 +88,9 @@ func TestJudge(t *testing.T) {
 		"a small group is open":  {street + "groups: [camera]", 1000, never, Undecided, "loss of accuracy.clean against float <= 0.02 (street, clean, camera=tunnel)", 9},
 		"a group fails":          {street + "groups: [camera]", 3000, func(p string, i int) bool { return i%50 == 9 }, Fail, "loss of accuracy.moved against float <= 0.02 (street, tilt=5, camera=tunnel)", 9},
 		"not tried so far":       {strings.Replace(street, "tilt: 10", "tilt: 12", 1), 1000, never, Undecided, "accuracy.moved (street, tilt)", 4},
+		"between two values":     {strings.Replace(street, "tilt: 10", "tilt: 7", 1), 1000, never, Pass, "loss of accuracy.clean against float <= 0.02 (street, clean)", 3},
+		"lost in between":        {strings.Replace(street, "tilt: 10", "tilt: 7.5", 1), 1000, func(p string, i int) bool { return p == "10" && i%5 == 0 }, Fail, "loss of accuracy.moved against float <= 0.02 (street, tilt=7.5, between 5 and 10)", 3},
+		"keep, in between":       {"use: street\nmodels: [int8]\ntransforms: {tilt: 7}\nkeep: ['accuracy.moved >= 0.95']\n", 1000, func(p string, i int) bool { return i%5 == 0 && p == "10" }, Fail, "accuracy.moved >= 0.95 (street, tilt=7, between 5 and 10)", 2},
 		"a weaker use":           {strings.Replace(street, "tilt: 10", "tilt: 5", 1), 1000, func(p string, i int) bool { return p == "10" }, Pass, "loss of accuracy.clean against float <= 0.02 (street, clean)", 2},
 		"against its own":        {"use: street\nmodels: [int8]\ntransforms: {tilt: all}\nloss: 0.05\n", 1000, func(p string, i int) bool { return i%10 == 0 }, Fail, "loss of accuracy.moved against clean <= 0.05 (street, tilt=5)", 2},
 		"least":                  {"use: street\nmodels: [int8]\ntransforms: {tilt: 10}\nleast: 0.7\n", 1000, func(p string, i int) bool { return i%5 == 0 }, Pass, "accuracy.moved >= 0.7 (street, tilt=5)", 2},
@@ -233,5 +237,88 @@ func TestFiles(t *testing.T) {
 	}
 	if want := map[string]int{"fail error": count[Fail], "open none": count[Undecided], "pass none": count[Pass]}; fmt.Sprint(kinds) != fmt.Sprint(want) || sarif.Version != "2.1.0" || len(sarif.Runs[0].Tool.Driver.Rules) != 2 {
 		t.Errorf("SARIF %v, want %v", kinds, want)
+	}
+}
+
+// TestInterpolation checks the value between two that were tried, and up to which strength all claims
+// hold.
+func TestInterpolation(t *testing.T) {
+	t.Parallel()
+	text := "use: street\nmodels: [int8]\ntransforms: {tilt: 8}\nleast: 0.7\n"
+	v := verdict(t, text, evidence(1000, func(p string, i int) bool { return p == "10" && i%4 == 0 }))
+	c := v.Claims[slices.IndexFunc(v.Claims, func(c Claim) bool { return c.Parameter == "8, between 5 and 10" })]
+	if math.Abs(c.Mean-(1-0.25*0.6)) > 1e-9 || !(c.Low < c.Mean && c.Mean < c.High) || c.N != 1000 || c.State != Pass {
+		t.Errorf("at 8 degrees %+v, want 0.85 of 1000 samples", c)
+	}
+	if fmt.Sprint(v.HoldsUpTo) != "map[tilt:8]" {
+		t.Errorf("all claims hold up to %v, want 8", v.HoldsUpTo)
+	}
+	v = verdict(t, strings.Replace(text, "tilt: 8", "tilt: 10", 1), evidence(1000, func(p string, i int) bool { return p == "10" && i%2 == 0 }))
+	if v.State != Fail || fmt.Sprint(v.HoldsUpTo) != "map[tilt:5]" {
+		t.Errorf("%s, holds up to %v, want fail beyond 5", v.State, v.HoldsUpTo)
+	}
+}
+
+// TestKeepOfPairs checks a tolerance of a score between the reference and the judged model.
+func TestKeepOfPairs(t *testing.T) {
+	t.Parallel()
+	e := evidence(100, func(string, int) bool { return false })
+	e.Rows = append(e.Rows, scores.Row{Model: "float", OtherModel: "int8", Data: "street", Transform: "tilt", Parameter: "5", Measure: "prediction-agreement",
+		Statistic: "disagreement", Value: 0.02, Low: 0.01, High: 0.03, N: 100})
+	for limit, want := range map[string]State{"0.05": Pass, "0.005": Fail} {
+		v := verdict(t, "use: street\nreference: float\nkeep: ['prediction-agreement.disagreement <= "+limit+"']\n", e)
+		if v.State != want {
+			t.Errorf("disagreement <= %s: %s, want %s (%+v)", limit, v.State, want, v.Claims)
+		}
+	}
+}
+
+// TestSummary checks that a verdict can be written and read.
+func TestSummary(t *testing.T) {
+	t.Parallel()
+	p, err := Parse("policy.yaml", []byte(street+"groups: [camera]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	verdicts, err := p.Judge(evidence(1000, func(p string, i int) bool { return p == "10" && i%10 == 0 }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := json.Marshal(p.Summarise(verdicts))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := ParseSummary(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &s.Models[0]
+	if got := m.Deciding(3); len(got) != 3 || got[0].State != Fail || got[0].Evidence == "" {
+		t.Errorf("deciding are %+v", got)
+	}
+	if counts := m.Counts(); !strings.Contains(counts, "of 9 claims hold") || !strings.Contains(counts, "do not") {
+		t.Errorf("counts %q", counts)
+	}
+	for _, bad := range []string{"", "{", "{}", `{"use": "x"}`} {
+		if _, err := ParseSummary([]byte(bad)); err == nil {
+			t.Errorf("%q is read", bad)
+		}
+	}
+}
+
+// TestAlarm checks that a model does not pass whose scores mean something else than they seem to.
+func TestAlarm(t *testing.T) {
+	t.Parallel()
+	for _, model := range []string{"int8", "float"} {
+		e := evidence(1000, func(string, int) bool { return false })
+		e.Rows = append(e.Rows, scores.Row{Model: model, Data: "street", Transform: "tilt", Measure: "accuracy", Statistic: "clean", Value: 0.27, Warning: "few; " + measure.OverconfidentWarning + " (0.78 on average)"})
+		v := verdict(t, street, e)
+		if c := v.Claims[0]; v.State != Undecided || c.Text != "the scores of "+model+" mean what they seem to" || !strings.Contains(c.Evidence(), measure.OverconfidentWarning) {
+			t.Errorf("%s: %s, first %+v", model, v.State, c)
+		}
+		e.Record.Data = []scores.DataRecord{{Name: "street", Corruption: "fog"}}
+		if v := verdict(t, street, e); v.State != Pass {
+			t.Errorf("on corrupted data: %s", v.State)
+		}
 	}
 }

@@ -124,3 +124,19 @@ func cleanAccuracies(rows []scores.Row) map[[2]string]scores.Row {
 	}
 	return out
 }
+
+// cleanAgreements returns the agreement of models with the first that others are compared with, on
+// samples as they are, by model and data.
+func cleanAgreements(rows []scores.Row) (first string, out map[[2]string]scores.Row) {
+	out = map[[2]string]scores.Row{}
+	for _, r := range rows {
+		compares := r.Measure == "prediction-agreement" && r.Statistic == "disagreement" && r.Transform == "" && r.Factor == "" && r.Model != r.OtherModel
+		if !compares || !finite(r.Value) || first != "" && r.Model != first {
+			continue
+		}
+		first = r.Model
+		r.Value, r.Low, r.High = 1-r.Value, 1-r.High, 1-r.Low
+		out[[2]string{r.OtherModel, r.Data}] = r
+	}
+	return first, out
+}

@@ -1,9 +1,14 @@
 package report
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 
 	"github.com/noether-ml/noether/internal/pictures"
+	"github.com/noether-ml/noether/internal/policy"
+	"github.com/noether-ml/noether/scores"
 )
 
 // Attachments are what a report shows of a run folder besides scores. All are optional.
@@ -12,11 +17,12 @@ type Attachments struct {
 	Omitted       []Omission     // distributions that are left out, by measure
 	Curves        []TuningCurve  // responses of single units to transformed versions of an input
 	Images        []Image
-	SheetValues   []SheetValue  // of the samples on contact sheets
-	SampleSheets  []SampleSheet // predictions for single samples
-	MapSheets     []MapSheet    // drawings of feature maps
-	Replicates    *Replicates   // of the jackknife, for intervals of differences; nil if unknown
-	Notes         []string      // what is left out and why; shown among the warnings of the page
+	SheetValues   []SheetValue    // of the samples on contact sheets
+	SampleSheets  []SampleSheet   // predictions for single samples
+	MapSheets     []MapSheet      // drawings of feature maps
+	Replicates    *Replicates     // of the jackknife, for intervals of differences; nil if unknown
+	Verdict       *policy.Summary // of a policy on these scores; nil without one
+	Notes         []string        // what is left out and why; shown among the warnings of the page
 }
 
 // ReadAttachments reads all but Replicates, which come from cells. A file that cannot be read gives
@@ -61,5 +67,27 @@ func AttachmentsIn(root *os.Root) Attachments {
 	note(notes, err)
 	a.MapSheets, notes, err = readMapSheets(files)
 	note(notes, err)
+	a.Verdict, err = readVerdict(root)
+	note(nil, err)
 	return a
+}
+
+// readVerdict reads the verdict of a policy, unless it is about other scores than those of the run.
+func readVerdict(root *os.Root) (*policy.Summary, error) {
+	data, err := root.ReadFile(policy.SummaryFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	s, err := policy.ParseSummary(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", policy.SummaryFile, err)
+	}
+	record, err := root.ReadFile("run.json")
+	if err != nil || scores.SumOf(record).CRC32C != s.Run {
+		return nil, fmt.Errorf("%s is about other scores, and is left out: noether policy judges again", policy.SummaryFile)
+	}
+	return s, nil
 }

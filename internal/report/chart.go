@@ -3,6 +3,7 @@ package report
 import (
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
@@ -172,6 +173,9 @@ func ChartsOf(m measure.Descriptor, rows []scores.Row, a Attachments) []Chart {
 	add(unitsChart, len(layersOfUnits) > 1)
 	add(tuningChart, slices.ContainsFunc(a.Curves, func(c TuningCurve) bool { return c.Measure == m.Name }))
 	first := m.Chart // the name of the chart to be shown first
+	if first == "" && mostlyCurves(own) {
+		first = ParameterChart.Name // means over the values say little
+	}
 	if grid || everyFactor(own) && Field("factor").varies(measures, own) && Field("name").varies(measures, own) {
 		first = heat.Name
 	}
@@ -185,6 +189,23 @@ func ChartsOf(m measure.Descriptor, rows []scores.Row, a Attachments) []Chart {
 		return 0
 	})
 	return out
+}
+
+// mostlyCurves reports whether more than half of the transformations have scores at several values
+// that are numbers.
+func mostlyCurves(rows []scores.Row) bool {
+	first, curves := map[identity]string{}, map[string]bool{}
+	for i := range rows {
+		r := &rows[i]
+		if _, err := strconv.ParseFloat(r.Parameter, 64); err != nil {
+			continue
+		}
+		if known, seen := first[curveOf(r)]; seen && known != r.Parameter {
+			curves[r.Transform] = true
+		}
+		first[curveOf(r)] = r.Parameter
+	}
+	return 2*len(curves) > len(scores.DistinctValues(rows, byTransform))
 }
 
 // HeatSides returns the first sides of a heat map that suit rows, by default models and

@@ -43,12 +43,12 @@ func TestChartsOf(t *testing.T) {
 	}{
 		"":                                     {measure.Descriptor{Name: "two"}, []scores.Row{row("", 0, "")}, Attachments{}},
 		"bars":                                 {measure.Descriptor{Name: "one"}, []scores.Row{row("", 0, "")}, Attachments{}},
-		"bars parameter":                       {measure.Descriptor{Name: "one"}, []scores.Row{row("", 0, "1"), row("", 0, "2")}, Attachments{}},
+		"parameter bars":                       {measure.Descriptor{Name: "one"}, []scores.Row{row("", 0, "1"), row("", 0, "2")}, Attachments{}},
 		"bars confidence":                      {measure.Descriptor{Name: "one"}, []scores.Row{row("", 0, ""), confident}, Attachments{}},
 		"depth bars":                           {measure.Descriptor{Name: "one"}, []scores.Row{row("a", 0, ""), row("b", 1, "")}, Attachments{}},
 		"bars depth":                           {measure.Descriptor{Name: "one", Chart: "bars"}, []scores.Row{row("a", 0, ""), row("b", 1, "")}, Attachments{}},
 		"heat bars":                            {measure.Descriptor{Name: "one"}, []scores.Row{pair("a", "a"), pair("a", "b"), pair("b", "b")}, Attachments{}},
-		"depth bars parameter":                 {measure.Descriptor{Name: "one"}, []scores.Row{row("a", 0, "1"), row("b", 1, "1"), row("a", 0, "2"), row("b", 1, "2")}, Attachments{}},
+		"parameter depth bars":                 {measure.Descriptor{Name: "one"}, []scores.Row{row("a", 0, "1"), row("b", 1, "1"), row("a", 0, "2"), row("b", 1, "2")}, Attachments{}},
 		"depth bars distribution units tuning": {measure.Descriptor{Name: "one"}, []scores.Row{row("a", 0, ""), row("b", 1, "")}, units},
 	} {
 		var got []string

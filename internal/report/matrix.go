@@ -32,8 +32,10 @@ type Matrix struct {
 	Columns []string     `json:"columns"`
 	Cells   []MatrixCell `json:"cells"`
 	// Clean holds the accuracy of each model without a transformation, such as "0.804 [0.767,
-	// 0.836]", or is empty.
-	Clean []string `json:"clean"`
+	// 0.836]" or, on data without labels, its agreement with the first; or is empty. CleanName says
+	// which.
+	Clean     []string `json:"clean"`
+	CleanName string   `json:"cleanName"`
 
 	about    measure.StatisticDescriptor
 	rows     []scores.Row // all rows of the report, which MatrixCell.Row indexes
@@ -82,8 +84,11 @@ func Matrices(rows []scores.Row, known []measure.Descriptor) []Matrix {
 	}
 	distinguishTitles(out)
 	clean, curves := cleanAccuracies(rows), newCurves(rows)
+	first, agreement := cleanAgreements(rows)
 	for i := range out {
-		out[i].setClean(clean)
+		if out[i].setClean("accuracy", clean); out[i].Clean == nil {
+			out[i].setClean("agreement with "+first, agreement)
+		}
 		for k := range out[i].Cells {
 			c := &out[i].Cells[k]
 			c.Curve = curves.of(&rows[c.Row])
@@ -193,8 +198,8 @@ func newMatrix(s Section, about measure.StatisticDescriptor, rows []scores.Row, 
 	return m
 }
 
-// setClean sets Clean, if some model has such an accuracy.
-func (m *Matrix) setClean(known map[[2]string]scores.Row) {
+// setClean sets Clean and CleanName, if some model has such a score.
+func (m *Matrix) setClean(name string, known map[[2]string]scores.Row) {
 	texts := make([]string, len(m.Models))
 	any := false
 	for i, model := range m.Models {
@@ -203,7 +208,7 @@ func (m *Matrix) setClean(known map[[2]string]scores.Row) {
 		}
 	}
 	if any {
-		m.Clean = texts
+		m.Clean, m.CleanName = texts, name
 	}
 }
 

@@ -1,16 +1,17 @@
 package tempfolder
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
 
 // TestNewRemovesFoldersOfKilledProcesses checks which folders New removes: those for the same
-// purpose ("test") that have the file mark, if it is older than a minute and no process has locked
-// it. New writes and locks that file in noether-PURPOSE-NUMBER, and returns a folder inside.
+// purpose ("test") that have the file mark, if no process has locked it. New writes and locks that file in noether-PURPOSE-NUMBER, and returns a folder inside.
 func TestNewRemovesFoldersOfKilledProcesses(t *testing.T) {
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)
@@ -41,7 +42,6 @@ func TestNewRemovesFoldersOfKilledProcesses(t *testing.T) {
 	kept := []string{
 		used,
 		folder("noether-test-2", "results.csv", monthAgo),
-		folder("noether-test-3", mark, time.Now()),
 		folder("noether-other-4", mark, monthAgo),
 	}
 	next, removeNext, err := New("test")
@@ -72,4 +72,65 @@ func TestNoFolderForTemporaryFiles(t *testing.T) {
 	if _, _, err := New("test"); err == nil || !strings.HasPrefix(err.Error(), "making a temporary folder: ") {
 		t.Errorf("error is %v", err)
 	}
+}
+
+// TestBeside checks that Beside removes the folder of a killed process at once, and no other.
+func TestBeside(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "out")
+	dir, remove, err := Beside(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := path + ".part-1"
+	killed := filepath.Join(filepath.Dir(path), ".out.part-1")
+	for _, folder := range []string{killed, other} {
+		if err := errors.Join(os.Mkdir(folder, 0o777), os.WriteFile(filepath.Join(folder, mark), nil, 0o666)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	monthAgo := time.Now().Add(-30 * 24 * time.Hour) // for systems without locks
+	if err := os.Chtimes(filepath.Join(killed, mark), monthAgo, monthAgo); err != nil {
+		t.Fatal(err)
+	}
+	_, removeNext, err := Beside(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(killed); err == nil {
+		t.Error("the folder of a killed process is still there")
+	}
+	for _, kept := range []string{dir, other} {
+		if _, err := os.Stat(kept); err != nil {
+			t.Error(err)
+		}
+	}
+	remove()
+	removeNext()
+	if left, err := filepath.Glob(filepath.Join(filepath.Dir(path), ".out*")); err != nil || len(left) > 0 {
+		t.Errorf("left %v: %v", left, err)
+	}
+}
+
+// TestConcurrentFolders checks that no folder in use is removed, by callers at the same time.
+func TestConcurrentFolders(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "out")
+	var wait sync.WaitGroup
+	for range 8 {
+		wait.Go(func() {
+			for range 50 {
+				dir, remove, err := Beside(path)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if err := os.WriteFile(filepath.Join(dir, "x"), nil, 0o666); err != nil {
+					t.Error(err)
+				}
+				remove()
+			}
+		})
+	}
+	wait.Wait()
 }

@@ -1,10 +1,11 @@
 // Package testdata finds the real data and trained models that some tests use, and says what to do
-// without the libraries that some tests need.
+// without the libraries that some tests need. Draws is the size of simulations.
 package testdata
 
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 )
 
@@ -38,4 +39,13 @@ func NeedLibrary(t testing.TB, library, hint string, err error) {
 	default:
 		t.Skipf("%s is not installed (%s): %v", library, hint, err)
 	}
+}
+
+// Draws returns the number of draws of a simulation: quick, or what the variable NOETHER_DRAWS
+// says.
+func Draws(quick int) int {
+	if n, err := strconv.Atoi(os.Getenv("NOETHER_DRAWS")); err == nil && n > 0 {
+		return n
+	}
+	return quick
 }

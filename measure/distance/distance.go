@@ -22,6 +22,8 @@
 // maps that rotate with the image are far from the original ones. Package measure/seis
 // distinguishes the two cases.
 //
+// Between two models, z is the layer of the first and z' that of the second, on the same input.
+//
 // Between returns the distances of two vectors:
 //
 //	d := distance.Between([]float32{1, 0}, []float32{0, 1}) // d.Cosine is 1
@@ -46,7 +48,8 @@ func New(s Settings) measure.Measure {
 	}
 	// Version is that of the results, StateVersion that of the saved accumulators.
 	return paired.New(paired.Spec{
-		Descriptor: Descriptor(), Version: 1, StateVersion: 2, Settings: s, PerClass: s.PerClass, Pair: pair, PairRows: pairRows, Reduction: &reducedSums, Needs: measure.Needs{Transformed: true},
+		Descriptor: Descriptor(), Version: 1, StateVersion: 2, Settings: s, PerClass: s.PerClass, Pair: pair, PairRows: pairRows, Reduction: &reducedSums,
+		Needs:   measure.Needs{Transformed: true, OtherLayers: true},
 		Columns: []paired.Column{column("cosine"), column("l1"), column("l2"), column("relative-l2")},
 	})
 }

@@ -14,7 +14,7 @@ const allInputs = math.MaxInt
 // the addend; Concat in all together.
 var linearInputs = map[string]int{
 	"Conv": 2, "ConvTranspose": 2, "Einsum": allInputs, "Gemm": 2, "MatMul": 2, "Mul": 2, "Concat": allInputs,
-	"AveragePool": 1, "Cast": 1, "CastLike": 1, "CumSum": 1, "DepthToSpace": 1, "Expand": 1, "Flatten": 1, "Gather": 1, "GatherElements": 1,
+	"AveragePool": 1, "Cast": 1, "CastLike": 1, "Col2Im": 1, "CumSum": 1, "DepthToSpace": 1, "Expand": 1, "Flatten": 1, "Gather": 1, "GatherElements": 1,
 	"GatherND": 1, "GlobalAveragePool": 1, "Identity": 1, "Neg": 1, "Pad": 1, "ReduceMean": 1, "ReduceSum": 1, "Reshape": 1,
 	"Resize": 1, "Slice": 1, "SpaceToDepth": 1, "Split": 1, "Squeeze": 1, "Tile": 1, "Transpose": 1, "Trilu": 1, "Unsqueeze": 1,
 	"Upsample": 1,

@@ -4,6 +4,7 @@ package grad_test
 
 import (
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
 )
 
 // poolCases draws random cases of pooling operators, for the oldest ONNX operator set that is
@@ -15,6 +16,7 @@ var poolCases = []opCase{
 	{"MaxPool", []int{7, 8, 10, 11, 12, 22}, drawMaxPool},
 	{"AveragePool", []int{7, 10, 11, 19, 22}, drawAveragePool},
 	{"LpPool", []int{7, 11, 18, 22}, drawLpPool},
+	{"Col2Im", []int{18, 22}, drawCol2Im},
 	{"GlobalAveragePool", []int{7, 22}, func(g *generator) testCase { return unary(g.smooth(g.dims(g.between(3, 5), 1, 4)...), nil) }},
 	{"GlobalMaxPool", []int{7, 22}, func(g *generator) testCase { return unary(g.distinct(g.dims(g.between(3, 5), 1, 4)...), nil) }},
 	{"GlobalLpPool", []int{7}, func(g *generator) testCase {
@@ -54,6 +56,32 @@ func (g *generator) pool(dilationsSince, ceilSince int) (shape []int, attrs onnx
 		}
 	}
 	return shape, attrs
+}
+
+// drawCol2Im draws columns and the image that their windows are added to. Dilated blocks are of two
+// axes, for which alone ONNX Runtime 1.32 computes what the standard says.
+func drawCol2Im(g *generator) testCase {
+	n := []int{2, 1, 2, 3}[g.trial%4] // number of axes of the image
+	block := g.dims(n, 1, 3)
+	attrs, span := g.window(block, n == 2)
+	if g.coin() {
+		pads := make([]int, 2*n)
+		for i := range pads {
+			pads[i] = g.IntN(block[i%n])
+		}
+		attrs["pads"] = pads
+	}
+	image, windows := make([]int, n), 1
+	for i := range n {
+		image[i] = span[i] + g.between(0, 4)
+		padded := image[i]
+		if pads, ok := attrs["pads"].([]int); ok {
+			padded += pads[i] + pads[n+i]
+		}
+		windows *= (padded-span[i])/stride(attrs, i) + 1
+	}
+	columns := g.smooth(g.between(1, 2), g.between(1, 2)*tensor.Size(block), windows)
+	return testCase{attrs: attrs, operands: []operand{columns, int64Vector(image...), int64Vector(block...).asConstant()}}
 }
 
 func drawMaxPool(g *generator) testCase {

@@ -28,6 +28,8 @@ var rules = map[string]rule{
 	"Min": extreme, "Mul": mul, "Neg": unary(neg), "Pow": pow, "Reciprocal": chain(reciprocalSlope), "Sin": chain(sinSlope),
 	"Sinh": chain(sinhSlope), "Sqrt": chainReciprocal(sqrtReciprocal), "Sub": sub, "Sum": sum, "Tan": chain(tanSlope),
 	"Where": where,
+	// fold.go
+	"Col2Im": unary(col2Im),
 	// gather.go
 	"Gather": unary(gather), "GatherElements": unary(gatherElements), "GatherND": unary(gatherND),
 	// matrix.go

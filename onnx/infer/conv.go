@@ -6,6 +6,7 @@ import (
 
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/internal/window"
+	"github.com/noether-ml/noether/tensor"
 )
 
 // The rules for the layouts of operators that compute across space and channels. x is the layout of
@@ -73,6 +74,27 @@ func (op *operation) windows(x layout, kernel []int) layout {
 		out[2+i] = x[2+i].resized(max(size, -1))
 	}
 	return out
+}
+
+// col2Im returns the layout of the images that columns, samples x (channels taps) x windows, are added to.
+func (op *operation) col2Im(x layout) layout {
+	block, image := op.value(2).ints(), op.value(1).ints()
+	n := max(len(block), len(image))
+	if len(x) != 3 || n == 0 || n >= len(spaces) {
+		return nil
+	}
+	out := layout{x[0], newAxis('C', -1)}
+	if taps := tensor.Size(block); len(block) > 0 && taps > 0 && x[1].size() > 0 {
+		out[1] = newAxis('C', x[1].size()/taps)
+	}
+	for i := range n {
+		size := -1
+		if i < len(image) {
+			size = max(image[i], -1)
+		}
+		out = append(out, newAxis(blank, size))
+	}
+	return featureMap(out)
 }
 
 // globalPool returns the layout of a feature map that is reduced to spatial size 1.

@@ -12,7 +12,7 @@ import (
 // operators are operator types with a rule for the axes of their outputs, and some without.
 var operators = []string{
 	"Shape", "Size", "ConstantOfShape", "Range", "Add", "Div", "Mod", "Equal", "Where", "Expand", "Tile", "Transpose",
-	"Reshape", "Flatten", "Squeeze", "Unsqueeze", "Concat", "Split", "Slice", "Gather", "GatherElements", "Pad", "Resize",
+	"Reshape", "Flatten", "Squeeze", "Unsqueeze", "Concat", "Split", "Slice", "Gather", "GatherElements", "Pad", "Col2Im", "Resize",
 	"Upsample", "Conv", "ConvTranspose", "MaxPool", "AveragePool", "GlobalAveragePool", "MatMul", "Gemm", "Einsum",
 	"ReduceMean", "ReduceProd", "ArgMax", "TopK", "OneHot", "DepthToSpace", "SpaceToDepth", "LSTM", "Relu", "Cast",
 	"Identity", "QLinearConv", "QLinearMatMul", "Softmax", "Floor", "NonZero", "If", "Dropout", "UnknownOperator",

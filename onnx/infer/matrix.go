@@ -57,7 +57,11 @@ func (op *operation) matMul() layout {
 
 // If the second matrix of a Gemm is weights, the output's columns are channels.
 func (op *operation) gemm() layout {
-	x, y := op.layout(0), op.layout(1)
+	second := 1
+	if op.node.GetOpType() == "QGemm" { // the scale and the zero point of x come before y
+		second = 3
+	}
+	x, y := op.layout(0), op.layout(second)
 	if len(x) != 2 || len(y) != 2 {
 		return unknownSizes(2)
 	}
@@ -69,7 +73,7 @@ func (op *operation) gemm() layout {
 		column = 0
 	}
 	out := layout{x[row], y[column]}
-	if !op.args[1].dependsOnInput {
+	if !op.args[second].dependsOnInput {
 		out[1] = newAxis('C', y[column].size())
 	}
 	return out

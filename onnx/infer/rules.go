@@ -29,6 +29,7 @@ var layoutRules = byOperator(map[string]layoutRule{
 	"Squeeze":        fromFirstInput((*operation).squeeze),
 	"Unsqueeze":      fromFirstInput((*operation).unsqueeze),
 	"Concat":         fromNode((*operation).concat),
+	"QLinearConcat":  fromNode(func(op *operation) layout { return op.layout(2).unsized() }), // after the scale and the zero point
 	"Split":          (*operation).split,
 	"Slice":          fromFirstInput((*operation).slice),
 	"Gather":         fromFirstInput((*operation).gather),
@@ -38,14 +39,15 @@ var layoutRules = byOperator(map[string]layoutRule{
 	"DepthToSpace":   fromFirstInput(func(op *operation, x layout) layout { return op.moveBlocks(x, toSpace) }),
 	"SpaceToDepth":   fromFirstInput(func(op *operation, x layout) layout { return op.moveBlocks(x, toDepth) }),
 
+	"Col2Im":          fromFirstInput((*operation).col2Im),
 	"Resize Upsample": fromFirstInput((*operation).resize),
-	"Conv ConvInteger QLinearConv ConvTranspose DeformConv FusedConv": fromFirstInput((*operation).conv),
-	"MaxPool AveragePool LpPool":                                      twoOutputs((*operation).pool),
-	"GlobalAveragePool GlobalMaxPool GlobalLpPool":                    fromFirstInput(func(_ *operation, x layout) layout { return globalPool(x) }),
+	"Conv ConvInteger QLinearConv ConvTranspose DeformConv FusedConv":       fromFirstInput((*operation).conv),
+	"MaxPool AveragePool LpPool QLinearAveragePool":                         twoOutputs((*operation).pool),
+	"GlobalAveragePool GlobalMaxPool GlobalLpPool QLinearGlobalAveragePool": fromFirstInput(func(_ *operation, x layout) layout { return globalPool(x) }),
 
 	"MatMul MatMulInteger QLinearMatMul FusedMatMul": fromNode((*operation).matMul),
-	"Gemm":   fromNode((*operation).gemm),
-	"Einsum": fromNode((*operation).einsum),
+	"Gemm QGemm": fromNode((*operation).gemm),
+	"Einsum":     fromNode((*operation).einsum),
 	"ReduceMean ReduceSum ReduceMax ReduceMin ReduceProd ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceSumSquare": fromFirstInput((*operation).reduce),
 	"ArgMax ArgMin": fromFirstInput((*operation).argReduce),
 	"TopK":          twoOutputs((*operation).topK),
@@ -59,7 +61,7 @@ var layoutRules = byOperator(map[string]layoutRule{
 	"LayerNormalization": (*operation).layerNormalization,
 
 	// Not inferred.
-	"GatherND NonZero Compress Unique NonMaxSuppression If Loop Scan Optional": func(*operation, layout) []layout { return nil },
+	"GatherND NonZero Compress Unique NonMaxSuppression If Loop Scan Optional QLinearReduceMean": func(*operation, layout) []layout { return nil },
 })
 
 // fromFirstInput is for one output whose layout f derives from the first input's.

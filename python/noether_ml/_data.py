@@ -89,8 +89,8 @@ def prepare(data: Any, labels: Any = None, limit: int | None = None, preprocess:
         head, items = _files.first(_items(_files.undecoded(data), limit))
         x = None if head is None else _files.pair(head)[0]
         if not batched and (_files.is_picture(x) or _files.is_recording(x) or len(getattr(x, "shape", ())) == 1):
-            entry, labelled = _files.write(numpy, items, limit, rate)
-            return [Prepared(entry, labelled=labelled, names=names)]
+            entry, labelled, shape = _files.write(numpy, items, limit, rate)
+            return [Prepared(entry, shape, labelled=labelled, names=names)]
         return [_write(numpy, preprocess, _chunks(numpy, items, limit, batched))._replace(names=names)]
     raise Error(f"data must be a folder, an entry of a study, arrays, a Dataset or a DataLoader, not {type(data).__name__}")
 
@@ -126,7 +126,7 @@ def _recordings(numpy: Any, data: Any, labels: Any, limit: int | None, rate: int
                     "images are N x H x W x C of uint8, N x C x H x W of floats, or N x H x W")
     if labels is not None:
         y = _labels(numpy, labels, len(data))[:limit]
-    entry, labelled = _files.write(numpy, x if y is None else zip(x, y), limit, rate)
+    entry, labelled, _ = _files.write(numpy, x if y is None else zip(x, y), limit, rate)
     return Prepared(entry, labelled=labelled)
 
 

@@ -82,8 +82,9 @@ def export(module: Any, input: Any = None) -> Path:
     from . import _dynamo, _trace
 
     module = in_float32(unwrapped(module))
+    check_weights(module)
     example = _example(module, input)
-    with called(module, example) as names:
+    with uncompiled(module), called(module, example) as names:
         check_random(module, example)
         try:
             return _kept(module, example, names, _trace.write)
@@ -122,6 +123,43 @@ def unwrapped(module: Any) -> Any:
     if isinstance(module, torch.jit.ScriptModule):
         raise Error("a scripted or traced module no longer has the calls of its modules: pass the torch.nn.Module itself, or export it to ONNX and pass the file")
     return module
+
+
+def hookable(module: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the modules inside a module that take hooks, with their names: scripted ones take none."""
+    import torch
+
+    return ((name, m) for name, m in module.named_modules() if name and not isinstance(m, torch.jit.ScriptModule))
+
+
+@contextlib.contextmanager
+def uncompiled(module: Any) -> Iterator[None]:
+    """Let modules inside a module that torch.compile has compiled run as they are, so that their layers can be read."""
+    children = [(m, name, child) for m in module.modules() for name, child in m._modules.items() if hasattr(child, "_orig_mod")]
+    calls = [(m, m._compiled_call_impl) for m in module.modules() if getattr(m, "_compiled_call_impl", None) is not None]
+    for m, name, child in children:
+        m._modules[name] = child._orig_mod
+    for m, _ in calls:
+        m._compiled_call_impl = None
+    try:
+        yield
+    finally:
+        for m, name, child in children:
+            m._modules[name] = child
+        for m, call in calls:
+            m._compiled_call_impl = call
+
+
+def check_weights(module: Any) -> None:
+    """Raise an error if a module has parameters without values."""
+    import torch
+
+    values = [*module.parameters(), *module.buffers()]
+    if any(torch.nn.parameter.is_lazy(v) for v in values):
+        raise Error(f"{type(module).__name__} has lazy modules without weights: call it once on a batch, or load its weights")
+    loads = any(hasattr(m, "_hf_hook") for m in module.modules())  # accelerate loads weights when they are used
+    if not loads and any(v.device.type == "meta" for v in values):
+        raise Error(f"{type(module).__name__} has parameters on the device meta, which have no values: load its weights")
 
 
 def in_float32(module: Any) -> Any:
@@ -182,17 +220,18 @@ def called(module: Any, example: Any) -> Iterator[list[str]]:
     """
     forward = module.forward
     key = _parameter(module, forward, example)
+    output = output_name(module)
     names: list[str] = []
 
     def one(x: Any) -> Any:
         names.clear()
         found: list[Any] = []
-        for name, value in outputs(forward(x) if key is None else forward(**{key: x}), "output"):
+        for name, value in outputs(forward(x) if key is None else forward(**{key: x}), output):
             if not any(value is other for other in found):
                 found.append(value)
                 names.append(name)
         if not found:
-            raise OutputError(f"{type(module).__name__} returns no tensor")
+            raise OutputError(f"{type(module).__name__} returns no tensor, alone or in tuples, dicts and data classes")
         return found[0] if len(found) == 1 else tuple(found)
 
     own = module.__dict__.get("forward")
@@ -228,6 +267,17 @@ def _parameter(module: Any, forward: Callable[..., Any], example: Any) -> str | 
     return key
 
 
+def output_name(module: Any) -> str:
+    """Return the name of a module's output, which no module inside it has."""
+    return "result" if any(name.split(".")[0] == "output" for name, _ in module.named_modules()) else "output"
+
+
+def apply(module: Any, x: Any) -> Any:
+    """Return what a module returns for a batch. It gets a copy, to which it may write."""
+    key = _parameter(module, module.forward, x)
+    return module(x.clone()) if key is None else module(**{key: x.clone()})
+
+
 def outputs(value: Any, name: str) -> Iterator[tuple[str, Any]]:
     """Yield the tensors of what a module returns, also in tuples, dicts and data classes, with their names."""
     import torch
@@ -260,9 +310,9 @@ def check_random(module: Any, example: Any) -> None:
     for name, value in first.items():  # in the order in which the modules end
         other = second.get(name)
         if other is None or value.shape != other.shape or not torch.allclose(value, other, rtol=1e-3, atol=1e-5, equal_nan=True):
-            where = f"the output of {name}" if name else "its output"
+            where = "its output" if name.startswith("output ") else f"the output of {name}"
             raise RandomError(f"{type(module).__name__} is random in evaluation mode: {where} differs from call to call; "
-                              "look for a dropout without training=self.training, or for torch.rand or torch.randn, in forward")
+                              "look in forward for a dropout without training=self.training, for torch.rand or torch.randn, and for buffers that each call changes")
 
 
 def _module_outputs(module: Any, x: Any) -> dict[str, Any]:
@@ -285,7 +335,7 @@ def _module_outputs(module: Any, x: Any) -> dict[str, Any]:
             found[name] = value.detach().clone()
 
     with torch.no_grad(), hooked(module, None, keep):
-        out = module(x)
+        out = apply(module, x)
     for i, (_, value) in enumerate(outputs(out, "")):
         if value.is_floating_point():
             found[f"output {i}"] = value.detach()
@@ -331,6 +381,17 @@ def _compare(module: Any, example: Any, path: Path) -> None:
                     what = f"output {ends[int(key[7:])]}" if key in tensor else f"layer {key}"
                     raise Error(f"{type(module).__name__} was exported wrongly: for a batch of {len(x)}, {what} differs by {error:.0%} from the "
                                 "module's (code that uses the number of samples, NumPy or Python's numbers becomes a constant)")
+    warn_of_batch(module, *([found[key] for key in wanted[0] if key.startswith("output ") and key in wanted[1]] for found in wanted))
+
+
+def warn_of_batch(module: Any, alone: Sequence[Any], together: Sequence[Any]) -> None:
+    """Warn if the outputs for one sample differ from those for it as the first of several."""
+    for one, several in zip(alone, together):
+        batched = one.dim() > 0 and one.shape[1:] == several.shape[1:] and len(one) == 1 < len(several)
+        if batched and not (error := _difference(several[:1].float().cpu(), one.float().cpu())) <= TOLERANCE:
+            warnings.warn(f"noether: {type(module).__name__} gives another output for a sample that is alone (by {error:.0%}): its scores depend on the "
+                          "other samples of a batch; look for statistics of the batch or its size in forward", stacklevel=2)
+            return
 
 
 def _difference(got: Any, want: Any) -> float:
@@ -347,14 +408,21 @@ def _difference(got: Any, want: Any) -> float:
 
 @contextlib.contextmanager
 def _evaluating(module: Any) -> Iterator[None]:
-    """Set a module to evaluation mode, and restore the mode of each of its modules at the end."""
+    """Set a module to evaluation mode, and restore the mode and the buffers of each of its modules at the end."""
+    import torch
+
     modes = [(m, m.training) for m in module.modules()]
+    buffers = [(m, name, b, b.detach().clone()) for m in module.modules() for name, b in m._buffers.items() if b is not None]
     module.eval()
     try:
         yield
     finally:
         for m, training in modes:
             m.training = training
+        for m, name, buffer, before in buffers:
+            m._buffers[name] = buffer
+            if not torch.equal(buffer, before) and not buffer.is_inference():
+                buffer.data.copy_(before)
 
 
 @contextlib.contextmanager

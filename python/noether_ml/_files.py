@@ -105,10 +105,14 @@ def first(items: Iterable[Any]) -> tuple[Any, Iterator[Any]]:
     return (head[0] if head else None), chain(head, it)
 
 
-def write(numpy: Any, items: Iterable[Any], limit: int | None, rate: int | None = None) -> tuple[dict[str, Any], bool]:
-    """Write images of PIL as PNG, or recordings as WAV, with their labels. Return an entry, and whether there are labels."""
+def write(numpy: Any, items: Iterable[Any], limit: int | None, rate: int | None = None) -> tuple[dict[str, Any], bool, tuple[int, ...] | None]:
+    """Write images of PIL as PNG, or recordings as WAV, with their labels.
+
+    Return an entry, whether there are labels, and channels, height and width if they are those of all images.
+    """
     rows: list[tuple[str, Any]] = []
     lengths: set[float] = set()
+    shapes: set[tuple[int, ...]] = set()
     wrong: int | None = None  # the first item whose label is neither a number nor a text
     with _cache.temporary("data") as folder:
         kind = "images"
@@ -118,6 +122,7 @@ def write(numpy: Any, items: Iterable[Any], limit: int | None, rate: int | None 
                 name = f"{i:06d}.png"
                 mode = x.mode if x.mode in ("L", "RGB") else "L" if x.mode == "1" else "RGB"
                 x.convert(mode).save(folder / name, compress_level=1)
+                shapes.add((1 if mode == "L" else 3, x.height, x.width))
             elif kind == "sound" or i == 0:
                 kind, name = "sound", f"{i:06d}.wav"
                 lengths.add(_write_wave(numpy, folder / name, x, rate))
@@ -144,7 +149,7 @@ def write(numpy: Any, items: Iterable[Any], limit: int | None, rate: int | None 
         keys["rate"] = "model"
         if len(lengths) == 1:
             keys["length"] = lengths.pop()
-    return {"name": "data", kind: keys}, labelled
+    return {"name": "data", kind: keys}, labelled, shapes.pop() if len(shapes) == 1 else None
 
 
 def _label(y: Any) -> Any:

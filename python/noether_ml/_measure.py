@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from . import _cache, _data, _files, _functions, _models, _preprocess, _server
+from . import _cache, _data, _export, _files, _functions, _models, _preprocess, _server
 from ._command import Error, Progress, call, flags
 from ._run import Run
 
@@ -189,8 +189,9 @@ def prepared(
         served: dict[str, _server.Model] = {}
         for key, m in given.items():
             m, own = _own_keys(m)
-            shape = input if input is not None else known.shape if known.framed or preprocess is None else None
-            ready = stack.enter_context(_models.prepared(m, preprocess, shape, engine))
+            steps = own.get("preprocess", preprocess)
+            shape = input if input is not None else _shape(m, known, steps)
+            ready = stack.enter_context(_models.prepared(m, steps, shape, engine))
             models.append({**_entry(ready, key, known, layers, hasattr(m, "named_modules")), **common, **own})
             if "preprocess" not in models[-1]:
                 _warn_of_images(m, known)
@@ -216,6 +217,22 @@ def prepared(
         environment = {ADDRESS: stack.enter_context(_server.serving(served))} if served else {}
         identity = "".join(m.digest for m in served.values())
         yield spec, environment, identity
+
+
+def _shape(model: Any, data: _data.Prepared, preprocess: Any) -> tuple[int, ...] | None:
+    """Return the shape of a sample that a module gets, as far as the data say it: None if preprocess, the module or nothing does."""
+    if isinstance(preprocess, Mapping):
+        sized = any(key in preprocess for key in ("crop", "letterbox", "preset", "resize"))
+    else:
+        sized = preprocess not in (None, "none")
+    if data.framed or not sized and "images" not in data.entry:
+        return data.shape
+    if sized or not hasattr(model, "named_modules") or _export.image_shape(model) is not None:
+        return None
+    if data.shape is None:
+        warnings.warn(f"noether: the images are brought to 224 x 224 pixels, since nobody says what size {type(model).__name__} takes: "
+                      "set input=(channels, height, width), or crop in preprocess=", stacklevel=4)
+    return data.shape
 
 
 def _name_classes(data: _data.Prepared, given: Mapping[str, Any], models: Sequence[Mapping[str, Any]]) -> None:

@@ -42,21 +42,22 @@ def prepared(model: Any, preprocess: Any, input: Any, engine: str | None) -> Ite
             raise Error(f'engine="torch" runs a torch.nn.Module, not {type(model).__name__}')
         yield prepare(model, preprocess, input)
         return
-    loads = any(hasattr(m, "_hf_hook") for m in module.modules())  # accelerate loads weights when they are used
-    if not loads and any(p.device.type == "meta" for p in module.parameters()):
-        raise Error(f"{type(module).__name__} has parameters on the device meta, which have no values: load its weights")
+    _export.check_weights(module)
     on_gpu = next((p.device.type not in ("cpu", "meta") for p in module.parameters()), False)
+    failed: Error | None = None
     if engine == "onnx" or engine is None and not on_gpu:
         try:
             exported = prepare(module, preprocess, input)
         except Error as e:
             if engine == "onnx" or isinstance(e, (_export.RandomError, _export.OutputError)):
                 raise
-            warnings.warn(f"noether: {e}; so PyTorch runs the module itself", stacklevel=5)
+            failed = e
         else:
             yield exported
             return
     with _torch.model(module, input if input is not None else frame(preprocess)) as served:
+        if failed is not None:
+            warnings.warn(f"noether: {failed}; so PyTorch runs the module itself", stacklevel=5)
         yield Prepared("", type(module).__name__.lower(), preprocess, served)
 
 

@@ -27,9 +27,10 @@ RENAMED = {"transform": "transformation", "index": "sample_index"}
 LARGEST_CHART = 100_000
 
 
-def table(rows: list[dict[str, Any]]) -> Any:
+def table(rows: list[dict[str, Any]], columns: Sequence[str] = ()) -> Any:
     """Return rows as a pandas DataFrame, or as they are if pandas is not installed.
 
+    columns are those that it has without any row.
     Columns that a DataFrame has methods for get other names. Whole numbers that lack in some rows
     are <NA> there, and other numbers NaN.
     """
@@ -38,7 +39,7 @@ def table(rows: list[dict[str, Any]]) -> Any:
         import pandas
     except ImportError:
         return rows
-    found = pandas.DataFrame(rows)
+    found = pandas.DataFrame(rows, columns=None if rows else [RENAMED.get(c, c) for c in columns])
     for name in found.columns:
         kinds = {type(row.get(name)) for row in rows} - {type(None)}
         if kinds <= {int, float}:
@@ -69,7 +70,10 @@ class Run:
         for the mean over the values of a transformation, "trials" for one over trials, "values and
         trials" for one over both, and empty for other scores.
         """
-        return table(self._scores())
+        rows = self._scores()
+        with open(self.folder / "scores.csv", newline="", encoding="utf-8") as f:
+            columns = next(csv.reader(f), [])
+        return table(rows, [*columns, "mean_over"])
 
     def _scores(self) -> list[dict[str, Any]]:
         """Return the rows of scores.csv with numbers as parameters if all are, and the column mean_over."""

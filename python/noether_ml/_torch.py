@@ -28,13 +28,14 @@ class Torch:
     "_1" is appended to the name, then "_2", and so on. Of a tuple or a dict the first tensor counts.
     """
 
-    def __init__(self, module: Any, example: Any) -> None:
-        """example is a batch of two samples, on which the module runs to find its layers."""
+    def __init__(self, module: Any, example: Any, random: bool = False) -> None:
+        """example is a batch of two samples, on which the module runs to find its layers. random says that it is random."""
         self.module, self.example = module, example
         self._autocast = _autocast(example.device.type)
-        modules = [name for name, _ in module.named_modules()]
-        self._output = "result" if any(name.split(".")[0] == "output" for name in modules) else "output"
+        self._output = _export.output_name(module)
         one, two = self._find(example[:1]), self._find(example)
+        if not random:
+            _export.warn_of_batch(module, *([found[name][0] for name in one if self._is_output(name) and name in two] for found in (one, two)))
         axes = _axes({name: (x.shape, op) for name, (x, op) in two.items()})
 
         def port(name: str) -> Port:
@@ -68,7 +69,7 @@ class Torch:
         import torch
 
         with torch.set_grad_enabled(gradients), torch.autocast(**self._autocast), hooked(self.module, wanted, write):
-            out = self.module(x)
+            out = _export.apply(self.module, x)
         for name, value in _export.outputs(out, self._output):
             if wanted is None or name in wanted:
                 write(name, value, type(self.module).__name__)
@@ -175,7 +176,7 @@ def hooked(module: Any, wanted: set[str] | None, write: Callable[[str, Any, str]
     def asked(name: str) -> bool:
         return name != "" and (wanted is None or any(w == name or w.startswith(name + "_") for w in wanted))
 
-    hooks = [m.register_forward_hook(hook(name)) for name, m in module.named_modules() if asked(name)]
+    hooks = [m.register_forward_hook(hook(name)) for name, m in _export.hookable(module) if asked(name)]
     try:
         yield
     finally:
@@ -254,14 +255,17 @@ def _without_fast_path() -> Iterator[None]:
 @contextlib.contextmanager
 def model(module: Any, input: Any) -> Iterator[Torch]:
     """Yield a module as a model, in evaluation mode until the end. input is as for export."""
-    with _export._evaluating(module), _without_fast_path():
+    _export.check_weights(module)
+    random = False
+    with _export.uncompiled(module), _export._evaluating(module), _without_fast_path():
         example = _export._example(module, input)
         try:
             _export.check_random(module, example)
         except _export.RandomError as e:
+            random = True
             warnings.warn(f"noether: {e}", stacklevel=6)
         try:
-            found = Torch(module, example)
+            found = Torch(module, example, random)
         except Exception as e:
             raise Error(f"{type(module).__name__} fails on a batch of {tuple(example.shape)}: {first_line(e)}") from None
         yield found

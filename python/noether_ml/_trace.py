@@ -49,7 +49,8 @@ def _trace(module: Any, example: Any, names: list[str], path: Path) -> list[str]
         except Error:
             raise
         except Exception as e:
-            raise Error(f"{type(module).__name__} cannot be exported to ONNX: {first_line(e)}") from None
+            reason = first_line(e).partition("  [Caused by")[0]  # which is followed by part of the graph
+            raise Error(f"{type(module).__name__} cannot be exported to ONNX: {reason}") from None
     return [f"{Path(w.filename).name}:{w.lineno}" for w in caught
             if w.category.__name__ == "TracerWarning" and re.search("boolean|number|float|integer|index", str(w.message))]
 
@@ -86,10 +87,9 @@ def _marked(module: Any) -> Iterator[None]:
     clock = itertools.count()
     entered: list[int] = []  # when the calls began that have not ended
     hooks = []
-    for name, m in module.named_modules():
-        if name:
-            hooks.append(m.register_forward_pre_hook(lambda _m, _in: entered.append(next(clock))))
-            hooks.append(m.register_forward_hook(lambda _m, _in, out, name=name: mark(out, name, entered.pop(), next(clock))))
+    for name, m in _export.hookable(module):
+        hooks.append(m.register_forward_pre_hook(lambda _m, _in: entered.append(next(clock))))
+        hooks.append(m.register_forward_hook(lambda _m, _in, out, name=name: mark(out, name, entered.pop(), next(clock))))
     try:
         yield
     finally:

@@ -14,6 +14,8 @@ import (
 var (
 	// from left, top, right, bottom
 	corners = [4][4]float32{{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}}
+	// from top, left, bottom, right
+	cornersYFirst = [4][4]float32{{0, 1, 0, 0}, {1, 0, 0, 0}, {0, 0, 0, 1}, {0, 0, 1, 0}}
 	// from centre x, centre y, width, height
 	centred = [4][4]float32{{1, 0, 1, 0}, {0, 1, 0, 1}, {-.5, 0, .5, 0}, {0, -.5, 0, .5}}
 )
@@ -195,13 +197,14 @@ func findTorchvision(q *query, _ bool) *Decoder {
 }
 
 // findEfficientNMS finds the outputs of TensorRT's EfficientNMS: the number of valid boxes, and
-// boxes, scores and classes.
+// boxes, scores and classes. TensorFlow's detectors have the same by other names, with the boxes as
+// top, left, bottom and right in fractions of the image.
 func findEfficientNMS(q *query, _ bool) *Decoder {
 	// find considers the outputs with rank axes per sample, the last of size last (0: any). It
 	// returns the only one that has one of the words in its name, or else the only one.
 	find := func(rank, last int, integer bool, words ...string) *Port {
 		fits := func(p *Port) bool {
-			return len(p.Sample) == rank && (last == 0 || p.Sample[rank-1] == last) && p.isInteger() == integer
+			return len(p.Sample) == rank && (last == 0 || p.Sample[rank-1] == last) && (p.isInteger() == integer || integer && p.named("num"))
 		}
 		if p := q.only(func(p *Port) bool { return fits(p) && p.named(words...) }); p != nil {
 			return p
@@ -218,7 +221,11 @@ func findEfficientNMS(q *query, _ bool) *Decoder {
 		return nil
 	}
 	f := decoded.Format{Outputs: []string{count.Name, boxes.Name, scores.Name, classes.Name}}
-	return q.newBoxes(f, n, corners, inPixels, func(b *onnx.Builder) boxSource {
+	coordinates, fractions := corners, inPixels
+	if boxes.named("detection_boxes") {
+		coordinates, fractions = cornersYFirst, inFractions
+	}
+	return q.newBoxes(f, n, coordinates, fractions, func(b *onnx.Builder) boxSource {
 		numbers := tensor.New(1, n)
 		for i := range n {
 			numbers.Data[i] = float32(i)
@@ -232,86 +239,64 @@ func findEfficientNMS(q *query, _ bool) *Decoder {
 	})
 }
 
-// detrPorts returns the logits and the boxes of a transformer's queries, or nil.
-func detrPorts(q *query) (logits, boxes *Port) {
-	boxes = q.only(func(p *Port) bool {
-		return p.isFloat() && len(p.Sample) == 2 && p.Sample[1] == 4 && (p.named("box") || !p.named("logit", "class", "score"))
+// findLabelled finds boxes with labels and scores for each image of a batch, as RT-DETR, D-FINE and
+// SSD have them after their postprocessing, in fractions or pixels by their values; or boxes whose
+// fifth column is the score, as MMDetection has them. Their number may vary, and is then that of
+// one image.
+func findLabelled(q *query, guess bool) *Decoder {
+	boxes := q.only(func(p *Port) bool {
+		return p.isFloat() && len(p.Sizes) == 3 && len(p.Sample) == 2 && (p.Sample[1] == 4 || p.Sample[1] == 5) && p.named("box", "det")
 	})
 	if boxes == nil {
-		return nil, nil
-	}
-	fits := func(p *Port) bool {
-		return p != boxes && p.isFloat() && len(p.Sample) == 2 && p.Sample[0] == boxes.Sample[0] && p.Sample[1] >= 1
-	}
-	if logits = q.only(func(p *Port) bool { return fits(p) && p.named("logit", "class", "score", "label") }); logits == nil {
-		logits = q.only(fits)
-	}
-	return logits, boxes
-}
-
-// sigmoidQueries is the number of queries from which on the class scores of a transformer are
-// assumed to be sigmoids: DETR has 100 queries and a softmax; Deformable DETR, RT-DETR and DINO
-// have 300 or more.
-const sigmoidQueries = 300
-
-// findDETR finds the outputs of DETR: the softmax over the classes and a further class for no
-// object.
-func findDETR(q *query, guess bool) *Decoder {
-	logits, boxes := detrPorts(q)
-	if logits == nil || logits.Sample[1] < 2 || guess && (boxes.Sample[0] >= sigmoidQueries || boxes.Probed.beyond() || logits.Probed.Fractions()) {
 		return nil
 	}
-	f := decoded.Format{Outputs: []string{logits.Name, boxes.Name}, Classes: logits.Sample[1] - 1}
-	return q.newBoxes(f, boxes.Sample[0], centred, inFractions, func(b *onnx.Builder) boxSource {
-		z := float(b, logits.Name)
-		e := b.Exp(b.Sub(z, b.ReduceMax(z, true, 2)))
-		p := b.Div(column(b, e, 0, f.Classes), b.ReduceSum(e, true, 2))
-		s := boxSource{boxes: float(b, boxes.Name)}
-		s.scores, s.classes = best(b, p)
+	n := boxes.Sample[0]
+	list := func(words ...string) *Port {
+		return q.only(func(p *Port) bool {
+			return p != boxes && len(p.Sizes) == 2 && len(p.Sample) == 1 && p.Sample[0] == n && p.named(words...)
+		})
+	}
+	labels, scores := list("label", "class"), list("score", "conf")
+	if labels == nil || (scores == nil) != (boxes.Sample[1] == 5) || scores != nil && !scores.isFloat() {
+		return nil
+	}
+	r := boxes.Probed.ranges(1)
+	if guess && r != nil && (r[2].High < r[0].Low || r[3].High < r[1].Low) {
+		return nil // no corners
+	}
+	f := decoded.Format{Outputs: []string{boxes.Name, labels.Name}}
+	if scores != nil {
+		f.Outputs = append(f.Outputs, scores.Name)
+	}
+	varies := boxes.Sizes[1] < 0
+	if varies {
+		n = -1
+	}
+	d := q.newBoxes(f, n, corners, boxFractions(boxes.Probed, r), func(b *onnx.Builder) boxSource {
+		x := float(b, boxes.Name)
+		s := boxSource{boxes: x, classes: b.Unsqueeze(float(b, labels.Name), 2)}
+		if scores == nil {
+			s.boxes, s.scores = column(b, x, 0, 4), column(b, x, 4, 5)
+		} else {
+			s.scores = b.Unsqueeze(float(b, scores.Name), 2)
+		}
 		return s
 	})
+	d.Unbatched = varies
+	return d
 }
 
-// findDeformableDETR finds the outputs of transformers whose class scores are sigmoids, or the
-// logits of these. Boxes that are not fractions are those of other detectors, such as offsets from
-// anchors, and a softmax is one with a class for the background.
-func findDeformableDETR(q *query, guess bool) *Decoder {
-	logits, boxes := detrPorts(q)
-	if logits == nil || guess && (boxes.Probed.beyond() || boxes.Probed != nil && boxes.Probed.Ordered || logits.Probed.sums(1)) {
-		return nil
-	}
-	f := decoded.Format{Outputs: []string{logits.Name, boxes.Name}, Classes: logits.Sample[1]}
-	return q.newBoxesOf(f, boxes.Sample[0], f.Classes, centred, inFractions, func(b *onnx.Builder) boxSource {
-		all := float(b, logits.Name)
-		if !logits.Probed.Fractions() {
-			all = b.Sigmoid(all)
-		}
-		return boxSource{boxes: float(b, boxes.Name), all: all}
-	})
-}
-
-// findCorners finds the corners of boxes and probabilities of their classes, as YOLO-NAS has them,
-// in pixels unless the values are fractions.
-func findCorners(q *query, guess bool) *Decoder {
-	scores, boxes := detrPorts(q)
-	if scores == nil || guess && !(boxes.Probed != nil && boxes.Probed.Ordered && scores.Probed.Fractions() && !scores.Probed.sums(1)) {
-		return nil
-	}
-	f := decoded.Format{Outputs: []string{scores.Name, boxes.Name}, Suppress: defaultSuppress, Classes: scores.Sample[1]}
-	return q.newBoxesOf(f, boxes.Sample[0], f.Classes, corners, boxes.Probed.Fractions(), func(b *onnx.Builder) boxSource {
-		return boxSource{boxes: float(b, boxes.Name), all: float(b, scores.Name)}
-	})
-}
-
-// findSuppressed finds rows of boxes after non-maximum suppression: corners, score and class, or
-// the index of the image, corners, class and score.
+// findSuppressed finds rows of boxes after non-maximum suppression, or of a network that needs none:
+// corners, score and class, possibly with keypoints or coefficients of masks, or the index of the
+// image, corners, class and score.
 func findSuppressed(q *query, guess bool) *Decoder {
+	further := q.further()
 	fits := func(p *Port) bool {
 		if !p.isFloat() {
 			return false
 		}
-		if len(p.Sample) == 2 && p.Sample[1] == decoded.BoxColumns && len(p.Sizes) == 3 {
-			return !guess || len(q.ports) == 1 && p.Sample[0] <= 1000 // suppression leaves few rows
+		if len(p.Sample) == 2 && len(p.Sizes) == 3 && (p.Sample[1] == decoded.BoxColumns+further || !guess && p.Sample[1] == decoded.BoxColumns) {
+			return !guess || (len(q.ports) == 1 || further > 0) && q.looksSuppressed(p)
 		}
 		return len(p.Sizes) == 2 && (p.Sizes[1] == 6 || p.Sizes[1] == 7) && p.Sizes[0] < 0 && (!guess || p.Sizes[1] == 7 || q.metadata("names") != "")
 	}
@@ -321,9 +306,16 @@ func findSuppressed(q *query, guess bool) *Decoder {
 	}
 	f := decoded.Format{Outputs: []string{p.Name}}
 	if len(p.Sizes) == 3 {
-		return q.newBoxes(f, p.Sample[0], corners, inPixels, func(b *onnx.Builder) boxSource {
+		if k, size := keypointsOf(q.metadata("kpt_shape")); size == 3 && p.Sample[1] == decoded.BoxColumns+3*k {
+			f.Keypoints = k
+		}
+		return q.newBoxes(f, p.Sample[0], corners, boxFractions(p.Probed, p.Probed.ranges(1)), func(b *onnx.Builder) boxSource {
 			x := float(b, p.Name)
-			return boxSource{boxes: column(b, x, 0, 4), scores: column(b, x, 4, 5), classes: column(b, x, 5, 6)}
+			s := boxSource{boxes: column(b, x, 0, 4), scores: column(b, x, 4, 5), classes: column(b, x, 5, 6)}
+			if f.Keypoints > 0 {
+				s.keypoints = column(b, x, 6, 6+3*f.Keypoints)
+			}
+			return s
 		})
 	}
 	d := q.newBoxes(f, -1, corners, inPixels, func(b *onnx.Builder) boxSource {
@@ -335,4 +327,20 @@ func findSuppressed(q *query, guess bool) *Decoder {
 	})
 	d.Unbatched = true
 	return d
+}
+
+// looksSuppressed reports whether an output with rows of the columns of findSuppressed has few
+// enough of them, and values that may be scores and numbers of classes. Neither holds for rotated
+// boxes, whose last column is an angle, nor for the queries of RT-DETR that score two classes.
+func (q *query) looksSuppressed(p *Port) bool {
+	const most = 1000
+	if p.Sample[0] > most || q.metadata("task") == rotated {
+		return false
+	}
+	r := p.Probed.ranges(1)
+	if r == nil {
+		return true
+	}
+	queries := boxFractions(p.Probed, r) && len(q.names()) == len(r)-yolov8Start
+	return r[4].within(0, 1) && r[5].Whole && r[5].Low > -2 && !queries // -1: no box
 }

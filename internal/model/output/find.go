@@ -35,10 +35,11 @@ type query struct {
 var boxLayouts = []layout{
 	{"torchvision", "boxes [n, 4], labels (int64) [n] and scores [n]", true, findTorchvision},
 	{"efficient-nms", "counts [batch, 1], boxes [batch, n, 4], scores [batch, n] and classes [batch, n]", true, findEfficientNMS},
+	{"labelled", "boxes [batch, n, 4] of corners, labels [batch, n] and scores [batch, n], or boxes [batch, n, 5] with the score, and labels", true, findLabelled},
 	{"corners", "boxes [batch, n, 4] of corners and probabilities [batch, n, classes]", true, findCorners},
 	{"detr", "logits [batch, queries, classes + 1] and boxes [batch, queries, 4]", true, findDETR},
 	{"deformable-detr", "logits [batch, queries, classes] and boxes [batch, queries, 4]", true, findDeformableDETR},
-	{"suppressed", "rows [batch, n, 6] or [n, 6] of corners, score and class, or [n, 7] with the index of the image in front and the class before the score", false, findSuppressed},
+	{"suppressed", "rows [batch, n, 6] or [n, 6] of corners, score and class, perhaps with keypoints or coefficients of masks, or [n, 7] with the index of the image in front and the class before the score", false, findSuppressed},
 	{"yolov10", "rows [batch, n, 6] of corners, score and class, or [batch, 4 + classes, anchors]", false, findYOLOv10},
 	{"yolov8", "[batch, 4 + classes, anchors], or its transpose", false, findYOLOv8},
 	{"yolox", "[batch, anchors, 5 + classes] with one anchor for each cell of 8, 16 and 32 pixels", false, findYOLOX},

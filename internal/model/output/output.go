@@ -59,6 +59,32 @@ type Probed struct {
 	// Ordered reports whether the rows of four values are corners: in each the third is not below
 	// the first, and the fourth not below the second.
 	Ordered bool
+	// Ranges holds, of a sample with two axes, what the values tell at each index of the first axis,
+	// and of the second; nil for an axis of more than MaxRanges.
+	Ranges [2][]Range
+}
+
+// MaxRanges is the largest size of an axis that Probed.Ranges describes.
+const MaxRanges = 4096
+
+// A Range holds the least and the largest of some values, and whether all are whole numbers.
+type Range struct {
+	Low, High float64
+	Whole     bool
+}
+
+// within reports whether the values are between two bounds, but for rounding.
+func (r Range) within(low, high float64) bool {
+	const rounding = 1e-2
+	return r.Low >= low-rounding && r.High <= high+rounding
+}
+
+// ranges returns what is known at each index of an axis of a sample, or nil.
+func (p *Probed) ranges(axis int) []Range {
+	if p == nil {
+		return nil
+	}
+	return p.Ranges[axis]
 }
 
 // Fractions reports whether all values are known to be between 0 and 1, and not all the same.

@@ -32,7 +32,7 @@ type disentanglement struct{ settings InformativenessSettings }
 
 func (*disentanglement) Name() string                   { return "disentanglement" }
 func (*disentanglement) Descriptor() measure.Descriptor { return DisentanglementDescriptor() }
-func (*disentanglement) Version() int                   { return 3 }
+func (m *disentanglement) Version() int                 { return m.settings.Training.version(3) }
 func (m *disentanglement) Settings() any                { return m.settings }
 func (m *disentanglement) Needs() procedure.Needs       { return m.settings.needs(true) }
 
@@ -130,7 +130,7 @@ func (d *probeSet) changeScores(outcomes map[string]outcome, part parameterBin) 
 	if len(rows) == 0 {
 		return nil // no sample has a parameter in this bin
 	}
-	e := estimate{name: "rmse-change", n: len(rows), seeds: len(d.probes), trained: true, noNull: d.nulls == nil, min: math.Inf(-1), max: math.Inf(1)}
+	e := d.estimate(estimate{name: "rmse-change", n: len(rows), min: math.Inf(-1), max: math.Inf(1)})
 	change := func(before, after []float64, want []float64) float64 { return rmse(after, want) - rmse(before, want) }
 	if d.target.classes > 0 {
 		e.name, e.min, e.max = "accuracy-change", -1, 1

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -39,7 +40,7 @@ func (r *run) trainProbes(ctx context.Context, sets []*probeSet, test func(ctx c
 	defer pool.close()
 	var probes []*probeSpec
 	for _, set := range sets {
-		probes = append(append(probes, set.probes...), set.nulls...)
+		probes = slices.Concat(probes, set.probes, set.nulls, set.parts)
 	}
 	for _, p := range probes {
 		if r.checkpoint.outcome(p.name) != nil {

@@ -42,7 +42,7 @@ type informativeness struct{ settings InformativenessSettings }
 
 func (*informativeness) Name() string                   { return "informativeness" }
 func (*informativeness) Descriptor() measure.Descriptor { return InformativenessDescriptor() }
-func (*informativeness) Version() int                   { return 3 }
+func (m *informativeness) Version() int                 { return m.settings.Training.version(3) }
 func (m *informativeness) Settings() any                { return m.settings }
 func (m *informativeness) Needs() procedure.Needs       { return m.settings.needs(false) }
 

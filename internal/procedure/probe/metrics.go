@@ -80,9 +80,11 @@ type estimate struct {
 	n     int // number of test samples
 	seeds int // number of networks, not counting those of the null, that is, of chance
 	// compute returns the statistic on some of the samples, by index. Networks 0, 1, ... are those
-	// of the seeds; -1, -2, ... are their nulls.
+	// of the seeds; -1, -2, ... are their nulls; seeds, seeds + 1, ... those of the parts.
 	compute   func(network int, samples []int) float64
 	trained   bool    // the networks are probes, and not layers without one
+	parts     []int   // for each network that was trained without some of the training samples, their number
+	training  int     // number of training samples
 	noNull    bool    // the statistic has no null
 	min, max  float64 // range of the statistic; both 0 if unknown
 	undefined string  // warning if the value is NaN
@@ -91,7 +93,8 @@ type estimate struct {
 // oneTraining is the warning of scores of a probe that other seeds do not change.
 const oneTraining = "the interval is over test samples: it leaves out that other training samples give another probe"
 
-// The interval combines the spread over samples (a jackknife) and over networks.
+// The interval combines the spread over test samples (a jackknife) and over networks: of several
+// seeds, or of one probe that was trained without parts of the training samples (another jackknife).
 func (e estimate) score() measure.Score {
 	all := dataset.Indices(e.n)
 	values := make([]float64, e.seeds)
@@ -118,14 +121,21 @@ func (e estimate) score() measure.Score {
 		return out
 	}
 	half := (high - low) / 2
-	if e.seeds == 1 && e.trained {
-		out.Warnings = append(out.Warnings, oneTraining)
-	}
-	if len(values) > 1 {
+	switch {
+	case len(values) > 1:
 		_, out.Spread = resample.Student(values)
 		out.Freedom = float64(len(values) - 1)
-		half = math.Hypot(half, out.Spread)
+	case len(e.parts) > 1:
+		var without []measure.Replicate
+		for k, left := range e.parts {
+			without = append(without, measure.Replicate{Value: e.compute(e.seeds+k, all), Left: left})
+		}
+		low, high := resample.Jackknife(out.Value, e.training, without)
+		out.Spread, out.Freedom = (high-low)/2, float64(len(e.parts)-1)
+	case e.trained:
+		out.Warnings = append(out.Warnings, oneTraining)
 	}
+	half = math.Hypot(half, out.Spread)
 	out.Low, out.High = out.Value-half, out.Value+half
 	if e.min < e.max {
 		out.Low, out.High = max(out.Low, e.min), min(out.High, e.max)

@@ -37,7 +37,7 @@ func (*parameterEquivariance) Name() string { return "parameter-equivariance" }
 func (*parameterEquivariance) Descriptor() measure.Descriptor {
 	return ParameterEquivarianceDescriptor()
 }
-func (*parameterEquivariance) Version() int             { return 2 }
+func (m *parameterEquivariance) Version() int           { return m.settings.Training.version(2) }
 func (m *parameterEquivariance) Settings() any          { return m.settings }
 func (m *parameterEquivariance) Needs() procedure.Needs { return m.settings.needs(true) }
 

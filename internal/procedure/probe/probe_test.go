@@ -422,7 +422,7 @@ func TestNullIsAMeanOverSeeds(t *testing.T) {
 		t.Errorf("value %v and null %v, want 0.1 and -0.2", s.Value, s.Null)
 	}
 	r := &run{training: &Training{Seeds: 3}, job: &procedure.Job{}, samples: &features.Samples{Positions: make([]int, 30)}}
-	seeds, nulls := r.seedsAndNulls(probeSpec{name: "p", kind: MLP, train: dataset.Indices(30)}, "x")
+	seeds, nulls, _ := r.seedsAndNulls(probeSpec{name: "p", kind: MLP, train: dataset.Indices(30)}, "x")
 	if len(seeds) != 3 || len(nulls) != 3 {
 		t.Fatalf("%d probes and %d nulls, want 3 of each", len(seeds), len(nulls))
 	}

@@ -17,6 +17,7 @@ type probeSet struct {
 	test   []int        // test samples
 	probes []*probeSpec // one for each seed
 	nulls  []*probeSpec // likewise, trained on shuffled targets; nil: none
+	parts  []*probeSpec // of ridge: trained without a group of the training samples each; nil: none
 }
 
 // newProbeSets returns none if the split s has too few samples. hidden holds the sizes of an MLP's
@@ -29,7 +30,7 @@ func (r *run) newProbeSets(layer tensor.Layer, in *probeInput, t *target, s spli
 	for _, kind := range r.training.Probe {
 		p := probeSpec{name: layer.Name + ", " + targetName, kind: kind, hidden: hidden, input: in, target: t, train: s.train, validation: s.validation}
 		one := &probeSet{kind: kind, target: t, test: s.test}
-		one.probes, one.nulls = r.seedsAndNulls(p, targetName)
+		one.probes, one.nulls, one.parts = r.seedsAndNulls(p, targetName)
 		out = append(out, one)
 	}
 	return out
@@ -40,7 +41,20 @@ func (d *probeSet) probeName(s int) string {
 	if s < 0 {
 		return d.nulls[-1-s].name
 	}
+	if k := s - len(d.probes); k >= 0 {
+		return d.parts[k].name
+	}
 	return d.probes[s].name
+}
+
+// estimate returns an estimate of the set's probes.
+func (d *probeSet) estimate(e estimate) estimate {
+	e.seeds, e.trained, e.noNull = len(d.probes), true, d.nulls == nil
+	for _, p := range d.parts {
+		e.training = len(d.probes[0].train)
+		e.parts = append(e.parts, e.training-len(p.train))
+	}
+	return e
 }
 
 // predictions returns what a probe predicts for samples: the number, or the class.
@@ -88,8 +102,8 @@ func (d *probeSet) scores(outcomes map[string]outcome, factor string) []measure.
 	}
 	var out []measure.Score
 	for _, e := range estimates { // each becomes a score: the mean over seeds, an interval and a null
-		e.n, e.seeds, e.trained, e.noNull = len(d.test), len(d.probes), true, d.nulls == nil
-		s := e.score()
+		e.n = len(d.test)
+		s := d.estimate(e).score()
 		s.Variant, s.Factor = d.kind, factor
 		s.Warnings = append(s.Warnings, d.target.warnings...)
 		out = append(out, s)

@@ -34,7 +34,7 @@ func (*representationEquivariance) Name() string { return "representation-equiva
 func (*representationEquivariance) Descriptor() measure.Descriptor {
 	return RepresentationEquivarianceDescriptor()
 }
-func (*representationEquivariance) Version() int             { return 2 }
+func (m *representationEquivariance) Version() int           { return m.settings.Training.version(2) }
 func (m *representationEquivariance) Settings() any          { return m.settings }
 func (m *representationEquivariance) Needs() procedure.Needs { return m.settings.needs(true) }
 
@@ -84,7 +84,7 @@ func (r *run) equivarianceScores(ctx context.Context, layer tensor.Layer) ([]mea
 	for _, kind := range r.training.Probe {
 		p := probeSpec{name: layer.Name + ", representation", kind: kind, hidden: r.training.Hidden, input: in, targetVectors: to, train: r.split.train, validation: r.split.validation}
 		d := &probeSet{kind: kind, test: r.split.test}
-		d.probes, d.nulls = r.seedsAndNulls(p, "representation")
+		d.probes, d.nulls, d.parts = r.seedsAndNulls(p, "representation")
 		sets = append(sets, d)
 	}
 	outcomes, err := r.trainProbes(ctx, sets, func(ctx context.Context, p *probeSpec, net *onnx.Model) (outcome, error) {
@@ -166,8 +166,8 @@ func vectorScores(sets []*probeSet, outcomes map[string]outcome, unchanged vecto
 			{name: "cosine", compute: column(1), min: -1, max: 1},
 			{name: "gain", compute: gain, min: math.Inf(-1), max: 1, undefined: "the transformation does not change the representation of the test samples"},
 		} {
-			e.n, e.seeds, e.trained, e.noNull = len(d.test), len(d.probes), true, d.nulls == nil
-			s := e.score()
+			e.n = len(d.test)
+			s := d.estimate(e).score()
 			s.Variant = d.kind
 			out = append(out, s)
 		}

@@ -165,9 +165,17 @@ func scoreLayers(ctx context.Context, j *procedure.Job, rep *Representation, t *
 	return out, nil
 }
 
+// ridgeParts is the number of probes that a ridge probe is trained anew for, each without one group
+// of the training samples, and ridgePartsDim the largest length of vectors for which it is: each
+// decomposes a matrix of that size.
+const (
+	ridgeParts    = 10
+	ridgePartsDim = 1024
+)
+
 // seedsAndNulls returns a probe for each of the Training.Seeds, or one for ridge, and as many
-// nulls, or none.
-func (r *run) seedsAndNulls(p probeSpec, targetName string) (seeds, nulls []*probeSpec) {
+// nulls, or none. parts are those of ridge that leave out training samples.
+func (r *run) seedsAndNulls(p probeSpec, targetName string) (seeds, nulls, parts []*probeSpec) {
 	n := r.training.Seeds
 	if p.kind == Ridge {
 		n = 1 // ridge has no random initial weights
@@ -186,7 +194,21 @@ func (r *run) seedsAndNulls(p probeSpec, targetName string) (seeds, nulls []*pro
 		shuffled.targetSample = r.shuffle(targetName, s, p.train, p.validation)
 		nulls = append(nulls, &shuffled)
 	}
-	return seeds, nulls
+	if p.kind != Ridge || p.input.width() > ridgePartsDim || len(p.train) < 2*ridgeParts {
+		return seeds, nulls, nil
+	}
+	for g := range ridgeParts {
+		part := *seeds[0]
+		part.name = fmt.Sprintf("%s, without part %d", part.name, g+1)
+		part.train = nil
+		for i, sample := range p.train {
+			if i%ridgeParts != g {
+				part.train = append(part.train, sample)
+			}
+		}
+		parts = append(parts, &part)
+	}
+	return seeds, nulls, parts
 }
 
 // trainingWork estimates forward passes of the model on one sample: at most 30 epochs, and three

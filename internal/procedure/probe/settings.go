@@ -161,3 +161,12 @@ func (r *Representation) layers(j *procedure.Job) []int {
 }
 
 func (r *Representation) dim(l tensor.Layer) int { return pooling.Kind(r.Pool).Dim(l) }
+
+// version returns the version of a measure's scores, which is higher with ridge: its intervals
+// contain the spread over training samples since then.
+func (t *Training) version(without int) int {
+	if slices.Contains(t.Probe, Ridge) {
+		return without + 1
+	}
+	return without
+}

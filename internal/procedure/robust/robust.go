@@ -15,6 +15,9 @@
 // restarts) is lower, so the result is an upper bound of it. The defaults are those of Table 2 of
 // Nanda et al. 2022: l2, radius 1.
 //
+// With attack: autoattack, the attacks are those of package autoattack instead, one after the other,
+// each on the samples that those before it have not broken.
+//
 // The measure is a procedure, which works in steps on samples in memory. Gradients are those of
 // the model's graph, or of a served model that offers them.
 package robust
@@ -39,6 +42,7 @@ import (
 // Settings are the settings of the measure.
 type Settings struct {
 	Images   int     `key:"images" json:"images" default:"1000" min:"1" doc:"largest number of images, taken in random order"`
+	Attack   string  `key:"attack" json:"attack,omitempty" enum:"pgd|autoattack" doc:"pgd (default), projected gradient descent, or autoattack, the standard version of AutoAttack"`
 	Norm     string  `key:"norm" json:"norm" default:"l2" enum:"l2|linf" doc:"norm of the ball"`
 	Radius   float64 `key:"radius" json:"radius" default:"1" min:"0" doc:"radius of the ball, for images with values in [0, 1]"`
 	Steps    int     `key:"steps" json:"steps" default:"20" min:"1" doc:"number of steps of an attack"`
@@ -51,7 +55,14 @@ type Settings struct {
 // New returns the measure robust-accuracy: robust, the accuracy under attack, and clean. Settings
 // outside their ranges are an error.
 func New(s Settings) (procedure.Procedure, error) {
+	if s.Attack == "pgd" {
+		s.Attack = ""
+	}
 	switch {
+	case s.Attack != "" && s.Attack != autoAttack:
+		return nil, fmt.Errorf("unknown attack %q: it must be pgd or %s", s.Attack, autoAttack)
+	case s.Attack == autoAttack && (s.Steps != defaultSteps || s.StepSize != 0 || !s.Random || s.Restarts != 1):
+		return nil, errors.New("steps, step-size, random-start and restarts are those of pgd: autoattack has its own, so leave them out")
 	case s.Images < 1:
 		return nil, fmt.Errorf("images is %d: it must be at least 1", s.Images)
 	case s.Restarts < 1:
@@ -64,6 +75,11 @@ func New(s Settings) (procedure.Procedure, error) {
 	}
 	return &robust{s}, nil
 }
+
+const (
+	autoAttack   = "autoattack"
+	defaultSteps = 20
+)
 
 type robust struct{ settings Settings }
 
@@ -106,6 +122,9 @@ const gradientWork = 3
 
 func (m *robust) Work(j *procedure.Job) int64 {
 	n := int64(min(j.Data.Len(), m.settings.Images))
+	if m.settings.Attack == autoAttack {
+		return n * (1 + standardWork(classes(j.A)))
+	}
 	return n * (1 + int64(m.settings.Restarts)*m.settings.attackWork())
 }
 
@@ -114,7 +133,12 @@ func (s Settings) attackWork() int64 { return gradientWork * int64(s.Steps+1) }
 
 func (m *robust) Run(ctx context.Context, j *procedure.Job) ([]measure.PairScore, error) {
 	r, err := m.newRun(ctx, j)
-	if err == nil {
+	var scored interface{ scores() []measure.Score } = r
+	switch {
+	case err != nil:
+	case m.settings.Attack == autoAttack:
+		scored, err = r.standard(ctx)
+	default:
 		err = r.attack(ctx)
 	}
 	if ctx.Err() != nil {
@@ -124,7 +148,7 @@ func (m *robust) Run(ctx context.Context, j *procedure.Job) ([]measure.PairScore
 		return nil, err
 	}
 	var out []measure.PairScore
-	for _, s := range r.scores() {
+	for _, s := range scored.scores() {
 		out = append(out, measure.PairScore{A: measure.WholeModel, B: measure.WholeModel, Score: s})
 	}
 	return out, nil
@@ -160,12 +184,15 @@ func (m *robust) newRun(ctx context.Context, j *procedure.Job) (*run, error) {
 		return nil, err
 	}
 	r.withstood, r.dropped = slices.Clone(r.correct), make([]bool, len(r.samples))
-	r.checkpoint = &state.Part{Store: j.Checkpoint, Kind: stateKind, Version: stateVersion,
-		Code: r.Code}
-	return r, r.checkpoint.Restore()
+	return r, nil
 }
 
 func (r *run) attack(ctx context.Context) error {
+	r.checkpoint = &state.Part{Store: r.job.Checkpoint, Kind: stateKind, Version: stateVersion,
+		Code: r.Code}
+	if err := r.checkpoint.Restore(); err != nil {
+		return err
+	}
 	o := r.settings.options()
 	o.Graphs = r.job.Graphs
 	s, err := invert.New(invert.Misclassify(r.job.A.Model, r.job.A.Outputs), o)
@@ -225,16 +252,13 @@ func (r *run) problem(rows []int) invert.Problem {
 // scores returns the accuracies. A sample that is misclassified without an attack is not robust.
 func (r *run) scores() []measure.Score {
 	score := func(statistic string, yes []bool) measure.Score {
-		n, count := len(yes), 0
+		count := 0
 		for _, y := range yes {
 			if y {
 				count++
 			}
 		}
-		s := measure.Plain(statistic, float64(count)/float64(n), n)
-		s.Low, s.High = resample.Wilson(s.Value, n)
-		s.Max = 1
-		return s
+		return fraction(statistic, count, len(yes))
 	}
 	robust := score("robust", r.withstood)
 	dropped := 0
@@ -247,6 +271,14 @@ func (r *run) scores() []measure.Score {
 		robust.Warnings = append(robust.Warnings, fmt.Sprintf("attacks on %s ended in NaN or infinity without success: they count as robust", plural.Of(dropped, "sample")))
 	}
 	return []measure.Score{robust, score("clean", r.correct)}
+}
+
+// fraction returns a score of count of n samples.
+func fraction(statistic string, count, n int) measure.Score {
+	s := measure.Plain(statistic, float64(count)/float64(n), n)
+	s.Low, s.High = resample.Wilson(s.Value, n)
+	s.Max = 1
+	return s
 }
 
 // A checkpoint is a state (saved results of an unfinished job) of this kind and version.

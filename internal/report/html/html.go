@@ -25,6 +25,7 @@ import (
 	"sync"
 
 	"github.com/noether-ml/noether/internal/checksum"
+	"github.com/noether-ml/noether/internal/policy"
 	"github.com/noether-ml/noether/internal/report"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
@@ -61,7 +62,7 @@ func (r Run) WritePage(w io.Writer) error {
 	}
 	t, err := template.New("report").Funcs(template.FuncMap{
 		"count": report.Count, "plural": report.Plural, "clean": report.Printable, "shape": shape, "tags": tags,
-		"stages": stageRows, "mebibytes": report.Mebibytes, "paragraphs": paragraphs,
+		"mark": func(s policy.State) string { return strings.ReplaceAll(string(s), " ", "-") }, "stages": stageRows, "mebibytes": report.Mebibytes, "paragraphs": paragraphs,
 	}).Parse(pageText)
 	if err != nil {
 		return fmt.Errorf("writing the report: %w", err)
@@ -82,13 +83,14 @@ type page struct {
 	Policy    string
 	Style     template.CSS
 	Script    template.JS
-	Home      string        // URL of the list of runs; "" if there is none
-	Source    string        // see Run.Source
-	Packed    template.HTML // a pageData as compressed JSON in base64
-	Extent    string        // numbers of models, data sets, measures and scores
-	Progress  string        // a sentence on a run that is unfinished or has failures
-	LeftOut   string        // a sentence on samples that could not be read
-	Took      string        // how long the run took, in words
+	Home      string          // URL of the list of runs; "" if there is none
+	Source    string          // see Run.Source
+	Packed    template.HTML   // a pageData as compressed JSON in base64
+	Extent    string          // numbers of models, data sets, measures and scores
+	Progress  string          // a sentence on a run that is unfinished or has failures
+	LeftOut   string          // a sentence on samples that could not be read
+	Took      string          // how long the run took, in words
+	Verdict   *policy.Summary // nil: no policy
 	Sentences []report.Sentence
 	Measures  []section
 	Skipped   []report.Note // what was not measured, because a measure does not apply
@@ -127,7 +129,7 @@ func (r Run) page() (*page, error) {
 		text, err = compressJSON(data)
 	})
 	p := &page{
-		Record: rec, Policy: policy(), Style: template.CSS(Style), Script: template.JS(frontEnd), Home: r.Home, Source: r.Source,
+		Record: rec, Policy: securityPolicy(), Style: template.CSS(Style), Script: template.JS(frontEnd), Home: r.Home, Source: r.Source,
 		Extent: report.Extent(rec, r.Rows), Progress: report.Progress(rec), LeftOut: report.LeftOut(rec), Took: report.Duration(rec), Empty: len(r.Rows) == 0,
 		Sentences: report.Conclusions(r.Rows, rec, r.Replicates), Skipped: report.SkipNotes(rec.Skipped), Failures: report.FailureNotes(rec.Failed),
 	}
@@ -139,6 +141,7 @@ func (r Run) page() (*page, error) {
 	for i := range p.Measures {
 		p.Measures[i].Maps = slices.ContainsFunc(attached().MapSheets, func(m report.MapSheet) bool { return m.Measure == p.Measures[i].Name })
 	}
+	p.Verdict = attached().Verdict
 	wait()
 	p.Relations, p.Images, p.Summary = len(data.Relations) > 0, len(data.Images) > 0, len(data.Matrices) > 0
 	p.Samples = len(data.Sheets) > 0
@@ -165,9 +168,9 @@ func start(f func()) (wait func()) {
 	}
 }
 
-// policy returns the content security policy of a page: only its own script and style, by their
+// securityPolicy returns the content security policy of a page: only its own script and style, by their
 // hashes.
-func policy() string {
+func securityPolicy() string {
 	return fmt.Sprintf("default-src 'none'; script-src '%s'; style-src '%s'; img-src data:; base-uri 'none'; form-action 'none'",
 		hash(frontEnd), hash(Style))
 }

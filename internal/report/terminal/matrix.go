@@ -98,7 +98,7 @@ func curveMatrix(m report.Matrix, cells []report.MatrixCell, rows []scores.Row) 
 func (p *printer) columns(m report.Matrix, rows []scores.Row, low, high int) {
 	g := grid{labels: []string{"model"}, rows: make([]gridRow, len(m.Models))}
 	if m.Clean != nil {
-		g.labels = append(g.labels, "accuracy")
+		g.labels = append(g.labels, m.CleanName)
 	}
 	for _, name := range m.Columns[low:high] {
 		g.values = append(g.values, report.Shorten(name, longestName/2))

@@ -101,6 +101,9 @@ func (p *Plan) addCellsBetween(a, b *Model, d *Data, spec spec.MeasureSpec) erro
 		views = append([]View{{}}, views...) // the zero View is the clean input
 	}
 	if method, ok := spec.Method.(measure.Measure); ok {
+		if method.Needs().OtherLayers {
+			return forEachView(views, func(v View) error { return p.addLayersBetween(a, b, d, v, spec) })
+		}
 		return forEachView(views, func(v View) error { return p.addPredictions(a, b, d, v, method) })
 	}
 	return forEachView(views, func(v View) error { return p.addBetween(a, b, d, v, spec) })

@@ -49,6 +49,9 @@ func (d *Data) Properties() []string {
 	if d.Source.Classes() != nil {
 		out = append(out, "label")
 	}
+	if d.hasTruth() {
+		out = append(out, dataset.ObjectProperties...)
+	}
 	return append(out, dataset.ImageProperties...)
 }
 
@@ -56,7 +59,7 @@ func (d *Data) Properties() []string {
 // samples lack are left out.
 func (d *Data) Groupings(ctx context.Context, samples map[int]Described, columns []string) ([]scores.Grouping, error) {
 	var out []scores.Grouping
-	var measured map[string]map[int]float64 // ImageProperties by sample
+	var measured map[string]map[int]float64 // MeasuredProperties by sample
 	for _, column := range columns {
 		values := map[int]float64{}
 		names := dataset.Categories(d.Source, column)
@@ -72,7 +75,7 @@ func (d *Data) Groupings(ctx context.Context, samples map[int]Described, columns
 					values[i] = v
 				}
 			}
-		case slices.Contains(dataset.ImageProperties, column):
+		case slices.Contains(MeasuredProperties, column):
 			if measured == nil {
 				var err error
 				if measured, err = d.measureImages(ctx, samples); err != nil {
@@ -94,11 +97,14 @@ func (d *Data) Groupings(ctx context.Context, samples map[int]Described, columns
 	return out, nil
 }
 
-// measureImages returns the ImageProperties of samples, by name and sample, as they are stored.
+// MeasuredProperties are the properties that are computed from images and their labelled objects.
+var MeasuredProperties = slices.Concat(dataset.ImageProperties, dataset.ObjectProperties)
+
+// measureImages returns the MeasuredProperties of samples, by name and sample, as they are stored.
 // Samples that are not images of one or three channels have none.
 func (d *Data) measureImages(ctx context.Context, samples map[int]Described) (map[string]map[int]float64, error) {
 	out := map[string]map[int]float64{}
-	for _, name := range dataset.ImageProperties {
+	for _, name := range MeasuredProperties {
 		out[name] = map[int]float64{}
 	}
 	if d.inputInfo(ctx).kind() != "images" {
@@ -123,6 +129,11 @@ func (d *Data) measureImages(ctx context.Context, samples map[int]Described) (ma
 		}
 		for k, name := range dataset.ImageProperties {
 			out[name][s.Index] = values[k]
+		}
+		if object, ok := dataset.ObjectOf(s.Truth); ok {
+			for k, name := range dataset.ObjectProperties {
+				out[name][s.Index] = object[k]
+			}
 		}
 	}
 	return out, nil

@@ -10,7 +10,8 @@ import (
 
 // pairLayers returns the layers that an entry compares, and the pairs as indices into them; nil for
 // a measure that reads no layers. Same pairs layers by name, else by order; then it is an error if
-// their numbers differ. Grid pairs each with each.
+// their numbers differ. Matched pairs those of two forms of one model, and is an error if there are
+// none. Grid pairs each with each.
 func pairLayers(m spec.MeasureSpec, a, b *Model) (layersA, layersB []tensor.Layer, pairs [][2]int, err error) {
 	switch m.LayerPairing() {
 	case measure.PairPenultimate:
@@ -24,6 +25,11 @@ func pairLayers(m spec.MeasureSpec, a, b *Model) (layersA, layersB []tensor.Laye
 				a.Entry.Name, len(a.layers), b.Entry.Name, len(b.layers))
 		}
 		return a.layers, b.layers, diagonal(len(a.layers)), nil
+	case measure.PairMatched:
+		if pairs, err = matchedLayers(a, b); err != nil {
+			return nil, nil, nil, m.Errorf("%s and %s: %w", a.Entry.Name, b.Entry.Name, err)
+		}
+		return a.layers, b.layers, pairs, nil
 	case measure.PairGrid:
 		for i := range a.layers {
 			for j := range b.layers {

@@ -56,7 +56,8 @@ func openModel(ctx context.Context, files *open.Files, s *spec.Study, entry spec
 		Note: func(text string) { o.Warnf("%s", text) },
 		ONNX: func(path string) (engine.Network, error) {
 			return o.Runtime.OpenNetwork(path, ort.NetworkOptions{Threads: o.Threads, Device: o.Device,
-				ReloadWeights: len(s.Models) > 1}) // the weights of one model at a time are in memory
+				ReloadWeights: len(s.Models) > 1, // the weights of one model at a time are in memory
+				RoundHalf:     o.RoundHalf})
 		},
 	})
 	if err != nil {

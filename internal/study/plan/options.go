@@ -31,6 +31,7 @@ type Options struct {
 	Progress     func(Progress)      // called after each batch; may be nil
 	FailFast     bool                // stop at the first failure
 	AllowEmpty   bool                // a plan without cells is no error
+	RoundHalf    bool                // half-precision files: round activations too, see ort.NetworkOptions
 	Strict       bool                // an unreadable sample is an error
 	Downloads    *fetch.Cache        // cache of files that the study names by URL; nil: the user's default cache
 	FeatureCache *features.Store     // activations that runs share; nil: the user's default cache

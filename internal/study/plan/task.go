@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/parity"
 	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
@@ -41,7 +42,7 @@ func (t *Task) DropNonFinite(err error) bool {
 		return false
 	}
 	layer := t.ScoredLayer()
-	out := scores.Layer{Name: layer.Name, Depth: layer.Depth}
+	out := scores.Layer{Name: layer.Name, Depth: layer.Depth, Other: t.target.(*siteTarget).otherLayer()}
 	for _, s := range t.Cell.Method.Descriptor().Statistics {
 		score := measure.Plain(s.Name, math.NaN(), 0)
 		score.Warnings = []string{bad.Error()}
@@ -62,6 +63,10 @@ func (t *Task) NonFiniteLayer(err error) (model, layer string) {
 	var bad *measure.NonFiniteIn
 	if g, ok := t.target.(*gridTarget); ok && errors.As(err, &bad) {
 		return g.sides[bad.Side].model.Entry.Name, [2][]tensor.Layer{g.grid.A, g.grid.B}[bad.Side][bad.Layer].Name
+	}
+	var one *measure.NonFinite
+	if s, ok := t.target.(*siteTarget); ok && s.pair != nil && errors.As(err, &one) && one.View == "second" {
+		return s.other.Entry.Name, s.pair.Other.Name
 	}
 	return t.Cell.Model.Entry.Name, t.ScoredLayer().Name
 }
@@ -163,17 +168,27 @@ func (t *Task) Compute(acc Accumulator) (*TaskScores, error) {
 type siteTarget struct {
 	measure     measure.Measure
 	model       *Model
-	other       *Model        // the second model, where predictions of two are compared; else nil
+	other       *Model        // the second model, where predictions or layers of two are compared; else nil
+	pair        *parity.Pair  // the layers of the two models that are compared; else nil
 	joint       *jointClasses // the classes that the two models have in common; else nil
 	site        measure.Site
 	transformed bool // the cell has a transformation
 }
 
-func (s *siteTarget) Name() string    { return s.site.Layer.Name }
+func (s *siteTarget) Name() string {
+	if s.pair != nil {
+		return s.pair.Original.Name + " and " + s.pair.Other.Name
+	}
+	return s.site.Layer.Name
+}
+
 func (s *siteTarget) Depth() int      { return s.site.Layer.Depth }
 func (s *siteTarget) LayerCount() int { return 1 }
 
 func (s *siteTarget) depends() []string {
+	if s.pair != nil {
+		return slices.Concat(layerLayout(s.pair.Original), layerLayout(s.pair.Other))
+	}
 	if s.other != nil {
 		return s.joint.depends()
 	}
@@ -200,7 +215,11 @@ func layerLayout(l tensor.Layer) []string {
 
 func (s *siteTarget) Readings() []Reading {
 	if s.other != nil {
-		return []Reading{{Model: s.model, Transformed: s.transformed}, {Model: s.other, Transformed: s.transformed}}
+		out := []Reading{{Model: s.model, Transformed: s.transformed}, {Model: s.other, Transformed: s.transformed}}
+		if s.pair != nil {
+			out[0].Layer, out[1].Layer = s.pair.Original, s.pair.Other
+		}
+		return out
 	}
 	clean := Reading{Model: s.model}
 	switch {
@@ -217,19 +236,31 @@ func (s *siteTarget) Readings() []Reading {
 	return []Reading{clean, transformed}
 }
 
+// otherLayer returns the name of the second model's layer; "" if no layers of two are compared.
+func (s *siteTarget) otherLayer() string {
+	if s.pair == nil {
+		return ""
+	}
+	return s.pair.Other.Name
+}
+
 func (s *siteTarget) models() [2]*Model { return [2]*Model{s.model, s.other} }
 
 func (s *siteTarget) Open(store measure.Store) (Accumulator, error) {
 	site := s.site
 	site.Store = store
 	acc, err := s.measure.New(site)
-	return &siteAccumulator{acc, s}, err
+	return &siteAccumulator{Accumulator: acc, target: s}, err
 }
 
 func (s *siteTarget) where(err error) string {
 	var bad *measure.NonFinite
 	switch {
 	case s.other == nil:
+	case s.pair != nil:
+		if errors.As(err, &bad) && bad.View == "second" {
+			return fmt.Sprintf("layer %s of model %s", s.pair.Other.Name, s.other.Entry.Name)
+		}
 	case errors.As(err, &bad) && bad.View == "second": // of the two compared predictions
 		return fmt.Sprintf("%s: the prediction of model %s", s.measure.Name(), s.other.Entry.Name)
 	case errors.As(err, &bad):
@@ -246,6 +277,7 @@ func (s *siteTarget) where(err error) string {
 type siteAccumulator struct {
 	measure.Accumulator
 	target *siteTarget
+	turned []float32 // memory for the other model's layer in the order of axes of the first
 }
 
 func (a *siteAccumulator) Feed(at SampleIDs, z []tensor.Tensor) error {
@@ -262,7 +294,20 @@ func (a *siteAccumulator) Feed(at SampleIDs, z []tensor.Tensor) error {
 			b.Label[i] = joint.label(l)
 		}
 	}
-	return a.Update(&b)
+	pair := a.target.pair
+	if pair == nil {
+		return a.Update(&b)
+	}
+	b.Transformed = pair.Align(a.turned, z[1])
+	if pair.Turned() {
+		a.turned = b.Transformed.Data
+	}
+	err := a.Update(&b)
+	var bad *measure.NonFinite
+	if errors.As(err, &bad) {
+		bad.View = map[string]string{"clean": "first", "transformed": "second"}[bad.View]
+	}
+	return err
 }
 
 func (a *siteAccumulator) Join(other Accumulator) error {
@@ -275,7 +320,7 @@ func (a *siteAccumulator) Finish() (*TaskScores, error) {
 		return nil, err
 	}
 	site := &a.target.site
-	out := &TaskScores{Layers: []scores.Layer{{Name: site.Layer.Name, Depth: site.Layer.Depth, Scores: s}}}
+	out := &TaskScores{Layers: []scores.Layer{{Name: site.Layer.Name, Depth: site.Layer.Depth, Other: a.target.otherLayer(), Scores: s}}}
 	if sampler, ok := a.Accumulator.(measure.Sampler); ok && (site.KeepSamples || site.Project > 0) {
 		out.Samples = sampler.Samples()
 	}

@@ -160,7 +160,7 @@ func (f Folder) mode(file string) (fs.FileMode, bool) {
 // isRunFile reports for each subfolder whether a run may write a file of that name in it.
 var isRunFile = map[string]func(name string) bool{
 	"": func(name string) bool {
-		return slices.Contains(tables, name) || slices.Contains([]string{"run.json", "study.yaml", "report.html", pictures.Archive}, name)
+		return slices.Contains(tables, name) || slices.Contains([]string{"run.json", "study.yaml", "report.html", "verdict.json", pictures.Archive}, name)
 	},
 	"cells":            store.IsLog,
 	"states":           store.IsLog,

@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/filesys"
 	"github.com/noether-ml/noether/internal/study/plan"
 	"github.com/noether-ml/noether/measure"
@@ -16,7 +15,7 @@ import (
 
 // groupings returns the groups of the samples of a data set whose values the run keeps, by the
 // properties of the study's key by and, of at most FirstSamples samples that it reads for these, by
-// the ImageProperties.
+// plan.MeasuredProperties.
 func (r *Writer) groupings(ctx context.Context, data string) ([]scores.Grouping, error) {
 	if known, ok := r.grouped[data]; ok {
 		return known, nil
@@ -39,7 +38,7 @@ func (r *Writer) groupings(ctx context.Context, data string) ([]scores.Grouping,
 		maps.DeleteFunc(first, func(_ int, s plan.Described) bool { return place[s.SourceIndex] >= plan.FirstSamples })
 	}
 	var images []string
-	for _, property := range dataset.ImageProperties {
+	for _, property := range plan.MeasuredProperties {
 		if !slices.Contains(r.Plan.Study.By, property) {
 			images = append(images, property)
 		}

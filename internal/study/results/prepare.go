@@ -11,6 +11,9 @@ func Resume(p *plan.Plan, dir string, o plan.Options) error {
 
 // Prepare makes the run folder dir with run.json and study.yaml, which runs with Options.Only need.
 func Prepare(p *plan.Plan, dir string, o plan.Options) error {
+	if err := p.Study.WholeRun(); err != nil {
+		return err
+	}
 	folder, err := Create(dir, o.Warnf)
 	if err != nil {
 		return err

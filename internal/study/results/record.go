@@ -20,6 +20,7 @@ import (
 	"github.com/noether-ml/noether/internal/study/plan"
 	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/prediction"
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -106,7 +107,9 @@ func (r *Writer) Record(done bool) scores.Record {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("missing: %s of model %s, for lack of %s", plural.Of(m.Cells, "cell"), m.Model, (&MissingShards{Shards: m.Shards}).shards()))
 	}
 	out.Warnings = append(out.Warnings, r.imageless...)
-	out.Measures = descriptors(p)
+	if out.Measures = descriptors(p); r.agreed {
+		out.Measures = withAgreement(out.Measures)
+	}
 	for _, m := range p.Models {
 		if text := plan.RandomWarning(m.Net); text != "" {
 			out.Warnings = append(out.Warnings, fmt.Sprintf("model %s: %s", m.Entry.Name, text))
@@ -122,6 +125,15 @@ func (r *Writer) Record(done bool) scores.Record {
 		out.Data = append(out.Data, dataRecord(d))
 	}
 	return out
+}
+
+// withAgreement returns the descriptors with that of prediction-agreement.
+func withAgreement(all []measure.Descriptor) []measure.Descriptor {
+	d := prediction.ModelAgreementDescriptor()
+	if slices.ContainsFunc(all, func(o measure.Descriptor) bool { return o.Name == d.Name }) {
+		return all
+	}
+	return append(all, d)
 }
 
 // descriptors returns each measure once, in the order of catalog.Measures, then unlisted ones in

@@ -2,6 +2,7 @@ package results
 
 import (
 	"encoding/binary"
+	"slices"
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
@@ -41,6 +42,16 @@ func (r *Writer) readRecords(finished []*plan.Cell) ([]scores.Cell, string, erro
 		return err
 	})
 	return out, sumOfSums(sums), err
+}
+
+// Finished returns the finished cells, and the means over values and trials that are derived from
+// them.
+func (r *Writer) Finished() ([]scores.Cell, error) {
+	if err := r.Folder.load(); err != nil {
+		return nil, err
+	}
+	cells, _, err := r.readRecords(slices.DeleteFunc(slices.Clone(r.Plan.Cells), func(c *plan.Cell) bool { return !c.Done || c.Failed }))
+	return scores.Derived(cells, r.unfinishedCells()...), err
 }
 
 // sumOfSums returns the CRC-32C of the checksums of records.

@@ -35,7 +35,7 @@ func (f Folder) CheckStudy(p *plan.Plan, replace bool) error {
 // clear removes the files of a run, and all .csv and .parquet files. Other files stay.
 func (f Folder) clear() error {
 	var errs []error
-	for _, name := range slices.Concat(pictureFolders, []string{"cells", "states", "failures", "study.yaml", "run.json", "report.html", pictures.Archive}) {
+	for _, name := range slices.Concat(pictureFolders, []string{"cells", "states", "failures", "study.yaml", "run.json", "report.html", "verdict.json", pictures.Archive}) {
 		errs = append(errs, filesys.RemoveAll(f.Path(name)))
 	}
 	for _, pattern := range []string{"*.csv", "*.parquet"} {

@@ -168,7 +168,11 @@ func (r *Writer) writeScores(ctx context.Context, finished []*plan.Cell) (*Resul
 	if err != nil {
 		return nil, err
 	}
-	result.Rows = append(scores.Rows(r.Plan.Study.Name, result.Cells), byGroup...)
+	agreement, err := r.agreementRows(result.Cells)
+	if err != nil {
+		return nil, err
+	}
+	result.Rows = slices.Concat(scores.Rows(r.Plan.Study.Name, result.Cells), agreement, byGroup)
 	return result, r.Folder.writeTables(result.Rows)
 }
 

@@ -8,13 +8,18 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/catalog"
 	"github.com/noether-ml/noether/internal/config"
+	"github.com/noether-ml/noether/internal/model"
+	"github.com/noether-ml/noether/internal/model/modeltest"
 	"github.com/noether-ml/noether/internal/study"
 	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/internal/study/studytest"
 	"github.com/noether-ml/noether/internal/testmodel"
+	"github.com/noether-ml/noether/measure/distance"
 	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/tensor"
 )
 
 // pairsText is a study of three models. Measures that compare layers in pairs are added to it.
@@ -236,4 +241,77 @@ func TestPairKeysDependOnBothModels(t *testing.T) {
 			t.Errorf("after a change of big, the key of %q has changed: %v, want %v", name, changed, want)
 		}
 	}
+}
+
+// TestDistanceBetweenModels checks distances between layers of two models on the same inputs, clean
+// and rotated, against those of the activations that the models compute. A copy has none. The
+// distance of x from T(x) is a cell of its own.
+func TestDistanceBetweenModels(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writePairs(t, dir)
+	text := strings.Replace(pairsText, "transforms:", "  - {name: copy, onnx: one.onnx, layers: [\"op:Conv\", output]}\ntransforms:", 1)
+	s := studytest.Parse(t, dir, strings.Replace(text, "[accuracy]", "[distance: {between: [[one, two], [one, copy]]}, distance]", 1))
+	r := studytest.Run(t, s, filepath.Join(dir, "run"), studytest.Options(t))
+	found := map[string]scores.Row{}
+	for _, row := range r.Rows {
+		if row.Measure == "distance" && row.Statistic == "relative-l2" {
+			found[strings.Join([]string{row.Model, row.OtherModel, row.Layer, row.OtherLayer, row.Transform, row.Parameter}, " ")] = row
+		}
+	}
+	for _, layer := range []string{"conv", "logits"} {
+		for _, view := range []string{" ", "quarter 90", "quarter 180"} {
+			row, ok := found["one two "+layer+" "+layer+" "+view]
+			if !ok || !(row.Low < row.Value && row.Value < row.High) || math.IsNaN(row.Null) || row.N != 150 {
+				t.Errorf("no distance of %s between one and two under %q: %+v", layer, view, row)
+			}
+			if same := found["one copy "+layer+" "+layer+" "+view]; same.N != 150 || same.Value != 0 {
+				t.Errorf("the distance of %s from a copy under %q is %+v", layer, view, same)
+			}
+		}
+		if _, ok := found["one  "+layer+"  quarter 90"]; !ok {
+			t.Errorf("no distance of %s on x from that on T(x)", layer)
+		}
+	}
+	source, err := dataset.OpenShapes(dataset.ShapesOptions{N: 150, Size: 16, Seed: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var z [2][][]float32
+	for k, name := range []string{"one", "two"} {
+		m, err := modeltest.Open(t, filepath.Join(dir, name+".onnx"), model.Options{Layers: []string{"op:Conv"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		z[k] = activations(t, m, source)
+	}
+	want := 0.
+	for i := range z[0] {
+		want += distance.Between(z[0][i], z[1][i]).RelativeL2 / float64(len(z[0]))
+	}
+	if got := found["one two conv conv  "].Value; math.Abs(got-want) > 1e-5 {
+		t.Errorf("the distance of conv is %v, want %v", got, want)
+	}
+}
+
+// activations returns the first layer of a model for each sample.
+func activations(t *testing.T, m *model.Model, source dataset.Source) (out [][]float32) {
+	t.Helper()
+	session, err := m.NewSession(m.Layers(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	b, err := session.NewBuffers(1)
+	for i := 0; i < source.Len() && err == nil; i++ {
+		var sample dataset.Sample
+		if sample, err = source.At(t.Context(), i, m.Frame()); err == nil {
+			err = session.Run(t.Context(), []tensor.Tensor{sample.Input}, b)
+		}
+		out = append(out, slices.Clone(b.Layer(0).Data))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
 }

@@ -2,14 +2,18 @@ package run_test
 
 import (
 	"math"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/internal/study"
 	"github.com/noether-ml/noether/internal/study/studytest"
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/tensor"
 )
 
 const agreementText = `name: agreement
@@ -109,5 +113,49 @@ func TestPredictionAgreementNeedsEqualClasses(t *testing.T) {
 	_, err := study.Run(t.Context(), s, filepath.Join(dir, "run"), studytest.Options(t))
 	if err == nil || !strings.Contains(err.Error(), "model one has 8 classes and model two 9") {
 		t.Errorf("error %v, want one with both numbers of classes", err)
+	}
+}
+
+// TestAgreementWithoutLabels checks that on data without labels the disagreement with the first
+// model stands in place of the accuracy, also if no measure asks for it, and that of two models alone
+// if one does.
+func TestAgreementWithoutLabels(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testmodel.Write(t, dir, "one", testmodel.Options{})
+	testmodel.Write(t, dir, "two", testmodel.Options{})
+	x := tensor.New(60, 16, 16, 3)
+	r := seed.Rand(3, "images")
+	for i := range x.Data {
+		x.Data[i] = r.Float32()
+	}
+	f, err := os.Create(filepath.Join(dir, "x.npy"))
+	if err == nil {
+		err = dataset.WriteNPY(f, x)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	text := strings.ReplaceAll(agreementText, "shapes: {n: 150, size: 16, seed: 2}", "arrays: x.npy")
+	text = strings.ReplaceAll(text[:strings.Index(text, "measures:")], "name: shapes", "name: d") + "measures: [effective-invariance]\n"
+	rows := studytest.Run(t, studytest.Parse(t, dir, text), filepath.Join(dir, "run"), studytest.Options(t)).Rows
+	if got := valueIn(t, rows, "one", "copy", "", "disagreement"); got.Value != 0 || got.N != 60 || !(got.High > 0) {
+		t.Errorf("the disagreement of a copy is %+v", got)
+	}
+	got := valueIn(t, rows, "one", "two", "", "disagreement")
+	text = strings.Replace(text, "measures: [", "measures: [prediction-agreement: {between: [[one, two]]}, ", 1)
+	rows = studytest.Run(t, studytest.Parse(t, dir, text), filepath.Join(dir, "measured"), studytest.Options(t)).Rows
+	if want := valueIn(t, rows, "one", "two", "", "disagreement"); got.Value != want.Value || got.Low != want.Low || got.High != want.High || got.N != want.N {
+		t.Errorf("disagreement %+v, measured %+v", got, want)
+	}
+	n := 0
+	for _, r := range rows {
+		if r.OtherModel == "two" && r.Statistic == "disagreement" && r.Transform == "" {
+			n++
+		}
+	}
+	if n != 1 {
+		t.Errorf("%d rows of one and two, want 1", n)
 	}
 }

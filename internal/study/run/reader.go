@@ -15,7 +15,7 @@ import (
 // A reader runs one model of a pass and holds the activations of the batch that is measured.
 type reader struct {
 	model       *plan.Model
-	outputs     []int // indices of the class scores that enter the softmax; nil: all
+	data        *plan.Data
 	session     *model.Session
 	reduced     *model.Session // for transformed batches, if there are reductions; else nil
 	reductions  plan.Reductions
@@ -38,12 +38,11 @@ type activations struct {
 
 // newReader opens a session that reads layers of a model and, if prediction is set, its class
 // scores. With reductions (values that the engine computes from other layers) it opens one session
-// for clean and one for transformed batches. Layers in pools
-// are pooled: see model.CanPool. The reader has buffers for the given number (slots) of
-// clean batches, and for as many transformed ones. batch is the largest number of samples in a
-// batch. Errors are of type *modelError.
+// for clean and one for transformed batches. Layers in pools are pooled: see model.CanPool. The
+// reader has buffers for the given number (slots) of clean batches, and for as many transformed
+// ones. batch is the largest number of samples in a batch. Errors are of type *modelError.
 func newReader(m *plan.Model, d *plan.Data, layers []tensor.Layer, reductions plan.Reductions, pools map[string]pooling.Kind, prediction bool, batch, slots int) (*reader, error) {
-	r := &reader{model: m, outputs: d.Outputs, prediction: prediction, reductions: reductions, layerIndex: map[string]int{}, scratch: map[string]tensor.Tensor{}}
+	r := &reader{model: m, data: d, prediction: prediction, reductions: reductions, layerIndex: map[string]int{}, scratch: map[string]tensor.Tensor{}}
 	for i, l := range layers {
 		r.layerIndex[l.Name] = i
 	}
@@ -120,11 +119,11 @@ func (r *reader) predict(b *activations) error {
 	if !r.prediction {
 		return nil
 	}
-	z, err := b.LogProbs(r.outputs)
+	z, err := b.LogProbs(r.data.Outputs)
 	if err != nil {
 		return r.wrap(err)
 	}
-	b.logProbs = z
+	b.logProbs = r.data.GroupLogs(z)
 	return nil
 }
 

@@ -27,30 +27,60 @@ import (
 func Run(ctx context.Context, s *spec.Study, dir string, o plan.Options) (result *results.Result, err error) {
 	ctx, span := telemetry.Span(ctx, "run", attribute.String("study", s.Name), attribute.String("part", o.Shard.String()))
 	defer func() { telemetry.EndSpan(span, err) }()
+	if !o.Shard.Whole() || o.Only != nil {
+		if err := s.WholeRun(); err != nil {
+			return nil, err
+		}
+	}
 	folder, err := results.Create(dir, o.Warnf)
 	if err != nil {
-		return nil, err
-	}
-	plan, err := plan.New(ctx, s, o)
-	if err != nil {
-		return nil, err
-	}
-	defer plan.Close()
-	if err := folder.CheckStudy(plan, o.Replace); err != nil {
 		return nil, err
 	}
 	if text := folder.DecoderWarning(o.Record.JPEG); text != "" {
 		o.Warnf("%s", text)
 	}
+	for {
+		result, more, err := runPlan(ctx, s, folder, o)
+		if !more || err != nil {
+			return result, err
+		}
+		o.Replace = false // the folder now holds cells of this study
+	}
+}
+
+// runPlan runs the study as it is. If it then has values for a further round of a search, more is
+// true, and there is no result.
+func runPlan(ctx context.Context, s *spec.Study, folder results.Folder, o plan.Options) (result *results.Result, more bool, err error) {
+	plan, err := plan.New(ctx, s, o)
+	if err != nil {
+		return nil, false, err
+	}
+	defer plan.Close()
+	if err := folder.CheckStudy(plan, o.Replace); err != nil {
+		return nil, false, err
+	}
 	return execute(ctx, plan, folder, o)
 }
 
+// refine adds the values of a further round to the transformations with `values: auto`. A failure,
+// on which the choice may depend, ends the search; a later run repeats it.
+func (r *runner) refine() (more bool, err error) {
+	if len(r.Plan.Study.Searches()) == 0 || r.Outcome() != nil {
+		return false, nil
+	}
+	cells, err := r.Finished()
+	if err != nil {
+		return false, err
+	}
+	return r.Plan.Study.Refine(cells)
+}
+
 // execute runs a plan in its folder: first passes, each of which reads the samples once for several
-// measures, then procedures, the measures that work in steps.
-func execute(ctx context.Context, p *plan.Plan, folder results.Folder, o plan.Options) (result *results.Result, err error) {
+// measures, then procedures, the measures that work in steps. See runPlan for more.
+func execute(ctx context.Context, p *plan.Plan, folder results.Folder, o plan.Options) (result *results.Result, more bool, err error) {
 	w, err := results.NewWriter(p, folder, o)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer func() {
 		if closing := w.Close(); err == nil {
@@ -61,19 +91,24 @@ func execute(ctx context.Context, p *plan.Plan, folder results.Folder, o plan.Op
 	limits := plan.LimitsOf(p.Study, &o)
 	r.parallel = newParallelism(plan.Passes(p.Cells, limits, o.Shard), o.Workers()) // before Resume marks finished tasks, which are in no pass
 	if err := r.Resume(); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	passes := plan.Passes(p.Cells, limits, o.Shard)
 	procedures := p.PendingProcedures(o.Shard)
+	if len(passes) == 0 {
+		if more, err := r.refine(); more || err != nil {
+			return nil, more, err
+		}
+	}
 	r.progress.Passes = len(passes) + len(procedures)
 	if r.progress.Passes == 0 && o.Shard.Whole() && o.Only == nil {
 		// Unchanged returns nil unless the folder holds the result with all files intact.
 		if result := r.Unchanged(); result != nil {
-			return result, nil
+			return result, false, nil
 		}
 	}
 	if err := r.WriteStart(); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if text := plan.MemoryWarning(p.Study, o.Memory); text != "" {
 		o.Warnf("%s", text)
@@ -91,27 +126,33 @@ func execute(ctx context.Context, p *plan.Plan, folder results.Folder, o plan.Op
 	for i, pass := range passes {
 		r.progress.Pass = i + 1
 		if err := r.runPass(ctx, pass); err != nil {
-			return nil, err
+			return nil, false, err
+		}
+	}
+	if len(passes) > 0 {
+		if more, err := r.refine(); more || err != nil {
+			return nil, more, err
 		}
 	}
 	for _, c := range procedures {
 		r.progress.Pass++
 		if err := r.runProcedure(ctx, c); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 	}
 	if !o.Shard.Whole() && o.Complete {
 		if err := r.CompleteCells(ctx); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 	}
 	if err := r.writeFeatureMaps(ctx); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if !o.Shard.Whole() || o.Only != nil {
-		return &results.Result{Record: r.Record(false)}, r.Outcome()
+		return &results.Result{Record: r.Record(false)}, false, r.Outcome()
 	}
-	return r.Finish(ctx)
+	result, err = r.Finish(ctx)
+	return result, false, err
 }
 
 // runPass feeds a pass to its accumulators, and scores the complete cells. If a part of the pass

@@ -148,6 +148,9 @@ func (s *Study) check(n *config.Node) error {
 	if err := checkAllUnique(n.Get("measures"), func(i int) []string { return s.Measures[i].identities() }, len(s.Measures)); err != nil {
 		return err
 	}
+	if err := s.checkTolerances(); err != nil {
+		return err
+	}
 	for _, m := range s.Models {
 		if err := m.check(); err != nil {
 			return err

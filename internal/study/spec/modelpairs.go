@@ -151,7 +151,7 @@ func (m MeasureSpec) countPairs(models int) float64 {
 }
 
 // pairings are the ways to pair the layers of two models; see LayerPairing.
-var pairings = []string{measure.PairGrid, measure.PairSame, measure.PairPenultimate}
+var pairings = []string{measure.PairGrid, measure.PairSame, measure.PairMatched, measure.PairPenultimate}
 
 // decodePairing reads the value of the key layers, which is one of pairings.
 func decodePairing(n *config.Node) (string, error) {
@@ -187,7 +187,7 @@ func addPairs(schema map[string]any, use PairUse) {
 	}
 	if use != PairsOfPredictions {
 		layers := config.Words(pairings)
-		layers["description"] = "how layers of two models are paired: all pairs (grid), by name or position (same), or the penultimate layers"
+		layers["description"] = "how layers of two models are paired: all pairs (grid), by name or position (same), as the forms of one model are (matched), or the penultimate layers"
 		keys["layers"] = layers
 	}
 	if use >= PairsRequired {

@@ -64,7 +64,7 @@ func (m Model) check() error {
 		return m.node.Errorf("the key \"onnx\" is missing; activations, a folder of recorded ones, url, a model of an inference server, or python, a function that returns a model, may take its place")
 	case len(given) > 1:
 		return m.At(given[1]).Errorf("leave out %s: a model has one of them", strings.Join(given, " or "))
-	case m.Python != "" && !isFunction(m.Python):
+	case m.Python != "" && !IsFunction(m.Python):
 		return m.At("python").Errorf("python is %q: it must be a function, such as package.module:function", m.Python)
 	case m.Version != "" && m.URL == "":
 		return m.At("version").Errorf("version is that of a model of an inference server, and there is no url")
@@ -94,7 +94,7 @@ func (m Model) TokenLayout() (*tensor.Tokens, error) {
 type Output struct {
 	// The tag short: `output: NAME` stands for `output: {scores: NAME}`.
 	Scores      string   `key:"scores" short:"true" doc:"name of the output with the class scores"`
-	Boxes       string   `key:"boxes" enum:"torchvision|efficient-nms|corners|detr|deformable-detr|suppressed|yolov10|yolov8|yolox|yolov5" doc:"layout of boxes"`
+	Boxes       string   `key:"boxes" enum:"torchvision|efficient-nms|labelled|corners|detr|deformable-detr|suppressed|yolov10|yolov8|yolox|yolov5" doc:"layout of boxes"`
 	ClassMap    string   `key:"class-map" enum:"logits|probabilities|labels" doc:"a map of scores of classes, or of class numbers"`
 	Keypoints   string   `key:"keypoints" enum:"heat-maps" doc:"keypoints of the image, each the largest value of a map"`
 	Values      string   `key:"values" enum:"image|depth|normals|normals-y-up|map" doc:"a map of values; normals have components to the right, down (or up) and out of the image"`

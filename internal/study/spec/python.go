@@ -21,14 +21,15 @@ type PythonFunction struct {
 
 var functionName = regexp.MustCompile(`^[\p{L}_][\p{L}\p{N}_]*(\.[\p{L}_][\p{L}\p{N}_]*)*:[\p{L}_][\p{L}\p{N}_.]*$`)
 
-func isFunction(name string) bool { return functionName.MatchString(name) }
+// IsFunction reports whether a text has the form package.module:function.
+func IsFunction(name string) bool { return functionName.MatchString(name) }
 
 // Python returns the functions of Python that a run of the study calls.
 func (s *Study) Python() []PythonFunction {
 	var out []PythonFunction
 	add := func(use string, n *config.Node) {
 		name, hash, _ := strings.Cut(n.Text, "@")
-		if n.Kind == config.String && isFunction(name) { // another name is that of a function that noether_ml.measure serves
+		if n.Kind == config.String && IsFunction(name) { // another name is that of a function that noether_ml.measure serves
 			out = append(out, PythonFunction{Use: use, Name: name, hash: hash, node: n})
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/noether-ml/noether/internal/config"
+	"github.com/noether-ml/noether/scores"
 	"github.com/noether-ml/noether/transform"
 )
 
@@ -25,8 +26,13 @@ type Transform struct {
 	// Listed is the title of the listed parameters, such as "angle (degrees)"; "" if none has a
 	// list.
 	Listed string
+	// Tolerances are what scores under the transformation must keep to; Search chooses values by
+	// them. It is nil unless the study has `values: auto`.
+	Tolerances []scores.Tolerance
+	Search     *Search
 
-	node *config.Node // the entry in the file
+	node      *config.Node   // the entry in the file
+	positions []*config.Node // of Tolerances
 }
 
 // A TransformCell is a transformation with one value of each listed parameter.
@@ -40,7 +46,7 @@ type TransformCell struct {
 	Number *transform.Distribution
 }
 
-var transformKeys = []string{"name", "per", "on"}
+var transformKeys = []string{"name", "per", "on", "tolerance"}
 
 // kinds are the kinds of transformations that a study file can name.
 type kinds []transform.Kind
@@ -87,10 +93,32 @@ func (t *Transform) Decode(all []transform.Kind) error {
 		return n.Errorf("the transformation is missing: add one of sequence, %s", strings.Join(kinds(all).names(), ", "))
 	}
 	t.Name = cmp.Or(t.Name, kind.Text)
-	return t.setCells(all, kind, value)
+	for i := range t.Tolerances {
+		t.Tolerances[i].Selector.Transform = t.Name
+	}
+	var err error
+	if value, t.Search, err = takeSearch(all, kind, value); err != nil {
+		return err
+	}
+	if t.Search != nil {
+		if len(t.Tolerances) == 0 {
+			return t.Search.list.Errorf("values: auto looks for the strength at which a score leaves a tolerance: add one to the transformation, such as tolerance: effective-invariance.ei >= 0.9")
+		}
+		n.SetNode(kind.Text, value) // the resolved study lists the values
+	}
+	if err := t.setCells(all, kind, value); err != nil {
+		return err
+	}
+	if t.Search != nil && strings.Contains(t.Cells[0].Parameter, ",") {
+		return t.Search.list.Errorf("values: auto needs to be alone, without lists of values of other parameters: write an entry of transforms for each of these")
+	}
+	return nil
 }
 
 func (t *Transform) setOption(key string, v *config.Node) error {
+	if key == "tolerance" {
+		return t.decodeTolerances(v)
+	}
 	text, err := v.Scalar()
 	if err != nil {
 		return err

@@ -16,6 +16,8 @@ func TransformSchema(all []transform.Kind) map[string]any {
 	}
 	properties["name"] = map[string]any{"type": "string", "description": "name in the scores"}
 	properties["per"] = map[string]any{"enum": []string{"sample", "trial"}, "description": "draw for each sample (default), or once for each trial (as seis needs)"}
+	properties["tolerance"] = map[string]any{"description": "what scores must keep to, such as effective-invariance.ei >= 0.9: noether breaking-point prints up to which strength they do, and values: auto looks for it",
+		"anyOf": []any{map[string]any{"type": "string"}, map[string]any{"type": "array", "items": map[string]any{"type": "string"}, "minItems": 1}}}
 	properties["on"] = map[string]any{"enum": []string{"input", "activations"}, "description": "what is transformed: the input (default), or the feature maps"}
 	return map[string]any{"anyOf": []any{
 		map[string]any{"type": "object", "properties": properties, "additionalProperties": false, "minProperties": 1},
@@ -42,7 +44,8 @@ func kindSchema(k transform.Kind) map[string]any {
 
 var (
 	rangeOfNumbers = map[string]any{"type": "array", "items": map[string]any{"type": "number"}, "minItems": 2, "maxItems": 2, "title": "range", "description": "uniform between two ends"}
-	listOfValues   = map[string]any{"type": "array", "items": map[string]any{"type": []string{"number", "string"}}, "minItems": 1, "title": "values", "description": "list of values, each with its own scores"}
+	listOfValues   = map[string]any{"anyOf": []any{map[string]any{"const": "auto"}, map[string]any{"type": "array", "items": map[string]any{"type": []string{"number", "string"}}, "minItems": 1}},
+		"title": "values", "description": "list of values, each with its own scores; auto: chosen where scores leave the tolerance of the transformation"}
 )
 
 func paramSchema(p transform.Param) map[string]any {
@@ -50,7 +53,7 @@ func paramSchema(p transform.Param) map[string]any {
 	if p.Unit != "" {
 		doc += " (" + p.Unit + ")"
 	}
-	values := map[string]any{"type": "object", "properties": map[string]any{"values": listOfValues, "range": rangeOfNumbers}, "additionalProperties": false, "minProperties": 1, "maxProperties": 1, "title": "values-or-range"}
+	values := map[string]any{"type": "object", "properties": map[string]any{"values": listOfValues, "range": rangeOfNumbers}, "additionalProperties": false, "minProperties": 1, "maxProperties": 2, "title": "values-or-range"}
 	if p.Text {
 		return map[string]any{"description": doc, "type": "string"}
 	}

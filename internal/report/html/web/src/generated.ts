@@ -128,6 +128,7 @@ export interface Matrix {
   columns: string[];
   cells: MatrixCell[];
   clean: string[];
+  cleanName: string;
 }
 
 export interface MatrixCell {

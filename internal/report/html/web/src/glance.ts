@@ -146,7 +146,7 @@ export class Glance extends Part {
           ? [
               element(
                 'small',
-                { class: 'wide', title: `accuracy without a transformation: ${m.clean[i]}` },
+                { class: 'wide', title: `${m.cleanName} without a transformation: ${m.clean[i]}` },
                 m.clean[i].split(' ')[0],
               ),
             ]

@@ -1,0 +1,124 @@
+package policy
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/noether-ml/noether/internal/plural"
+)
+
+// SummaryFile is the name of the file of a run folder with the verdict.
+const SummaryFile = "verdict.json"
+
+// A Summary is what a policy says of the models of a run, in the form of verdict.json.
+type Summary struct {
+	Run    string         `json:"run,omitempty"` // checksum of the run's record, run.json
+	Use    string         `json:"use"`
+	Models []ModelSummary `json:"models"`
+}
+
+// A ModelSummary is the verdict on a model.
+type ModelSummary struct {
+	Model string `json:"model"`
+	State State  `json:"state"`
+	// HoldsUpTo is, for each transformation with strengths, the largest one up to which all claims
+	// hold; 0: there is none.
+	HoldsUpTo map[string]float64 `json:"holds_up_to"`
+	Claims    []ClaimSummary     `json:"claims"` // those that fail first, then the undecided ones
+}
+
+// A ClaimSummary is a claim with its evidence.
+type ClaimSummary struct {
+	State     State   `json:"state"`
+	Text      string  `json:"claim"`
+	Data      string  `json:"data"`
+	Transform string  `json:"transform"`
+	Parameter string  `json:"parameter"`
+	Group     string  `json:"group"`
+	Value     *number `json:"value"` // null: not known
+	Low       *number `json:"low"`
+	High      *number `json:"high"`
+	N         int     `json:"n"`
+	Limit     *number `json:"limit"`
+	Needed    int     `json:"needed"`
+	Why       string  `json:"why"`
+	Where     string  `json:"where"`
+	Evidence  string  `json:"evidence"`
+}
+
+// A number is finite.
+type number float64
+
+func finite(v float64) *number {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	return new(number(v))
+}
+
+// Summarise returns the verdicts in the form of verdict.json.
+func (p *Policy) Summarise(verdicts []Verdict) Summary {
+	s := Summary{Use: p.Use, Models: []ModelSummary{}}
+	for _, v := range verdicts {
+		m := ModelSummary{Model: v.Model, State: v.State, HoldsUpTo: v.HoldsUpTo, Claims: []ClaimSummary{}}
+		for _, c := range v.Claims {
+			m.Claims = append(m.Claims, ClaimSummary{c.State, c.Text, c.Data, c.Transform, c.Parameter, c.Group, finite(c.Mean), finite(c.Low), finite(c.High),
+				c.N, finite(c.Limit), c.Needed, c.Why, c.Where(), c.Evidence()})
+		}
+		s.Models = append(s.Models, m)
+	}
+	return s
+}
+
+// ParseSummary reads verdict.json.
+func ParseSummary(data []byte) (*Summary, error) {
+	s := &Summary{}
+	if err := json.Unmarshal(data, s); err != nil {
+		return nil, err
+	}
+	if s.Use == "" || len(s.Models) == 0 {
+		return nil, fmt.Errorf("it has no use or no models")
+	}
+	return s, nil
+}
+
+// Counts returns a sentence on how many claims hold, and up to which strengths.
+func (m *ModelSummary) Counts() string {
+	n := map[State]int{}
+	for _, c := range m.Claims {
+		n[c.State]++
+	}
+	text := fmt.Sprintf("%d of %s hold", n[Pass], plural.Of(len(m.Claims), "claim"))
+	if n[Fail] > 0 {
+		text += fmt.Sprintf(", %d do not", n[Fail])
+	}
+	if n[Undecided] > 0 {
+		text += fmt.Sprintf(", %d are not decided", n[Undecided])
+	}
+	if up := m.Reach(); up != "" {
+		text += ". All hold up to " + up
+	}
+	return text + "."
+}
+
+// Reach returns up to which strength of each transformation all claims hold, or "".
+func (m *ModelSummary) Reach() string {
+	var parts []string
+	for transform, strength := range m.HoldsUpTo {
+		parts = append(parts, fmt.Sprintf("%s %v", transform, strength))
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, ", ")
+}
+
+// Deciding returns the first of the claims that do not hold or are not decided, at most n.
+func (m *ModelSummary) Deciding(n int) []ClaimSummary {
+	open := slices.IndexFunc(m.Claims, func(c ClaimSummary) bool { return c.State == Pass })
+	if open < 0 {
+		open = len(m.Claims)
+	}
+	return m.Claims[:min(n, open)]
+}

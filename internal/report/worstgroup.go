@@ -1,0 +1,129 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/scores"
+)
+
+// worstGroup returns a sentence on the group of the study's key by whose accuracy (or, without
+// labels, effective invariance) is furthest below that of all other samples, among those that
+// clearly are; nil if samples have no groups.
+func worstGroup(rows []scores.Row, rec scores.Record, c *claims) Sentence {
+	for _, of := range [][2]string{{"accuracy", "moved"}, {"effective-invariance", "ei"}} {
+		gaps := gapsOf(rows, of[0], of[1])
+		if len(gaps) == 0 {
+			continue
+		}
+		about := Describe(rows, rec.Measures).Statistic(&gaps[0])
+		if about.Direction == measure.Neutral {
+			about.Direction = measure.Higher
+		}
+		var worst *scores.Row
+		for i := range gaps {
+			g := &gaps[i]
+			if c.holds(claim{identityOf(g), identity{}}, gapP(g, rows)) && isWorse(g.Value, 0, about.Direction) &&
+				(worst == nil || math.Abs(g.Value) > math.Abs(worst.Value)) {
+				worst = g
+			}
+		}
+		if worst == nil {
+			return plainSentence("No group of %s is clearly worse than the other samples.", strings.Join(columnsOf(gaps), " or "))
+		}
+		return groupSentence(*worst, rows, about, len(scores.DistinctValues(gaps, byModel)) > 1)
+	}
+	return nil
+}
+
+// gapsOf returns the gaps of the worst groups in a statistic: the means over values and trials.
+func gapsOf(rows []scores.Row, measureName, statistic string) []scores.Row {
+	var out []scores.Row
+	for i, level := range Levels(rows) {
+		r := &rows[i]
+		if r.Measure == measureName && r.Statistic == statistic && r.Variant == scores.Gap && r.OtherModel == "" && level >= OverTrial && finite(r.Value) &&
+			(r.Parameter == "" || !slices.ContainsFunc(rows, func(o scores.Row) bool {
+				return o.Variant == scores.Gap && o.Parameter == "" && o.Measure == r.Measure && o.Statistic == r.Statistic && o.Model == r.Model && o.Data == r.Data && o.Transform == r.Transform
+			})) {
+			out = append(out, *r)
+		}
+	}
+	return out
+}
+
+func columnsOf(gaps []scores.Row) []string {
+	return scores.DistinctValues(gaps, func(r *scores.Row) string { column, _, _ := strings.Cut(r.Factor, "="); return column })
+}
+
+// groupsLike returns the scores of the groups of the gap's column.
+func groupsLike(gap *scores.Row, rows []scores.Row) []scores.Row {
+	column, _, _ := strings.Cut(gap.Factor, "=")
+	like := identityOf(gap)
+	like.variant, like.factor = "", ""
+	return slices.DeleteFunc(slices.Clone(rows), func(r scores.Row) bool {
+		of := identityOf(&r)
+		of.factor = ""
+		return of != like || !strings.HasPrefix(r.Factor, column+"=")
+	})
+}
+
+// gapP returns the p-value of the hypothesis that a group is like the others, corrected for the
+// number of groups, as the interval of its gap is.
+func gapP(gap *scores.Row, rows []scores.Row) float64 {
+	k := 0.
+	for _, r := range groupsLike(gap, rows) {
+		if r.N >= scores.LeastGroup {
+			k++
+		}
+	}
+	half := gap.High - gap.Value // on the side of 0
+	if gap.Value > 0 {
+		half = gap.Value - gap.Low
+	}
+	if !(half > 0) || k == 0 {
+		return math.NaN()
+	}
+	z := math.Abs(gap.Value) / half * distuv.UnitNormal.Quantile(1-0.05/k/2)
+	return min(1, 2*k*distuv.UnitNormal.CDF(-z))
+}
+
+// isWorse reports whether a value is worse than another.
+func isWorse(a, b float64, d measure.Direction) bool {
+	if d == measure.Lower {
+		return a > b
+	}
+	return a < b
+}
+
+// groupSentence names the group with its score and the gap.
+func groupSentence(gap scores.Row, rows []scores.Row, about measure.StatisticDescriptor, several bool) Sentence {
+	column, group, _ := strings.Cut(gap.Factor, "=")
+	text := fmt.Sprintf("The worst group is %s %s: ", Shorten(column, maxNameWidth), Shorten(group, maxNameWidth))
+	if several {
+		text += Shorten(gap.Model, maxNameWidth) + " has "
+	}
+	score := ""
+	for _, r := range groupsLike(&gap, rows) {
+		if r.Factor == gap.Factor {
+			score = Number(r.Value) + " "
+		}
+	}
+	below := "below"
+	if about.Direction == measure.Lower {
+		below = "above"
+	}
+	name := about.Title
+	if gap.Measure == "accuracy" {
+		name = "accuracy"
+	}
+	return Sentence{
+		{Text: fmt.Sprintf("%s%s %s", text, name, strings.TrimSpace(score+"under "+Shorten(transformLabel(&gap), maxNameWidth)))},
+		{Text: fmt.Sprintf(", %s %s the other samples", Number(math.Abs(gap.Value)), below), Aside: " " + Interval(math.Min(math.Abs(gap.Low), math.Abs(gap.High)), math.Max(math.Abs(gap.Low), math.Abs(gap.High)))},
+		{Text: ", which is more than chance."},
+	}
+}
