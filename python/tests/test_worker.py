@@ -1,16 +1,12 @@
 """Functions of Python in study files, each in a process that the command starts."""
 
-import contextlib
 import csv
-import fcntl
 import json
 import os
-import pty
 import shutil
 import signal
 import subprocess
 import sys
-import termios
 import time
 
 import pytest
@@ -44,22 +40,6 @@ def nan(): return broken(lambda y: y * float("nan"))
 def shape(): return broken(lambda y: y[:, :2])
 def batch(): return broken(lambda y: y[:1])
 def prints(): print("a model that prints"); return broken(lambda y: print("and again") or y)
-def when(bad):  # a model that fails where its gradients or tangents are computed
-    class Function(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, y): return y.clone()
-        @staticmethod
-        def backward(ctx, dy): return bad(dy)
-        @staticmethod
-        def jvp(ctx, dy): return bad(dy)
-    return nn.Sequential(net()[0], *[type("Call", (nn.Module,), {"forward": lambda self, y: Function.apply(y)})()]).eval(), (3, 16, 16)
-def vjp_dies(): return when(lambda dy: os._exit(7))
-def vjp_hangs(): return when(lambda dy: time.sleep(600))
-def vjp_nan(): return when(lambda dy: dy * float("nan"))
-def vjp_shape(): return when(lambda dy: dy[:, :2])
-def vjp_batch(): return when(lambda dy: dy[:1])
-def vjp_prints(): return when(lambda dy: print("and again") or dy)
-def vjp_raises(): return when(lambda dy: [][0])
 def raises(): raise ValueError("no luck\\nand more")
 
 def dark(image, strength): return image * (1 - strength)
@@ -159,39 +139,6 @@ def test_nothing_runs_unless_it_is_allowed(noether):
             assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("answer, allowed", [(b"y\n", True), (b"YES\n", True), (b"n\n", False), (b"\n", False), (b"\x04", False), (b"\x03", False)])
-def test_a_terminal_asks(answer, allowed, noether):
-    """Ctrl-D and Ctrl-C are a no as well."""
-    (noether.path / "study.yaml").write_text(json.dumps(STUDY))
-    ours, theirs = pty.openpty()
-    with subprocess.Popen([_command.program(), "run", "study.yaml", "-o", "out"], cwd=noether.path, env=noether.environment,
-                          stdin=theirs, stdout=subprocess.DEVNULL, stderr=theirs, preexec_fn=take_terminal) as process:
-        os.close(theirs)
-        shown = read_until(ours, b"[y/N] ")
-        assert f"{sys.executable} calls mine:net" in shown and not (noether.path / "imported").exists()
-        os.write(ours, answer)
-        shown = read_until(ours)
-        assert (process.wait(60) == 0) == allowed
-    os.close(ours)
-    assert (noether.path / "out/scores.csv").exists() == (noether.path / "imported").exists() == allowed
-    assert allowed or "the study runs Python: mine:net; --allow-python allows it" in shown
-
-
-def take_terminal():
-    """Make standard input the terminal of a new session, so that it sends the signal of Ctrl-C."""
-    os.setsid()
-    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-
-
-def read_until(terminal, end=None):
-    """Return what a terminal shows until it ends so, or until it is closed."""
-    shown = b""
-    with contextlib.suppress(OSError):  # no process has it open
-        while end is None or not shown.endswith(end):
-            shown += os.read(terminal, 1 << 16)
-    return shown.decode()
-
-
 def test_shards_start_the_worker_again(noether):
     assert noether({}).returncode == 0
     for shard in ("1/2", "2/2"):
@@ -212,27 +159,6 @@ def test_models_that_fail(name, want, noether):
     assert done.returncode == 1
     assert {r["model"] for r in scores(noether.path / "out")} == {"net"}
     assert want in done.stderr
-    assert not processes(noether.path)
-
-
-@pytest.mark.parametrize("measure", ["stir", "lie-derivative"])
-@pytest.mark.parametrize("name, want", [
-    ("dies", "its Python process ended: exit status 7"), ("hangs", "does not answer within 4s"), ("nan", "NaN"),
-    ("shape", "shape"), ("batch", "shape"), ("raises", "IndexError"), ("prints", "")])
-def test_derivatives_that_fail(name, want, measure, noether):
-    """Of a model whose gradients or tangents fail, all that needs none is kept."""
-    keys = {"stir": {"between": ["bad", "net"], "layers": "same", "steps": 3, "images": 4}, "lie-derivative": {"generators": ["rotate"], "images": 4}}
-    models = [STUDY["models"][0], {**STUDY["models"][0], "name": "bad", "python": f"mine:vjp_{name}"}]
-    for m in models:
-        m["layers"] = ["output"]
-    done = noether({"models": models, "measures": ["distance", {measure: keys[measure]}]})
-    rows = scores(noether.path / "out")
-    assert {r["model"] for r in rows if r["measure"] == "distance"} == {"net", "bad"}
-    measured = {r["model"] for r in rows if r["measure"] == measure}
-    if want:
-        assert done.returncode == 1 and want in done.stderr and "bad" not in measured, done.stderr
-    else:
-        assert done.returncode == 0 and "bad" in measured, done.stderr
     assert not processes(noether.path)
 
 

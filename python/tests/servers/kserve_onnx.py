@@ -1,15 +1,14 @@
-"""KServe's server of ONNX files: kserve_onnx.py NAME=FILE ... --http_port=PORT."""
+"""KServe's server of an ONNX file: kserve_onnx.py FILE --http_port=PORT."""
 
 import sys
 
-import numpy
 import onnxruntime
 from kserve import InferOutput, InferResponse, Model, ModelServer
 
 
 class Onnx(Model):
-    def __init__(self, name, path):
-        super().__init__(name)
+    def __init__(self, path):
+        super().__init__("net")
         self.session = onnxruntime.InferenceSession(path)
         self.ready = True
 
@@ -21,18 +20,13 @@ class Onnx(Model):
 
     def predict(self, payload, headers=None):
         names = [o.name for o in self.session.get_outputs()]
-        given = {i.name: i.as_numpy() for i in payload.inputs}
-        n = len(next(iter(given.values())))
-        for i in self.session.get_inputs():  # a cotangent that is not given is 0
-            given.setdefault(i.name, numpy.zeros((n, *i.shape[1:]), numpy.float32))
         outputs = []
-        for name, x in zip(names, self.session.run(names, given)):
+        for name, x in zip(names, self.session.run(names, {i.name: i.as_numpy() for i in payload.inputs})):
             out = InferOutput(name=name, shape=list(x.shape), datatype="FP32")
             out.set_data_from_numpy(x, binary_data=True)
             outputs.append(out)
         return InferResponse(response_id=payload.id or "0", model_name=self.name, infer_outputs=outputs)
 
 
-models = [a for a in sys.argv[1:] if not a.startswith("--")]
-sys.argv = [a for a in sys.argv if a not in models]
-ModelServer(enable_grpc=False).start([Onnx(*m.split("=", 1)) for m in models])
+path = sys.argv.pop(1)
+ModelServer(enable_grpc=False).start([Onnx(path)])

@@ -1,6 +1,5 @@
 """A runtime of MLServer for ONNX files."""
 
-import numpy
 import onnxruntime
 from mlserver import MLModel
 from mlserver.codecs import NumpyCodec
@@ -14,9 +13,6 @@ class Onnx(MLModel):
 
     async def predict(self, payload):
         inputs = {i.name: NumpyCodec.decode_input(i) for i in payload.inputs}
-        n = len(next(iter(inputs.values())))
-        for i in self.session.get_inputs():  # a cotangent that is not given is 0
-            inputs.setdefault(i.name, numpy.zeros((n, *i.shape[1:]), numpy.float32))
         names = [o.name for o in self.session.get_outputs()]
         outputs = zip(names, self.session.run(names, inputs))
         return InferenceResponse(model_name=self.name, outputs=[NumpyCodec.encode_output(name, x) for name, x in outputs])
