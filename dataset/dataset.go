@@ -26,12 +26,15 @@
 //	OpenAudio                  WAV and FLAC files, labelled by folder, file name or CSV file, or in
 //	                           the layout of LibriSpeech. A sample is an item: a whole file, or a
 //	                           piece of fixed length
-//	dataset/video              patches of videos, or of images under a moving camera, with trajectories
+//	OpenDecoded                other files of samples, labelled by folder
+//	dataset/video              patches of videos, or of images under a moving camera, with
+//	                           trajectories, and whole videos as sequences of frames
 //	Pair                       samples of one source with ready-made transformed versions of another
 //	Concat                     several sources, one after the other
 //
-// Limit, Shuffle, Split, Where, RandomSubset and Subset select samples of a source. MapClasses and
-// Restrict map its labels to the outputs of a model, and LabelNoise replaces some by wrong ones.
+// Limit, Shuffle, Split, Where, RandomSubset and Subset select samples of a source. MapClasses,
+// Restrict and Grouped map its labels to the outputs of a model, and LabelNoise replaces some by
+// wrong ones. Uncropped and Trimmed change how images are brought to a frame.
 // Corrupt applies a corruption to images. ComputeFactors adds factors that are computed from the
 // samples. Each returns a Source again. Read yields samples in order while it decodes others ahead.
 // Close releases the files of a source.
@@ -57,7 +60,9 @@ type Sample struct {
 	// Names and shapes of the ready-made arrays in Input; otherwise nil.
 	Arrays      []Array
 	Transformed *tensor.Tensor // transformed sample of a ready-made pair (see Pair), or nil
-	Label       int            // index into the source's classes, or NoLabel
+	// Frames are those of a sequence after the first, Input, if Frame.Frames asks for them.
+	Frames []tensor.Tensor
+	Label  int // index into the source's classes, or NoLabel
 	// Factors of variation by name, in units that the source documents.
 	Factors map[string]float64
 	// Labelled boxes, or the class of each pixel; nil if there are none.

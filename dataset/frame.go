@@ -42,6 +42,8 @@ type Frame struct {
 	// Interpolation is "bilinear" (the default), "bicubic", "lanczos" or "nearest". Like PIL's, the
 	// first three widen their filter when shrinking, so that every pixel counts.
 	Interpolation string
+	// Frames asks for all frames of a sequence, such as a video, and not only for the first.
+	Frames bool `json:",omitzero"`
 
 	Rate   int  `json:",omitzero"` // audio: values per second that the model takes; 0: unchanged
 	Length int  `json:",omitzero"` // audio: number of values that the model takes; 0: unchanged

@@ -138,7 +138,7 @@ var order = strings.Fields(`
 	internal/train internal/train/autoencoder internal/train/cdbn internal/train/filters
 	internal/invert
 	internal/procedure internal/procedure/proceduretest
-	internal/procedure/firing internal/procedure/lie internal/procedure/probe internal/procedure/stir internal/procedure/stitching internal/procedure/robust
+	internal/procedure/firing internal/procedure/flips internal/procedure/lie internal/procedure/probe internal/procedure/stir internal/procedure/stitching internal/procedure/robust
 
 	scores scores/correlation internal/parquetfile internal/junit internal/policy
 
@@ -217,7 +217,7 @@ var without = map[string][]string{
 	"engine/oip":         {"onnx", "onnx/", "dataset", "engine/ort"},
 	"internal/model":     notOfModels,
 	"internal/invert":    notOfModels, "internal/procedure": notOfModels,
-	"internal/procedure/firing": notOfModels, "internal/procedure/lie": notOfModels, "internal/procedure/robust": notOfModels, "internal/procedure/stir": notOfModels,
+	"internal/procedure/firing": notOfModels, "internal/procedure/flips": notOfModels, "internal/procedure/lie": notOfModels, "internal/procedure/robust": notOfModels, "internal/procedure/stir": notOfModels,
 	"internal/study/spec": append([]string{"engine/", "internal/accel", "internal/model", "internal/procedure", "internal/train", "internal/train/",
 		"internal/fetch", "measure/paired", "github.com/yalue/onnxruntime_go", "gocloud.dev/"}, families...),
 	"internal/study/open":  families,

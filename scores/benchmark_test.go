@@ -21,7 +21,7 @@ func benchmarkRun(t *testing.T, name string, own bool, accuracy func(kind string
 	var rows []scores.Row
 	var rec scores.Record
 	add := func(data, kind string, severity int, value float64) {
-		rows = append(rows, scores.Row{Model: "m", Data: data, Measure: b.Measure, Statistic: b.Statistic, Value: value, Low: value - 0.01, High: value + 0.02, N: 500})
+		rows = append(rows, scores.Row{Model: "m", Data: data, Measure: b.Measure, Statistic: b.Statistic, Value: value, Low: value - 0.01, High: value + 0.02, Null: math.NaN(), N: b.Images})
 		rec.Data = append(rec.Data, scores.DataRecord{Name: data, Benchmark: &scores.BenchmarkRecord{Name: name, Kind: kind, Severity: severity, Own: own && kind != benchmark.Clean}})
 	}
 	add("c/clean", benchmark.Clean, 0, clean)
@@ -79,7 +79,7 @@ func TestResNet50OnImageNetC(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]float64{"mce": 76.7, "relative-mce": 105.0} {
-		if v := got[name]; math.Abs(v.Value*100-want) > 0.5 || v.Missing != "" || v.Own || v.N != 500 || !(v.Low < v.Value && v.Value < v.High) {
+		if v := got[name]; math.Abs(v.Value*100-want) > 0.5 || v.Missing != "" || v.Own || v.N != known.Images || !(v.Low < v.Value && v.Value < v.High) {
 			t.Errorf("%s is %.2f %% in [%v, %v], own %v, without %q; want %.1f", name, v.Value*100, v.Low, v.High, v.Own, v.Missing, want)
 		}
 	}
@@ -87,8 +87,93 @@ func TestResNet50OnImageNetC(t *testing.T) {
 	if v := got["mce"]; math.Abs(v.Value-v.Low-0.02/0.79) > 0.002 || math.Abs(v.High-v.Value-0.01/0.79) > 0.002 {
 		t.Errorf("mce is %v in [%v, %v], want half-widths of 0.025 and 0.013", v.Value, v.Low, v.High)
 	}
+	// A guess of one of 1,000 classes is as wrong with a corruption as without.
+	if v := got["mce"].Null; math.Abs(v-meanOver(known, 0.999)) > 1e-12 || math.Abs(got["relative-mce"].Null) > 1e-12 || math.Abs(got["relative-robustness"].Null-1) > 1e-12 {
+		t.Errorf("the nulls of mce, relative-mce and relative-robustness are %v, %v and %v", v, got["relative-mce"].Null, got["relative-robustness"].Null)
+	}
 	if v := got["gap"].Value; math.Abs(v-(0.7613-(1-got["mean-error"].Value))) > 1e-12 {
 		t.Errorf("the gap is %v", v)
+	}
+}
+
+// meanOver returns the mean CE of a model with the same error on all data sets.
+func meanOver(known benchmark.Benchmark, fault float64) float64 {
+	var sum float64
+	for _, kind := range known.Standard() {
+		k, _ := known.Kind(kind)
+		sum += fault / k.Reference
+	}
+	return sum / float64(len(known.Standard()))
+}
+
+// TestResNet50OnImageNetP reproduces the published numbers of torchvision's ResNet-50: the flip rates
+// of Zhang 2019, Table 5, with the rate of each perturbation relative to AlexNet's in the table of
+// Hendrycks and Dietterich 2019, rounded to percents, and an mFR of 58.0 %.
+func TestResNet50OnImageNetP(t *testing.T) {
+	t.Parallel()
+	published := map[string][2]float64{ // the flip rate and, relative to AlexNet's, FR, in percent
+		"gaussian-noise": {14.04, 59}, "shot-noise": {17.38, 58}, "motion-blur": {6.00, 64}, "zoom-blur": {4.29, 72}, "snow": {7.54, 63},
+		"brightness": {3.03, 62}, "translate": {4.86, 44}, "rotate": {6.79, 52}, "tilt": {4.01, 57}, "scale": {11.32, 48},
+	}
+	known, err := benchmark.Find("imagenet-p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []scores.Row
+	var rec scores.Record
+	for kind, v := range published {
+		for _, suffix := range []string{"", "-first"} { // the other one, which does not count, is 0.9
+			for statistic, value := range map[string]float64{"flip-rate": v[0] / 100, "top-5-distance": v[0] / 10} {
+				if strings.HasSuffix(kind, "noise") != (suffix != "") {
+					value = 0.9
+				}
+				for _, model := range []string{"m", "twice"} {
+					rows = append(rows, scores.Row{Model: model, Data: "p/" + kind, Measure: "flip-rate", Statistic: statistic + suffix, Value: value, Low: value - 0.001, High: value + 0.001, Null: 0.99, N: known.Images})
+					value *= 2
+				}
+			}
+		}
+		rec.Data = append(rec.Data, scores.DataRecord{Name: "p/" + kind, Benchmark: &scores.BenchmarkRecord{Name: "imagenet-p", Kind: kind}})
+	}
+	got := benchmarkScores(t, slices.DeleteFunc(slices.Clone(rows), func(r scores.Row) bool { return r.Model != "m" }), rec)
+	for kind, v := range published {
+		if fr := got["fr "+kind].Value * 100; math.Abs(fr-v[1]) > 0.6 { // both are rounded
+			t.Errorf("the FR of %s is %.2f %%, want %.0f", kind, fr, v[1])
+		}
+	}
+	if v := got["mfr"]; math.Abs(v.Value*100-58.0) > 0.1 || v.Missing != "" || !(v.Low < v.Value && v.Value < v.High) || v.Null < 5 {
+		t.Errorf("mfr is %+v, want 0.580", v)
+	}
+	if v := got["mean-flip-rate"].Value; math.Abs(v-0.07926) > 1e-9 {
+		t.Errorf("the mean flip rate is %v, want 0.07926", v)
+	}
+	if v := got["mean-top-5-distance"].Value; math.Abs(v-0.7926) > 1e-9 {
+		t.Errorf("the mean top-5 distance is %v, want 0.7926", v)
+	}
+	if _, ok := got["mt5d"]; ok {
+		t.Error("there is an mT5D without a reference")
+	}
+	relative, err := scores.BenchmarksRelativeTo("twice", rows, rec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for _, s := range relative {
+		want := map[string]float64{"mfr": 0.5, "mt5d": 0.5}[s.Statistic]
+		if s.Model == "twice" {
+			want *= 2
+		}
+		if want > 0 {
+			if seen++; math.Abs(s.Value-want) > 1e-9 {
+				t.Errorf("relative to twice the %s of %s is %v, want %v", s.Statistic, s.Model, s.Value, want)
+			}
+		}
+	}
+	if seen != 4 {
+		t.Errorf("%d of 4 numbers relative to a model are given", seen)
+	}
+	if _, err := scores.BenchmarksRelativeTo("none", rows, rec); err == nil || !strings.Contains(err.Error(), `no scores of a model "none"`) {
+		t.Errorf("relative to a model that was not measured: %v", err)
 	}
 }
 
@@ -113,9 +198,21 @@ func TestOtherBenchmarks(t *testing.T) {
 		t.Errorf("coco-c: mPC %v, rPC %v; want 0.2 and 0.5", got["mpc"].Value, got["rpc"].Value)
 	}
 	rows, rec = benchmarkRun(t, "imagenet-r", false, func(string, int) float64 { return 0.36 }, 0.8)
-	if got = benchmarkScores(t, rows, rec); got["accuracy"].Value != 0.36 || math.Abs(got["gap"].Value-0.44) > 1e-12 {
+	if got = benchmarkScores(t, rows, rec); got["accuracy"].Value != 0.36 || math.Abs(got["gap"].Value-0.44) > 1e-12 || got["accuracy"].Null != 1./200 {
 		t.Errorf("imagenet-r: %v", got)
 	}
+	for i := range rows {
+		rows[i].N = 12
+	}
+	if v := benchmarkScores(t, rows, rec)["accuracy"]; v.Missing != "29988 of 30000 images" {
+		t.Errorf("12 images of imagenet-r lack %q", v.Missing)
+	}
+	rows, rec = benchmarkRun(t, "laion-c", false, func(_ string, severity int) float64 { return 0.7 - 0.1*float64(severity) }, math.NaN())
+	rows, rec.Data = rows[1:], rec.Data[1:] // without clean
+	if got = benchmarkScores(t, rows, rec); math.Abs(got["mean-accuracy"].Value-0.4) > 1e-12 || math.Abs(got["mean-accuracy"].Null-1./16) > 1e-12 || len(got) != 2+6 {
+		t.Errorf("laion-c: %v", got)
+	}
+	rows, rec = benchmarkRun(t, "imagenet-r", false, func(string, int) float64 { return 0.36 }, 0.8)
 	rows = slices.DeleteFunc(rows, func(r scores.Row) bool { return r.Measure == "accuracy" })
 	if _, err := scores.Benchmarks(rows, rec); err == nil || !strings.Contains(err.Error(), "add accuracy") {
 		t.Errorf("without accuracy: %v", err)

@@ -15,15 +15,16 @@ import (
 )
 
 func benchmarkCommand() *cobra.Command {
-	var template string
+	var template, reference string
 	var all, asJSON bool
 	c := &cobra.Command{
 		Use:   "benchmark RUN",
 		Short: "Print the numbers of published benchmarks, such as the mCE on ImageNet-C",
 		Long: `Prints the numbers of the benchmarks among the data of a run (key benchmark of the study), as their authors define them: the mCE
-and the relative mCE of ImageNet-C, mean errors, the accuracy on ImageNet-A, -R, -Sketch and -V2 and its gap to clean images, the
-rPC of detectors. It says which were computed on corruptions of this program instead of the published images, and which data sets of
-the protocol are missing. Errors on the same images may go together, so the half-widths of intervals are added up.
+and the relative mCE of ImageNet-C, the mFR of ImageNet-P, mean errors, the accuracy on ImageNet-A, -R, -Sketch, -V2, ObjectNet and
+LAION-C and its gap to clean images, the rPC of detectors. It says which were computed on corruptions of this program instead of the
+published images, and which data sets and images of the protocol are missing. Errors on the same images may go together, so the
+half-widths of intervals are added up. The null is what a guess gives, and for flips what frames of different sequences give.
 
 --template prints a study file for a benchmark.`,
 		Example: "  noether benchmark runs/imagenet-c --all\n  noether benchmark --template imagenet-c > study.yaml",
@@ -46,7 +47,7 @@ the protocol are missing. Errors on the same images may go together, so the half
 			if err != nil {
 				return err
 			}
-			found, err := scores.Benchmarks(run.Rows, run.Record)
+			found, err := scores.BenchmarksRelativeTo(reference, run.Rows, run.Record)
 			if err != nil {
 				return err
 			}
@@ -58,6 +59,7 @@ the protocol are missing. Errors on the same images may go together, so the half
 	}
 	f := c.Flags()
 	f.BoolVar(&all, "all", false, "also print the numbers of each corruption")
+	f.StringVar(&reference, "relative-to", "", "divide by the scores of this model of the run in place of AlexNet's published ones, in mCE, mFR and the like")
 	f.StringVar(&template, "template", "", "print a study file for a benchmark: "+strings.Join(benchmark.Names(), ", "))
 	addJSON(c, &asJSON)
 	return c
@@ -71,19 +73,15 @@ func benchmarkTemplate(name string) (string, error) {
 	}
 	about := fmt.Sprintf("%s (%s).", b.Title, b.Source)
 	keys := fmt.Sprintf("name: %s, path: \"${DATA}/%s\"", name, b.Published)
-	measures := "accuracy"
 	switch {
 	case b.Layout == benchmark.COCO:
 		keys = fmt.Sprintf("name: %s, annotations: \"${DATA}/annotations/instances_val2017.json\", clean: \"${DATA}/val2017\"", name)
-		measures = "dense-accuracy"
 		about += " The images are corrupted by Noether."
+	case name == "cifar-100-c":
+		keys += ", clean: \"${DATA}/test.bin\""
 	case b.Layout == benchmark.Stacked:
-		clean := "test_batch.bin"
-		if name == "cifar-100-c" {
-			clean = "test.bin"
-		}
-		keys += fmt.Sprintf(", clean: \"${DATA}/%s\"", clean)
-	case !b.Present:
+		keys += ", clean: \"${DATA}/test_batch.bin\""
+	case !b.Present && b.Groups == nil && b.Layout != benchmark.Sequences:
 		keys += ", clean: \"${DATA}/val\""
 	}
 	if b.Own && b.Layout != benchmark.COCO {
@@ -107,7 +105,7 @@ data:
 models:
   - %[4]s
 measures: [%[5]s]
-`, name, about, keys, model, measures), nil
+`, name, about, keys, model, b.Measure), nil
 }
 
 type benchmarkScoreJSON struct {
@@ -119,6 +117,7 @@ type benchmarkScoreJSON struct {
 	Value     *float64 `json:"value"`
 	Low       *float64 `json:"low"`
 	High      *float64 `json:"high"`
+	Null      *float64 `json:"null"`
 	N         int      `json:"n"`
 	Own       bool     `json:"own"`
 	Missing   string   `json:"missing,omitempty"`
@@ -133,13 +132,13 @@ func benchmarkJSON(found []scores.BenchmarkScore) []benchmarkScoreJSON {
 	}
 	out := []benchmarkScoreJSON{}
 	for _, s := range found {
-		out = append(out, benchmarkScoreJSON{s.Benchmark, s.Data, s.Model, s.Statistic, s.Kind, number(s.Value), number(s.Low), number(s.High), s.N, s.Own, s.Missing})
+		out = append(out, benchmarkScoreJSON{s.Benchmark, s.Data, s.Model, s.Statistic, s.Kind, number(s.Value), number(s.Low), number(s.High), number(s.Null), s.N, s.Own, s.Missing})
 	}
 	return out
 }
 
 func printBenchmarks(found []scores.BenchmarkScore, all bool) error {
-	t := textTable{header: []string{"data", "model", "statistic", "value", "95 % interval", "n"}}
+	t := textTable{header: []string{"data", "model", "statistic", "value", "95 % interval", "null", "n"}}
 	var notes []string
 	note := func(text string) {
 		if len(notes) == 0 || notes[len(notes)-1] != text {
@@ -160,7 +159,11 @@ func printBenchmarks(found []scores.BenchmarkScore, all bool) error {
 		if !math.IsNaN(s.Low) {
 			interval = fmt.Sprintf("[%.4f, %.4f]", s.Low, s.High)
 		}
-		t.rows = append(t.rows, []string{s.Data, s.Model, strings.TrimSpace(s.Statistic + " " + s.Kind), fmt.Sprintf("%.4f", s.Value), interval, fmt.Sprint(s.N)})
+		null := ""
+		if !math.IsNaN(s.Null) {
+			null = fmt.Sprintf("%.4f", s.Null)
+		}
+		t.rows = append(t.rows, []string{s.Data, s.Model, strings.TrimSpace(s.Statistic + " " + s.Kind), fmt.Sprintf("%.4f", s.Value), interval, null, fmt.Sprint(s.N)})
 	}
 	text := t.write(terminalWidth(os.Stdout), 0, 1)
 	seen := map[string]bool{}

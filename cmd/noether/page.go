@@ -87,13 +87,21 @@ func readAttached(out string, cells []scores.Cell) func() html.Run {
 }
 
 // printScores prints tables of the scores, and breaking points if the study has tolerances, or with
-// --json the whole result.
+// --json the whole result. out is the run folder.
 func printScores(result *study.Result, out string, p printFlags) error {
 	if p.json {
 		return json.NewEncoder(os.Stdout).Encode(result)
 	}
 	width, colour := terminalSize(os.Stdout)
-	if err := terminal.Write(os.Stdout, result.Rows, result.Record, terminal.Options{Width: width, Colour: colour, All: p.all}); err != nil {
+	o := terminal.Options{Width: width, Colour: colour, All: p.all}
+	if report.NamesLayers(result.Rows) {
+		cells := result.Cells
+		if cells == nil {
+			cells, _, _ = study.ReadCells(out) // without them differences are not paired by sample
+		}
+		o.Replicates = report.NewReplicates(cells)
+	}
+	if err := terminal.Write(os.Stdout, result.Rows, result.Record, o); err != nil {
 		return err
 	}
 	tolerances, zero := ownTolerances(result)

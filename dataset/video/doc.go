@@ -1,6 +1,7 @@
-// Package video provides samples of videos: patches, small squares cut out of their frames.
+// Package video provides samples of videos: patches, small squares cut out of their frames, and whole
+// videos as sequences of frames (OpenSequences).
 //
-// It implements the natural video test of Goodfellow et al. (2009, section 6). Frames are reduced
+// The patches are for the natural video test of Goodfellow et al. (2009, section 6). Frames are reduced
 // to 320 x 180 pixels and whitened with a band-pass filter, which gives the frequencies that it
 // passes about the same power in natural images. Their contrast is normalised by a factor that
 // varies smoothly over time. A sample is a patch of a frame. The trajectory tau of a patch x is

@@ -384,3 +384,62 @@ func TestCutsOfRealClips(t *testing.T) {
 		t.Errorf("patches have the mean %.3f and the deviation %.3f: want a mean of about 0.5 and a deviation of 0.05 to 0.3", mean, deviation)
 	}
 }
+
+// TestSequences checks the frames of GIFs in folders of classes, the first one alone without
+// Frame.Frames, and files that cannot be read.
+func TestSequences(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	frames := moving(4, 20, 24, 0)
+	for _, name := range []string{"ant/a.gif", "bee/b.gif"} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(savedGIF(t, frames), path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	src, err := OpenSequences(t.Context(), dataset.FolderOptions{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if src.Len() != 2 || !slices.Equal(src.Classes(), []string{"ant", "bee"}) || !dataset.AreSequences(dataset.Shuffle(src, 1)) {
+		t.Errorf("%d sequences of %v", src.Len(), src.Classes())
+	}
+	f := dataset.Frame{Channels: 1}
+	first, err := src.At(t.Context(), 1, f)
+	if err != nil || len(first.Frames) != 0 || first.Label != 1 || first.Name != "bee/b.gif" {
+		t.Fatalf("%+v, %v", first, err)
+	}
+	f.Frames = true
+	all, err := src.At(t.Context(), 1, f)
+	if err != nil || len(all.Frames) != 3 || !slices.Equal(all.Input.Data, first.Input.Data) {
+		t.Fatalf("%d further frames, %v", len(all.Frames), err)
+	}
+	for k, frame := range append([]tensor.Tensor{all.Input}, all.Frames...) {
+		for i, v := range frame.Data {
+			if want := float32(frames[k].Pix[i]) / 255; math.Abs(float64(v-want)) > 1e-3 { // the weights of channels sum to 0.9999
+				t.Fatalf("frame %d: value %d is %v, want %v", k, i, v, want)
+			}
+		}
+	}
+	f.Height, f.Width, f.Resize = 8, 8, 10
+	if small, err := src.At(t.Context(), 0, f); err != nil || !slices.Equal(small.Frames[2].Shape, []int{1, 8, 8}) {
+		t.Errorf("in a frame of 8 x 8: %v, %v", small.Input.Shape, err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "ant", "z.gif"), []byte("GIF89a"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	damaged, err := OpenSequences(t.Context(), dataset.FolderOptions{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var bad *dataset.BadSample
+	if _, err := damaged.At(t.Context(), 1, f); !errors.As(err, &bad) || bad.Name != "ant/z.gif" {
+		t.Errorf("a damaged file: %v", err)
+	}
+	if _, err := OpenSequences(t.Context(), dataset.FolderOptions{Dir: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "no videos") {
+		t.Errorf("an empty folder: %v", err)
+	}
+}

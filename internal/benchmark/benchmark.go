@@ -21,10 +21,11 @@ type Layout int
 
 // The layouts.
 const (
-	Folders Layout = iota // a folder of images for each kind and severity
-	Stacked               // an array of all severities for each kind, one after the other, and labels.npy
-	Single                // one folder of images
-	COCO                  // images with annotations, which are corrupted here: nothing is published
+	Folders   Layout = iota // a folder of images for each kind and severity
+	Stacked                 // an array of all severities for each kind, one after the other, and labels.npy
+	Single                  // one folder of images
+	COCO                    // images with annotations, which are corrupted here: nothing is published
+	Sequences               // a folder of videos for each kind
 )
 
 // A Benchmark is a set of data sets with a published protocol.
@@ -37,31 +38,49 @@ type Benchmark struct {
 	// Folders are the possible folders of a kind and severity below the root, with GROUP, KIND and
 	// SEVERITY.
 	Folders []string
+	Images  int // published of each data set, or videos; 0: not known
+	// Classes is the number of classes of the images, and Chance the accuracy of guessing; 0: there
+	// are none.
+	Classes int
+	Chance  float64
 	// Ready reports whether the images are published in the model's size: they are not resized and
 	// cropped again.
 	Ready bool
 	// Present reports whether only the outputs of the classes in the folder are compared, and
 	// Numbered whether the folders of classes are named by the numbers of outputs.
 	Present, Numbered bool
+	// Groups returns the outputs of ImageNet's 1,000 (indices or synsets) of each class, given the
+	// folder of the benchmark; nil: a class is one output. With Mean the scores of a class are the
+	// mean probabilities of its outputs; otherwise the most probable output counts.
+	Groups func(root string) (map[string][]string, error)
+	Mean   bool
+	// Inside is the folder of the images below the root, and Border the number of pixels that are
+	// cut off at each side of an image.
+	Inside string
+	Border int
 	// Own reports whether this program can corrupt clean images in place of the published ones.
 	Own bool
 	// Reference names the model whose errors scores are divided by, CleanReference is its error
 	// without a corruption; "": nothing is divided.
 	Reference      string
 	CleanReference float64
-	// Measure and Statistic are the score of each data set: an accuracy, or a precision.
+	// Measure and Statistic are the score of each data set: an accuracy, a precision or a flip rate.
 	Measure, Statistic string
 }
 
-// A Kind is a corruption.
+// A Kind is a corruption or a perturbation.
 type Kind struct {
 	Name, Group string
-	Reference   float64 // mean error of the reference over severities; 0: none
+	Reference   float64 // mean error over severities, or flip rate, of the reference; 0: none
 	Extra       bool    // published with the others, and not part of the mean
 }
 
 // Folder returns the name of a kind as published, with underscores.
 func (k Kind) Folder() string { return strings.ReplaceAll(k.Name, "-", "_") }
+
+// FromFirst reports whether the frames of a sequence are compared with the first one, since they
+// are independent draws of noise, and not each with the one before it.
+func (k Kind) FromFirst() bool { return strings.HasSuffix(k.Name, "noise") }
 
 // Find returns the benchmark of that name. Other names are an error that lists them.
 func Find(name string) (Benchmark, error) {

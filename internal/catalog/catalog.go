@@ -8,6 +8,7 @@ import (
 	"github.com/noether-ml/noether/internal/functions"
 	"github.com/noether-ml/noether/internal/procedure"
 	"github.com/noether-ml/noether/internal/procedure/firing"
+	"github.com/noether-ml/noether/internal/procedure/flips"
 	"github.com/noether-ml/noether/internal/procedure/lie"
 	"github.com/noether-ml/noether/internal/procedure/probe"
 	"github.com/noether-ml/noether/internal/procedure/robust"
@@ -60,6 +61,7 @@ func Measures() []spec.Family {
 		family(probe.CodesDescriptor(), probe.Codes),
 		family(probe.LiDARDescriptor(), probe.LiDAR),
 		family(robust.Descriptor(), robust.New),
+		family(flips.Descriptor(), flips.New),
 		family(functions.MeasureDescriptor(), functions.Measure),
 		family(functions.SetDescriptor(), functions.SetMeasure),
 	}
@@ -86,6 +88,7 @@ func Data() []spec.DataKind {
 		open.Kind[open.Tones]("tones", "synthetic audio with known factors"),
 		open.Kind[open.Gratings]("gratings", "sinusoidal gratings of Goodfellow et al. 2009"),
 		open.Kind[open.Video]("video", "patches of video files, animated GIFs or folders of frames, with trajectories over time"),
+		open.Kind[open.Sequences]("sequences", "a folder of videos whose frames are sequences of images, as in ImageNet-P, labelled by folders"),
 		open.Kind[open.Camera]("camera", "patches of still images under a simulated moving camera, with trajectories over time"),
 	}
 }

@@ -61,6 +61,7 @@ type Needs struct {
 	// OwnTrajectories, with Transform: the procedure also accepts data whose samples form
 	// trajectories. It then gets one job without Job.Transform.
 	OwnTrajectories bool
+	Sequences       bool // samples must be sequences of frames; see dataset.AreSequences
 	// Layers is the default pairing, such as measure.PairSame; "" reads no layers.
 	Layers string
 	// Samples is the largest number of samples, the first of the random order; 0 is all.

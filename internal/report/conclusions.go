@@ -35,22 +35,37 @@ func plainSentence(format string, args ...any) Sentence {
 	return Sentence{{Text: fmt.Sprintf(format, args...)}}
 }
 
-// Conclusions returns the sentences for the first screen of a report: alarms, and at most four that
-// say which model is the most robust, under which transformation scores are worst, for which group
-// of samples, and at which depth those of layers fall. They follow from the scores by fixed rules. What they claim is
-// one family: if nothing differed, they would claim anything with a probability of at most 5 %.
+// Conclusions returns the sentences for the first screen of a report: alarms, at most four that say
+// which model is the most robust, under which transformation scores are worst, for which group of
+// samples, and at which depth those of layers fall, and those of BestLayers. They follow from the
+// scores by fixed rules. What they claim is one family: if nothing differed, they would claim
+// anything with a probability of at most 5 %.
 func Conclusions(rows []scores.Row, rec scores.Record, replicates *Replicates) []Sentence {
-	before := Alarms(rows, rec)
+	before, best := conclusions(rows, rec, replicates)
+	return append(before, best...)
+}
+
+// BestLayers returns those of Conclusions that say which layer of a model is the best one for
+// retrieval, localisation and linear probing, one sentence for each of the first models.
+func BestLayers(rows []scores.Row, rec scores.Record, replicates *Replicates) []Sentence {
+	_, best := conclusions(rows, rec, replicates)
+	return best
+}
+
+func conclusions(rows []scores.Row, rec scores.Record, replicates *Replicates) (before, best []Sentence) {
+	before = Alarms(rows, rec)
 	rows = Sound(rows, rec)
 	all := Matrices(rows, rec.Measures)
-	return withClaims(replicates, func(c *claims) []Sentence {
+	type sentences struct{ before, best []Sentence }
+	made := withClaims(replicates, func(c *claims) sentences {
 		out := slices.Clone(before)
 		if len(all) > 0 {
 			out = append(out, all[0].ranking(c), all[0].extremes(c))
 		}
 		out = append(out, worstGroup(rows, rec, c), depthChange(rows, rec, c))
-		return slices.DeleteFunc(out, func(s Sentence) bool { return s == nil })
+		return sentences{slices.DeleteFunc(out, func(s Sentence) bool { return s == nil }), bestLayers(rows, rec, c)}
 	})
+	return made.before, made.best
 }
 
 const (

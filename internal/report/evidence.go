@@ -84,6 +84,7 @@ type claims struct {
 	replicates *Replicates
 	collecting bool
 	p          map[claim]float64 // p-values of the claims
+	adjusted   map[claim]float64 // the same after the correction
 	cutoff     float64           // largest p-value of a claim that holds
 }
 
@@ -110,8 +111,14 @@ func withClaims[T any](replicates *Replicates, make func(*claims) T) T {
 
 func (c *claims) decide() {
 	c.collecting = false
-	p := slices.Collect(maps.Values(c.p))
+	all := slices.Collect(maps.Keys(c.p))
+	p := make([]float64, len(all))
+	for i, of := range all {
+		p[i] = c.p[of]
+	}
+	c.adjusted = map[claim]float64{}
 	for i, adjusted := range scores.Holm(p) {
+		c.adjusted[all[i]] = adjusted
 		if adjusted < scores.Level {
 			c.cutoff = max(c.cutoff, p[i])
 		}
@@ -124,14 +131,23 @@ func (c *claims) evidence(a, b *scores.Row, among int) evidence {
 	if a.N != b.N && (measure.DependsOnSampleSize(a.Warning) || measure.DependsOnSampleSize(b.Warning)) {
 		return insignificant // the scores are not comparable
 	}
-	d := c.replicates.difference(a, b)
+	e, _ := c.judge(claim{identityOf(a), identityOf(b)}, c.replicates.difference(a, b), among)
+	return e
+}
+
+// judge returns how certain a difference is, and the difference with its p-value after the
+// correction. It is the largest of among differences.
+func (c *claims) judge(of claim, d scores.Difference, among int) (evidence, scores.Difference) {
 	if math.IsNaN(d.P) {
-		return unknown
+		return unknown, d
 	}
-	if c.holds(claim{identityOf(a), identityOf(b)}, min(1, d.P*float64(max(1, among)))) {
-		return certain
+	p := min(1, d.P*float64(max(1, among)))
+	held := c.holds(of, p)
+	d.Adjusted = max(p, c.adjusted[of])
+	if held {
+		return certain, d
 	}
-	return insignificant
+	return insignificant, d
 }
 
 // holds reports whether a claim with the p-value p, which may be NaN, holds.

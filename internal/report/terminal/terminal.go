@@ -25,6 +25,8 @@ type Options struct {
 	Width  int  // of the terminal, in columns; 0 means 100
 	Colour bool // bold, faint and coloured text; without it, plain text
 	All    bool // also tables of single statistics, with the best and the worst layer
+	// Replicates pair the differences of scores of layers; may be nil.
+	Replicates *report.Replicates
 }
 
 const (
@@ -37,8 +39,8 @@ const (
 )
 
 // Write prints the overview of a run: for each measure a matrix of the statistic that summarises
-// it, models by transformations, then skipped measures, warnings and failures. With Options.All, or
-// if there is no matrix, tables of the single statistics follow.
+// it, models by transformations, then the best layers for some uses, skipped measures, warnings and
+// failures. With Options.All, or if there is no matrix, tables of the single statistics follow.
 func Write(w io.Writer, rows []scores.Row, rec scores.Record, o Options) error {
 	if o.Width <= 0 {
 		o.Width = defaultWidth
@@ -61,6 +63,12 @@ func Write(w io.Writer, rows []scores.Row, rec scores.Record, o Options) error {
 	} else if len(rows) > len(p.shown) || len(p.shown) > cells {
 		p.line("")
 		p.wrapped(p.style.faint, "Layers and further statistics: in the report, and with --all.", 0)
+	}
+	for i, best := range report.BestLayers(rows, rec, o.Replicates) {
+		if i == 0 {
+			p.line("")
+		}
+		p.wrapped(p.style.plain, report.Printable(best.String()), 0)
 	}
 	p.notes("Skipped", report.SkipNotes(rec.Skipped), "place")
 	p.notes("Warnings", report.WarningNotes(rows, rec.Warnings), "score")

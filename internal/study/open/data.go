@@ -2,7 +2,11 @@ package open
 
 import (
 	"context"
+	"fmt"
+	"path/filepath"
 	"reflect"
+	"slices"
+	"strconv"
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/benchmark"
@@ -36,7 +40,7 @@ func asSource[S dataset.Source](s S, err error) (dataset.Source, error) {
 func (f *Files) Data(ctx context.Context, d spec.Data) (dataset.Source, error) {
 	src, err := f.source(ctx, d)
 	if err == nil && d.Benchmark != nil && !d.Benchmark.Own {
-		src, err = ofBenchmark(d, src)
+		src, err = f.ofBenchmark(ctx, d, src)
 	}
 	if err == nil {
 		src, err = chooseSamples(ctx, d, src, f.seed)
@@ -58,8 +62,9 @@ func (f *Files) Data(ctx context.Context, d spec.Data) (dataset.Source, error) {
 }
 
 // ofBenchmark returns the samples of a published data set of a benchmark: those of a severity in an
-// array of all, or images that are not cropped again.
-func ofBenchmark(d spec.Data, src dataset.Source) (dataset.Source, error) {
+// array of all, images that are not cropped again or that lose a border, and classes that groups of
+// outputs stand for.
+func (f *Files) ofBenchmark(ctx context.Context, d spec.Data, src dataset.Source) (dataset.Source, error) {
 	known, err := benchmark.Find(d.Benchmark.Name)
 	if err != nil {
 		return nil, d.At("benchmark").Errorf("%v", err)
@@ -76,10 +81,55 @@ func ofBenchmark(d spec.Data, src dataset.Source) (dataset.Source, error) {
 		indices := dataset.Indices(n)
 		return dataset.Subset(src, indices[from:from+n/of])
 	}
+	if known.Border > 0 {
+		src = dataset.Trimmed(src, known.Border)
+	}
 	if known.Ready {
-		return dataset.Uncropped(src), nil
+		src = dataset.Uncropped(src)
+	}
+	if known.Groups == nil {
+		return src, nil
+	}
+	images, ok := d.Source.(*Images)
+	if !ok {
+		return nil, d.At("benchmark").Errorf("%s is a folder of images", known.Name)
+	}
+	folders, err := f.findAll(ctx, d, []spec.Path{images.Folder})
+	if err != nil {
+		return nil, err
+	}
+	outputs, err := groupOutputs(known, filepath.Dir(folders[0]))
+	if err == nil {
+		src, err = dataset.Grouped(ctx, src, outputs, known.Mean)
+	}
+	if err != nil {
+		return nil, d.At("benchmark").Errorf("%s: %w", known.Name, err)
 	}
 	return src, nil
+}
+
+// groupOutputs returns the outputs of a model of ImageNet's 1,000 classes that stand for each class
+// of a benchmark.
+func groupOutputs(known benchmark.Benchmark, root string) (map[string][]int, error) {
+	groups, err := known.Groups(root)
+	if err != nil {
+		return nil, err
+	}
+	synsets := dataset.ImageNetSynsets()
+	out := map[string][]int{}
+	for class, members := range groups {
+		for _, m := range members {
+			i := slices.Index(synsets, m)
+			if i < 0 {
+				if i, err = strconv.Atoi(m); err != nil {
+					return nil, fmt.Errorf("%q of class %s is no class of ImageNet", m, class)
+				}
+			}
+			out[class] = append(out[class], i)
+		}
+		slices.Sort(out[class])
+	}
+	return out, nil
 }
 
 func (f *Files) source(ctx context.Context, d spec.Data) (dataset.Source, error) {

@@ -27,6 +27,12 @@ type Camera struct {
 	patchKeys
 }
 
+// Sequences are the keys of whole videos, whose frames are sequences of images.
+type Sequences struct {
+	Folder spec.Path `key:"folder,required" short:"true" doc:"folder of videos or animated GIFs, in a folder for each class"`
+	Layout string    `key:"layout" enum:"classes|flat|synsets" doc:"a folder for each class, no classes, or file names that start with a synset; default: inferred"`
+}
+
 // Unless raw is set, frames are whitened and their contrast is normalised.
 type patchKeys struct {
 	Frame    []int  `key:"frame" doc:"[width, height] of the reduced frames; default: [320, 180]"`
@@ -64,6 +70,15 @@ func (k *Video) Open(ctx context.Context, f *Files, d spec.Data) (dataset.Source
 		return nil, d.At().Errorf("%w", err)
 	}
 	return src, nil
+}
+
+// Open implements Source.
+func (k *Sequences) Open(ctx context.Context, f *Files, d spec.Data) (dataset.Source, error) {
+	paths, err := f.findAll(ctx, d, []spec.Path{k.Folder})
+	if err != nil {
+		return nil, err
+	}
+	return video.OpenSequences(ctx, dataset.FolderOptions{Dir: paths[0], Layout: k.Layout})
 }
 
 func (k *Camera) Open(ctx context.Context, f *Files, d spec.Data) (dataset.Source, error) {

@@ -21,6 +21,7 @@ type Data struct {
 	Order  []int          // random order of the samples, drawn from the seed: Order[position] is an index into the source
 
 	Outputs         []int              // outputs of the model that are kept before the softmax; nil: all
+	Groups          *dataset.Groups    // of the model's outputs, which stand for the classes; nil: none
 	modelClassNames []string           // names of the model's classes; nil if unknown
 	orderDoubt      string             // why it is doubtful that the classes are in the order of the outputs; ""
 	mismatch        error              // why the labels cannot be mapped to the model's outputs; nil if they can

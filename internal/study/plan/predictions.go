@@ -23,6 +23,10 @@ func (p *Plan) addPredictions(a, b *Model, d *Data, v View, meas measure.Measure
 			return nil
 		}
 	}
+	if dataset.GroupsOf(d.Source) != nil {
+		p.skip(c, "", groupedSkip)
+		return nil
+	}
 	joint, err := p.joinClasses(d, a, b)
 	if err != nil {
 		return p.failCell(c, err)

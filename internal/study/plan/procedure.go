@@ -41,6 +41,14 @@ func (p *Plan) addProcedure(a, b *Model, raw *Data, v View, spec spec.MeasureSpe
 		p.skip(c, "", why)
 		return nil
 	}
+	switch {
+	case needs.Sequences && !dataset.AreSequences(d.Source):
+		p.skip(c, "", "the samples are not sequences of frames, as data of the kind sequences are")
+		return nil
+	case (needs.Labels || needs.Prediction) && dataset.GroupsOf(d.Source) != nil:
+		p.skip(c, "", groupedSkip)
+		return nil
+	}
 	// ready: the samples themselves form trajectories.
 	ready := needs.OwnTrajectories && v.Name == "" && hasTrajectories(d.Source)
 	if why := v.procedureSkip(); needs.Transform && !ready && why != "" {
@@ -70,6 +78,10 @@ func (p *Plan) addProcedure(a, b *Model, raw *Data, v View, spec spec.MeasureSpe
 	p.add(c)
 	return nil
 }
+
+// groupedSkip is why measures other than those that read predictions in a pass skip data whose
+// classes groups of outputs stand for.
+const groupedSkip = "several outputs of the model stand for a class of the data"
 
 // procedureSkip returns why a procedure cannot use the view, or "".
 func (v View) procedureSkip() string {

@@ -22,50 +22,6 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// ramp returns the indices of the columns (1 x 1 x 1 x n) or rows (1 x 1 x n x 1) of an image of n
-// x n, plus an offset.
-func ramp(b *onnx.Builder, n int, columns bool, offset float32) onnx.Value {
-	t := tensor.New(1, 1, n, 1)
-	if columns {
-		t.Shape = []int{1, 1, 1, n}
-	}
-	for i := range t.Data {
-		t.Data[i] = float32(i) + offset
-	}
-	return b.Const("", t)
-}
-
-// writeDetector writes a model that detects one coloured shape on a black image of n x n. It
-// returns batch x 1 x 6: the left, top, right and bottom of its box, the score 0.9, and the class,
-// which is the strongest of the colours red (0), green and blue. If it is biased, the class of a
-// shape whose left side is in the left third of the image is red.
-func writeDetector(t *testing.T, path string, n int, biased bool) {
-	saveGraph(t, path, func(b *onnx.Builder) {
-		x := b.Input("x", onnx.Float, -1, 3, n, n)
-		inside := b.Op("Greater", nil, b.ReduceMax(x, true, 1), b.Scalar(0.5)) // batch x 1 x n x n
-		// edge returns the left, top, right or bottom edge of the box.
-		edge := func(columns, last bool) onnx.Value {
-			offset, outside := float32(0), float32(n)
-			if last {
-				offset, outside = 1, 0
-			}
-			places := b.Where(inside, ramp(b, n, columns, offset), b.Scalar(outside))
-			if last {
-				return b.ReduceMax(places, false, 2, 3) // batch x 1
-			}
-			return b.Neg(b.ReduceMax(b.Neg(places), false, 2, 3))
-		}
-		class := b.Cast(b.Op("ArgMax", onnx.Attrs{"axis": 1, "keepdims": 1}, b.ReduceSum(x, false, 2, 3)), onnx.Float)
-		left := edge(true, false)
-		if biased {
-			class = b.Where(b.Op("Less", nil, left, b.Scalar(float32(n)/3)), b.Mul(class, b.Scalar(0)), class)
-		}
-		score := b.Add(b.Mul(class, b.Scalar(0)), b.Scalar(0.9))
-		rows := b.Concat(1, left, edge(false, false), edge(true, true), edge(false, true), score, class)
-		b.OutputInfo(onnx.ValueInfo{Name: "output0", Type: onnx.Float, Shape: []onnx.Dim{{Size: -1, Symbol: "batch"}, {Size: 1}, {Size: 6}}}, b.Reshape(rows, -1, 1, 6))
-	})
-}
-
 // byName returns the rows of a run by "transformation parameter statistic factor", where empty
 // parts are left out. The factor is what a score is limited to, such as class=0.
 func byName(r *study.Result) map[string]scores.Row {
@@ -83,8 +39,8 @@ func byName(r *study.Result) map[string]scores.Row {
 func TestDetectorUnderQuarterTurns(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	writeDetector(t, filepath.Join(dir, "exact.onnx"), 32, false)
-	writeDetector(t, filepath.Join(dir, "biased.onnx"), 32, true)
+	testmodel.WriteDetector(t, filepath.Join(dir, "exact.onnx"), 32, false)
+	testmodel.WriteDetector(t, filepath.Join(dir, "biased.onnx"), 32, true)
 	r := studytest.Run(t, studytest.Parse(t, dir, `name: boxes
 samples: true
 data: [{name: shapes, shapes: {n: 120, size: 32, kinds: [square]}}]
@@ -101,7 +57,7 @@ measures: [dense-equivariance, distance]
 		for statistic, want := range map[string]float64{"matched": 1, "iou": 1, "class-flips": 0, "confidence-change": 0, "matched class=0": 1, "matched class=2": 1, "matched confidence=0.9": 1} {
 			row, ok := got[view+" "+statistic]
 			if view == "darker" && statistic == "iou" {
-				want = 0.9824704425771373 // darker pixels at the border of the shape fall below the threshold of writeDetector
+				want = 0.9824704425771373 // darker pixels at the border of the shape fall below the threshold of WriteDetector
 			}
 			if !ok || math.Abs(row.Value-want) > 1e-6 || row.Layer != "" || row.N != 120 {
 				t.Errorf("%s %s: %+v, want %v", view, statistic, row, want)
@@ -131,7 +87,7 @@ func TestSegmenterUnderQuarterTurns(t *testing.T) {
 		saveGraph(t, filepath.Join(dir, name+".onnx"), func(b *onnx.Builder) {
 			x := b.Input("x", onnx.Float, -1, 3, 16, 16)
 			background := b.Add(b.Mul(b.ReduceMax(x, true, 1), b.Scalar(0)), b.Scalar(0.25))
-			logits := b.Concat(1, b.Add(background, b.Mul(ramp(b, 16, true, 0), b.Scalar(slope))), x)
+			logits := b.Concat(1, b.Add(background, b.Mul(testmodel.Ramp(b, 16, true, 0), b.Scalar(slope))), x)
 			b.OutputInfo(onnx.ValueInfo{Name: "out", Type: onnx.Float, Shape: []onnx.Dim{{Size: -1, Symbol: "batch"}, {Size: 4}, {Size: 16}, {Size: 16}}}, logits)
 		})
 	}
@@ -319,7 +275,7 @@ func writeSquares(t *testing.T, dir string) {
 func TestAccuracyOfADetector(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	writeDetector(t, filepath.Join(dir, "net.onnx"), 32, false)
+	testmodel.WriteDetector(t, filepath.Join(dir, "net.onnx"), 32, false)
 	writeSquares(t, dir)
 	for class, want := range map[string]float64{"0": 1, "2": 0} {
 		r := studytest.Run(t, studytest.Parse(t, dir, `name: labelled

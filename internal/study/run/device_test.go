@@ -29,7 +29,7 @@ import (
 
 // deviceStudies use every measure, on models and data as small as the measures allow. In sums, the
 // device adds up what the distances need, since no other measure reads the layers. The ONNX
-// model exact detects the squares of its images exactly (writeDetector and writeSquares are in
+// model exact detects the squares of its images exactly (testmodel.WriteDetector; writeSquares is in
 // dense_test.go).
 var deviceStudies = []string{`name: layers
 seed: 3
@@ -85,6 +85,10 @@ data: [{name: squares, coco: {annotations: boxes.json, images: .}, classes: ["0"
 models: [{name: exact, onnx: exact.onnx, output: {boxes: suppressed, classes: 3}}]
 transforms: [{name: half, translate: {x: 0.5}}]
 measures: [dense-accuracy]
+`, `name: sequences
+data: [{name: clips, sequences: clips}]
+models: [{name: one, onnx: one.onnx}]
+measures: [flip-rate]
 `}
 
 // maxDeviceDifference bounds the relative difference between scores of two devices.
@@ -99,8 +103,10 @@ func TestScoresAgreeOnWebGPU(t *testing.T) {
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "one", testmodel.Options{})
 	testmodel.Write(t, dir, "two", testmodel.Options{})
-	writeDetector(t, filepath.Join(dir, "exact.onnx"), 32, false)
+	testmodel.WriteDetector(t, filepath.Join(dir, "exact.onnx"), 32, false)
 	writeSquares(t, dir)
+	writeSequence(t, filepath.Join(dir, "clips", "a.gif"), 16, "rrggr")
+	writeSequence(t, filepath.Join(dir, "clips", "b.gif"), 16, "rgbbr")
 	missing := map[string]bool{} // measures of which no score was compared
 	for _, f := range catalog.Measures() {
 		missing[f.Descriptor.Name] = true

@@ -14,7 +14,7 @@ import (
 // A reader runs one model of a pass and holds the activations of the batch that is measured.
 type reader struct {
 	model       *plan.Model
-	outputs     []int // indices of the class scores that enter the softmax; nil: all
+	data        *plan.Data
 	session     *model.Session
 	reduced     *model.Session // for transformed batches, if there are reductions; else nil
 	reductions  plan.Reductions
@@ -41,7 +41,7 @@ type activations struct {
 // clean batches, and for as many transformed ones. batch is the largest number of samples in a
 // batch. Errors are of type *modelError.
 func newReader(m *plan.Model, d *plan.Data, layers []tensor.Layer, reductions plan.Reductions, prediction bool, batch, slots int) (*reader, error) {
-	r := &reader{model: m, outputs: d.Outputs, prediction: prediction, reductions: reductions, layerIndex: map[string]int{}, scratch: map[string]tensor.Tensor{}}
+	r := &reader{model: m, data: d, prediction: prediction, reductions: reductions, layerIndex: map[string]int{}, scratch: map[string]tensor.Tensor{}}
 	for i, l := range layers {
 		r.layerIndex[l.Name] = i
 	}
@@ -118,11 +118,11 @@ func (r *reader) predict(b *activations) error {
 	if !r.prediction {
 		return nil
 	}
-	z, err := b.LogProbs(r.outputs)
+	z, err := b.LogProbs(r.data.Outputs)
 	if err != nil {
 		return r.wrap(err)
 	}
-	b.logProbs = z
+	b.logProbs = r.data.GroupLogs(z)
 	return nil
 }
 

@@ -15,7 +15,7 @@ import (
 // Benchmark is the value of the key benchmark: the data sets of a published benchmark, each of
 // which becomes an entry of its own. An entry of one data set has Kind.
 type Benchmark struct {
-	Name        string   `key:"name,required" short:"true" doc:"imagenet-c, imagenet-3dcc, imagenet-a, imagenet-r, imagenet-sketch, imagenet-v2, cifar-10-c, cifar-100-c or coco-c"`
+	Name        string   `key:"name,required" short:"true" doc:"imagenet-c, imagenet-p, imagenet-3dcc, imagenet-a, imagenet-r, imagenet-sketch, imagenet-v2, objectnet, laion-c, cifar-10-c, cifar-100-c or coco-c"`
 	Path        string   `key:"path" doc:"folder of the benchmark as published. Without it, the clean images are corrupted here"`
 	Clean       string   `key:"clean" doc:"the images without a corruption or a shift: a folder of ImageNet's validation images, CIFAR's test_batch.bin or its folder, or COCO's folder of images"`
 	Labels      string   `key:"labels" doc:"file of the labels of clean, if its folders do not state them"`
@@ -101,6 +101,7 @@ func (b *Benchmark) expand(entry, node *config.Node, dir string) ([]*config.Node
 	if b.Clean != "" {
 		b.setClean(known, add(benchmark.Clean, 0, false), node)
 	}
+	var missing []string
 	for _, name := range b.Kinds {
 		kind, _ := known.Kind(name)
 		for _, severity := range b.Severities {
@@ -113,10 +114,20 @@ func (b *Benchmark) expand(entry, node *config.Node, dir string) ([]*config.Node
 				e.SetNode("corrupt", corrupt)
 				continue
 			}
-			if err := b.setPublished(known, kind, severity, e, node, dir); err != nil {
+			absent, err := b.setPublished(known, kind, severity, e, node, dir)
+			if err != nil {
 				return nil, err
 			}
+			if absent != "" {
+				missing = append(missing, absent)
+			}
 		}
+	}
+	switch all := len(b.Kinds) * len(b.Severities); {
+	case len(missing) == all:
+		return nil, node.Errorf("%s: there is no %s: path is the folder that holds the published ones", b.Name, missing[0])
+	case len(missing) > 0:
+		return nil, node.Errorf("%s: %d of %d folders are missing, the first is %s: complete the copy, or leave them out by kinds and severities", b.Name, len(missing), all, missing[0])
 	}
 	return out, nil
 }
@@ -128,8 +139,10 @@ func (b *Benchmark) complete(known benchmark.Benchmark, node *config.Node) error
 		return node.Errorf("%s needs path, the folder of the benchmark as published, or clean, the images that are corrupted here", b.Name)
 	case b.Path == "" && !known.Own:
 		return node.Errorf("%s needs path: other images than the published ones cannot stand for it", b.Name)
-	case known.Present && b.Clean != "":
-		return node.Errorf("%s has 200 of ImageNet's classes, and clean would be of all: leave it out, and measure it as an entry of its own", b.Name)
+	case (known.Present || known.Groups != nil) && b.Clean != "":
+		return node.Errorf("%s has %d classes, and clean would be of ImageNet's 1,000: leave it out, and measure it as an entry of its own", b.Name, known.Classes)
+	case known.Layout == benchmark.Sequences && b.Clean != "":
+		return node.Errorf("%s compares the frames of sequences and has no clean images: leave out clean", b.Name)
 	case known.Layout == benchmark.COCO && b.Path != "":
 		return node.Errorf("%s is not published as images: leave out path, and set clean and annotations", b.Name)
 	case known.Layout == benchmark.COCO && b.Annotations == "":
@@ -180,38 +193,47 @@ func (b *Benchmark) setClean(known benchmark.Benchmark, e, node *config.Node) {
 	}
 }
 
-// setPublished sets the source of an entry to published files.
-func (b *Benchmark) setPublished(known benchmark.Benchmark, k benchmark.Kind, severity int, e, node *config.Node, dir string) error {
-	_, err := os.Stat(resolve(b.Path, dir))
-	isHere := err == nil // else opening the data says that it is not
+// setPublished sets the source of an entry to published files. If their folder does not exist, it
+// returns the ones that it looked for.
+func (b *Benchmark) setPublished(known benchmark.Benchmark, k benchmark.Kind, severity int, e, node *config.Node, dir string) (absent string, err error) {
+	_, here := os.Stat(resolve(b.Path, dir))
+	isHere := here == nil // else opening the data says that it is not
 	switch known.Layout {
 	case benchmark.Stacked:
 		e.SetNode("arrays", mapOf(node, "inputs", filepath.Join(b.Path, k.Folder()+".npy"), "labels", filepath.Join(b.Path, "labels.npy")))
-		return nil
+		return "", nil
 	case benchmark.Single:
-		e.Set("images", b.Path)
+		path := filepath.Join(b.Path, known.Inside)
+		if _, err := os.Stat(resolve(path, dir)); err != nil && isHere {
+			return path, nil
+		}
+		e.Set("images", path)
 		switch {
 		case known.Present:
 			e.SetNode("classes", listOf(node, []string{"present"}))
 		case known.Numbered && isHere:
 			numbers, err := numberedFolders(resolve(b.Path, dir))
 			if err != nil {
-				return node.Errorf("%s: %v", b.Name, err)
+				return "", node.Errorf("%s: %v", b.Name, err)
 			}
 			e.SetNode("classes", listOf(node, numbers))
 		}
-		return nil
+		return "", nil
+	}
+	source := "images"
+	if known.Layout == benchmark.Sequences {
+		source = "sequences"
 	}
 	var tried []string
 	for _, folder := range known.Folders {
 		path := filepath.Join(b.Path, filepath.FromSlash(known.Path(folder, k, severity)))
 		if _, err := os.Stat(resolve(path, dir)); err == nil || !isHere {
-			e.Set("images", path)
-			return nil
+			e.Set(source, path)
+			return "", nil
 		}
 		tried = append(tried, path)
 	}
-	return node.Errorf("%s: there is no %s", b.Name, strings.Join(tried, " and no "))
+	return strings.Join(tried, " and no "), nil
 }
 
 func resolve(path, dir string) string {
