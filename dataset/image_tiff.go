@@ -93,7 +93,7 @@ func refusedTIFF(data []byte) error {
 
 // tiffCompressions are the names of compressions that are not read.
 var tiffCompressions = map[int]string{
-	6: "JPEG", 7: "JPEG", 9: "JBIG", 10: "JBIG", 33003: "JPEG 2000", 33005: "JPEG 2000", 34712: "JPEG 2000", 34887: "LERC", 34925: "LZMA",
+	2: "CCITT (modified Huffman)", 6: "JPEG", 7: "JPEG", 9: "JBIG", 10: "JBIG", 33003: "JPEG 2000", 33005: "JPEG 2000", 34712: "JPEG 2000", 34887: "LERC", 34925: "LZMA",
 	50000: "Zstandard", 50001: "WebP", 50002: "JPEG XL", 52546: "JPEG XL",
 }
 

@@ -33,6 +33,7 @@ func TestTIFFRefused(t *testing.T) {
 		"bits in reverse order (fill order 2)":                {{258, 1}, {259, 1}, {262, 1}, {266, 2}},
 		"channels in separate planes (planar configuration 2": {{258, 8}, {259, 1}, {262, 1}, {284, 2}},
 		"the options 1 of its fax compression (group 3)":      {{258, 1}, {259, 3}, {262, 0}, {292, 1}},
+		"compression CCITT (modified Huffman) within TIFF":    {{258, 1}, {259, 2}, {262, 1}},
 		"compression JPEG within TIFF is not supported":       {{258, 8}, {259, 7}, {262, 1}},
 		"compression Zstandard within TIFF is not supported":  {{258, 8}, {259, 50000}, {262, 1}},
 		"compression LZMA within TIFF is not supported":       {{258, 8}, {259, 34925}, {262, 1}},

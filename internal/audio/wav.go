@@ -57,10 +57,29 @@ func parseWAV(r io.ReaderAt, size int64) (wavHeader, error) {
 			case length < 0:
 				return h, h.setUnknownData(at, size)
 			}
-			return h, h.setData(at, length, size)
+			if err := h.setData(at, length, size); err != nil {
+				return h, err
+			}
+			return h, onlyData(r, at+length+length%2, size)
 		}
 		at += length + length%2
 	}
+}
+
+// onlyData returns an error if more samples follow in a chunk from an offset on.
+func onlyData(r io.ReaderAt, at, size int64) error {
+	var head [8]byte
+	for at+8 <= size {
+		if _, err := r.ReadAt(head[:], at); err != nil {
+			return err
+		}
+		if string(head[:4]) == "data" {
+			return errors.New("the WAV file has several parts with data: convert it (ffmpeg -i OLD NEW.wav)")
+		}
+		length := int64(binary.LittleEndian.Uint32(head[4:]))
+		at += 8 + length + length%2
+	}
+	return nil
 }
 
 func (h *wavHeader) parseFormat(r io.ReaderAt, at, length, size int64) error {

@@ -185,6 +185,7 @@ func TestDecodeErrors(t *testing.T) {
 		{wavOf(3, 1, 32, 8000, false, math.NaN()), "value 0 is NaN"},
 		{wavOf(3, 1, 64, 8000, false, 0, math.Inf(1)), "value 1 is +Inf"},
 		{wavOf(3, 1, 64, 8000, false, 0, -1e300), "value 1 is -Inf"}, // values are read as float32
+		{append(slices.Clone(good), "data\x02\x00\x00\x00\x01\x01"...), "several parts with data"},
 		{[]byte("fLaC"), "FLAC"},
 	} {
 		if _, err := Decode(c.data); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {

@@ -95,12 +95,7 @@ func (m *matcher) byModule() {
 		for k := range n {
 			names[k], ops[k] = layer(k)
 		}
-		return moduleKeys(names, ops, func(k int) string {
-			if p := g.producer[names[k]]; p != nil {
-				return g.module(p)
-			}
-			return ""
-		})
+		return moduleKeys(names, ops, func(k int) string { return g.moduleOf(names[k]) })
 	}
 	a := keysOf(len(free), func(k int) (string, string) { l := m.layers[free[k]]; return l.Name, l.Op }, m.a)
 	b := keysOf(len(freeStands), func(k int) (string, string) { s := m.stands[freeStands[k]]; return s.name, s.op }, m.b)
@@ -120,11 +115,9 @@ func (m *matcher) byModuleName() {
 	free, freeStands := m.free()
 	last := map[string]int{} // of each module, in the list of the model with a graph
 	add := func(i int, g *network, name string) {
-		if p := g.producer[name]; p != nil {
-			for module := g.module(p); module != ""; {
-				last[module] = i
-				module = module[:max(0, strings.LastIndexByte(module, '.'))]
-			}
+		for module := g.moduleOf(name); module != ""; {
+			last[module] = i
+			module = module[:max(0, strings.LastIndexByte(module, '.'))]
 		}
 	}
 	if len(m.a.nodes) > 0 {

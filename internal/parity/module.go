@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/noether-ml/noether/onnx/pb"
+	"github.com/noether-ml/noether/onnx/rewrite"
 )
 
 // module returns the dotted name of the module of a network that computes a node, such as
@@ -35,6 +36,21 @@ func (g *network) module(n *pb.NodeProto) string {
 		}
 	}
 	return moduleInPath(n.GetName())
+}
+
+// moduleOf returns the module that computes a tensor, or "". Of what an operator on integers computes
+// the tensor is dequantised.
+func (g *network) moduleOf(name string) string {
+	p := g.producer[name]
+	if p != nil && p.GetOpType() == "DequantizeLinear" {
+		if q := g.producer[p.Input[0]]; q != nil && rewrite.FloatOperator(q.GetOpType()) != "" {
+			p = q
+		}
+	}
+	if p == nil {
+		return ""
+	}
+	return g.module(p)
 }
 
 // moduleInPath returns the module in a node's name such as /layer1/layer1.0/conv1/Conv, in which a
