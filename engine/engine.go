@@ -21,6 +21,7 @@
 // study files. An engine may also implement
 //
 //   - Differentiable, for measures that search for inputs (inversion, STIR, robust accuracy);
+//   - ForwardDifferentiable, for Lie derivatives;
 //   - Checker, if what it computes with can be replaced while it is open;
 //   - Noter, if it makes remarks that are no errors.
 //
@@ -72,6 +73,22 @@ type Differentiable interface {
 // CotangentInput returns the name of the input for the cotangents of an output.
 func CotangentInput(output string) string { return "cotangent " + output }
 
+// A ForwardDifferentiable is a Network that also gives Jacobian-vector products.
+type ForwardDifferentiable interface {
+	Network
+	// OpenJVP returns a session that also computes tangents, the derivatives of outputs along a
+	// direction. After the inputs that a session of Open has, it has an input TangentInput(name) of
+	// the same shape for each name in given: the direction in an input of the network, which is 0
+	// for others, or a layer's tangent that replaces the one that arrives there. After the outputs it
+	// has the tangent that arrives at each, in their order.
+	OpenJVP(ctx context.Context, r Request, given ...string) (Session, error)
+	// NoJVP returns why OpenJVP fails, or "" if it does not.
+	NoJVP() string
+}
+
+// TangentInput returns the name of the input for the tangent of an input or a layer.
+func TangentInput(name string) string { return "tangent " + name }
+
 // A Checker is a Network that notices when it is no longer the one that Hash identified, for
 // instance because somebody has replaced its files.
 type Checker interface {
@@ -99,6 +116,14 @@ type Limits struct {
 	Time    time.Duration // of one run, and of preparing one; 0: no limit
 	// Reductions reports whether sessions compute Request.Reductions.
 	Reductions bool
+	// Pools reports whether sessions compute Output.Pool.
+	Pools bool
+	// Keeps reports whether activations are in a memory of the engine's own, such as that of a
+	// graphics processor, from which they are copied.
+	Keeps bool
+	// Elsewhere reports whether runs take none of this process's cores, as on another machine: they
+	// are worth starting while this process is busy.
+	Elsewhere bool
 }
 
 // A Setup describes the inputs of a network in use.
@@ -139,6 +164,15 @@ type Output struct {
 	// Keep reports whether the values stay with the engine, where only Reductions of other sessions
 	// read them. Data of its Array is nil.
 	Keep bool
+	// Pool, unless nil, asks for the layer Name pooled. Shape is that of the result.
+	Pool *Pool
+}
+
+// A Pool makes a vector of a layer's activations on a sample: see package pooling.
+type Pool struct {
+	Kind string // "mean", "max", "class" or "patch"
+	Axes []int  // axes of a sample that are pooled, ascending
+	From int    // first position of the only one of Axes that counts, with "patch"
 }
 
 // A Reduction asks for values of the activations of a layer, clean and transformed, that the engine
@@ -166,6 +200,13 @@ type Session interface {
 	// Run computes the outputs of a batch.
 	Run(ctx context.Context, b Batch) error
 	Close() error
+}
+
+// An Allocator is a Session that gives memory to its outputs where its engine writes them. Into other
+// memory they are copied.
+type Allocator interface {
+	// Allocate returns n values of 0, valid until the session is closed; nil if it has no such memory.
+	Allocate(n int) []float32
 }
 
 // A Placer is a Session whose arrays can stay on a device between runs.

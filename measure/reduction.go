@@ -1,6 +1,10 @@
 package measure
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/noether-ml/noether/tensor"
+)
 
 // A Reducer is a Measure whose accumulators also take a few sums that the engine computes.
 // Activations then need not be copied from a graphics processor, which takes longer than computing
@@ -65,4 +69,13 @@ func (l Layout) Partners(places []int) []int {
 		from = to
 	}
 	return partners
+}
+
+// A Pooler is a Measure or Comparison that needs only a vector of some layers. An engine may then
+// pool their activations before they are copied: Update takes b x width values of them as well.
+type Pooler interface {
+	Method
+	// Pooling returns how a layer may be pooled (package pooling): "mean", "class" or "patch"; "" if
+	// its activations are needed.
+	Pooling(l tensor.Layer) string
 }

@@ -275,6 +275,28 @@ func (m *Model) copy() *Model {
 // Nodes returns the nodes of the main graph in topological order. The caller must not change them.
 func (m *Model) Nodes() []*pb.NodeProto { return m.proto.Graph.Node }
 
+// Origin returns the tensor of which a tensor is a copy, by nodes Identity. It is name itself if no
+// node computes the tensor that is copied.
+func (m *Model) Origin(name string) string {
+	source := map[string]string{} // of the outputs of nodes
+	for _, n := range m.Nodes() {
+		for _, out := range n.Output {
+			source[out] = ""
+			if n.GetOpType() == "Identity" && len(n.Input) == 1 {
+				source[out] = n.Input[0]
+			}
+		}
+	}
+	origin := name
+	for source[origin] != "" {
+		origin = source[origin]
+	}
+	if _, computed := source[origin]; !computed {
+		return name
+	}
+	return origin
+}
+
 // Opset returns the version of the standard operator set of the model.
 func (m *Model) Opset() int { return opset(m.proto) }
 

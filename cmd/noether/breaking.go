@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/noether-ml/noether/internal/catalog"
+	"github.com/noether-ml/noether/internal/config"
 	"github.com/noether-ml/noether/internal/study"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
@@ -151,34 +152,38 @@ func parseBreakingCondition(text string, measures []measure.Descriptor) (t score
 		return t, 0, fmt.Errorf("invalid condition %q: %q is not a number", text, m[4])
 	}
 	name, layer, _ := strings.Cut(m[2], "/")
-	var found []string
-	operator := ">="
+	if least < 0 {
+		return t, 0, fmt.Errorf("invalid condition %q: a strength is at least 0", text)
+	}
+	var found, known []string
+	operator, within := ">=", measure.AnyNumber
 	for _, d := range measures {
 		for _, s := range d.Statistics {
+			known = append(known, s.Name)
 			if full := d.Name + "." + s.Name; name == s.Name || name == full {
 				found = append(found, full)
+				within = s.Range
 				if s.Direction == measure.Lower {
 					operator = "<="
 				}
 			}
 		}
 	}
-	if len(found) != 1 {
-		return t, 0, fmt.Errorf("invalid condition %q: %d statistics of the run are called %s%s", text, len(found), name, textOf(found))
+	if len(found) == 0 {
+		return t, 0, fmt.Errorf("invalid condition %q: no statistic of the run is called %s; %s", text, name, config.Suggest(name, known))
+	}
+	if len(found) > 1 {
+		return t, 0, fmt.Errorf("invalid condition %q: %d statistics of the run are called %s: write one of %s", text, len(found), name, strings.Join(found, ", "))
 	}
 	score := found[0] + "@" + m[1]
 	if layer != "" {
 		score += "/" + layer
 	}
-	t, err = scores.ParseTolerance(score + " " + operator + " " + m[3])
-	return t, least, err
-}
-
-func textOf(names []string) string {
-	if len(names) == 0 {
-		return ""
+	if t, err = scores.ParseTolerance(score + " " + operator + " " + m[3]); err == nil && !t.Relative && within.Low < within.High && (t.Limit < within.Low || t.Limit > within.High) {
+		err = fmt.Errorf("invalid condition %q: %s is from %v to %v, and %v is not; write %v%% for a share of the score without the transformation",
+			text, found[0], within.Low, within.High, t.Limit, t.Limit)
 	}
-	return ": write one of " + strings.Join(names, ", ")
+	return t, least, err
 }
 
 type breakingPointJSON struct {

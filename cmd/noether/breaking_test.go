@@ -10,7 +10,7 @@ import (
 func TestParseBreakingCondition(t *testing.T) {
 	t.Parallel()
 	measures := []measure.Descriptor{
-		{Name: "effective-invariance", Statistics: []measure.StatisticDescriptor{{Name: "ei", Direction: measure.Higher}}},
+		{Name: "effective-invariance", Statistics: []measure.StatisticDescriptor{{Name: "ei", Direction: measure.Higher, Range: measure.ZeroToOne}}},
 		{Name: "distance", Statistics: []measure.StatisticDescriptor{{Name: "cosine", Direction: measure.Lower}, {Name: "l2", Direction: measure.Lower}}},
 		{Name: "other", Statistics: []measure.StatisticDescriptor{{Name: "l2"}}},
 	}
@@ -19,7 +19,10 @@ func TestParseBreakingCondition(t *testing.T) {
 		"breaking-point( tilt,distance.cosine/layer4 ,0.1 ) < 12": "distance.cosine@tilt/layer4 <= 0.1",
 		"breaking-point(tilt, ei, 90%) < 12":                      "effective-invariance.ei@tilt >= 90%",
 		"breaking-point(tilt, l2, 1) < 12":                        "error: 2 statistics of the run are called l2: write one of distance.l2, other.l2",
-		"breaking-point(tilt, none, 1) < 12":                      "error: 0 statistics of the run are called none",
+		"breaking-point(tilt, none, 1) < 12":                      "error: no statistic of the run is called none; known are ei, cosine, l2, l2",
+		"breaking-point(tilt, eii, 1) < 12":                       "error: did you mean \"ei\"?",
+		"breaking-point(tilt, ei, 90) < 12":                       "error: effective-invariance.ei is from 0 to 1, and 90 is not; write 90%",
+		"breaking-point(tilt, ei, 0.9) < -1":                      "error: a strength is at least 0",
 		"breaking-point(tilt, ei, 1) > 12":                        "error: write breaking-point",
 		"breaking-point(tilt, ei, 1) < x":                         "error: \"x\" is not a number",
 		"breaking-point(tilt, ei, x) < 1":                         "error: \"x\" is not a number",

@@ -45,7 +45,7 @@ In the folder of a model, samples.csv names the samples of the rows, and activat
 	}
 	p := c.Flags()
 	p.StringVarP(&f.out, "out", "o", "", "folder to write")
-	p.StringVar(&f.format, "format", string(extract.Safetensors), "safetensors or parquet (a file for each view), or npy (a file for each layer)")
+	p.StringVar(&f.format, "format", string(extract.Safetensors), "safetensors or parquet (a file for each view), or npy or zarr (a file or folder for each layer)")
 	p.StringVar(&f.pool, "pool", "", "pool positions and tokens into one vector a sample: mean, max, class or flatten (default: whole activations)")
 	p.StringArrayVar(&f.vars, "var", nil, "NAME=VALUE for ${NAME} in the study; may be repeated")
 	p.StringArrayVar(&f.layers, "layers", nil, "layers in place of the study's: all, op:TYPE, a glob on tensor names, residual, penultimate, output; may be repeated")
@@ -61,7 +61,7 @@ func (f *extractFlags) run(c *cobra.Command, path string, engine *engineFlags) e
 		return usagef(c, "-o names no folder to write")
 	}
 	if !slices.Contains(extract.Formats(), extract.Format(f.format)) {
-		return usagef(c, "--format is %q: it must be safetensors, npy or parquet", f.format)
+		return usagef(c, "--format is %q: it must be safetensors, npy, parquet or zarr", f.format)
 	}
 	if f.pool != "" && !slices.Contains(pooling.Kinds(), pooling.Kind(f.pool)) {
 		return usagef(c, "--pool is %q: it must be mean, max, class or flatten", f.pool)
@@ -119,7 +119,7 @@ func (f *extractFlags) write(ctx context.Context, plan *study.Plan, o study.Opti
 	var writers []*extract.Writer
 	var sources []study.Source
 	done := showOrLogProgress(&o)
-	err = study.Extract(ctx, plan, o, func(source study.Source) (study.Sink, error) {
+	err = study.Extract(ctx, plan, o, pooling.Kind(f.pool), func(source study.Source) (study.Sink, error) {
 		w, err := extract.NewWriter(filepath.Join(files, f.folder(plan, source)), extract.Options{Format: extract.Format(f.format), Pool: pooling.Kind(f.pool)},
 			source.Layers, append([]string{""}, source.Views...), source.Samples)
 		if err != nil {

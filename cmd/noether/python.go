@@ -39,7 +39,7 @@ func (p *pythonFlags) start(ctx context.Context, s *study.Study) (stop func(), e
 		programs = append(programs, functions.Program{Use: f.Use, Name: f.Name, Input: f.Input})
 	}
 	with := functions.Interpreter{Executable: s.Interpreter(), Path: s.PythonFolders(), Log: note}
-	if !p.allow && !confirmed(fmt.Sprintf("The study runs Python, with your rights: %s calls %s.\nAllow it?", with.Executable, strings.Join(names, ", "))) {
+	if !p.allow && !confirmed(ctx, fmt.Sprintf("The study runs Python, with your rights: %s calls %s.\nAllow it?", with.Executable, strings.Join(names, ", "))) {
 		return nil, fmt.Errorf("the study runs Python: %s; --allow-python allows it", strings.Join(names, ", "))
 	}
 	workers, err := functions.Start(ctx, with, programs)
@@ -54,13 +54,22 @@ func (p *pythonFlags) start(ctx context.Context, s *study.Study) (stop func(), e
 	return stop, nil
 }
 
-// confirmed asks a question on a terminal. Elsewhere the answer is no.
-func confirmed(question string) bool {
+// confirmed asks a question on a terminal. Elsewhere, and if ctx ends, the answer is no.
+func confirmed(ctx context.Context, question string) bool {
 	if !term.IsTerminal(int(os.Stdin.Fd())) || !term.IsTerminal(int(os.Stderr.Fd())) {
 		return false
 	}
 	fmt.Fprintf(os.Stderr, "%s [y/N] ", question)
-	line, err := bufio.NewReader(os.Stdin).ReadString('\n')
-	answer := strings.ToLower(strings.TrimSpace(line))
-	return err == nil && (answer == "y" || answer == "yes")
+	answer := make(chan string, 1)
+	go func() {
+		line, _ := bufio.NewReader(os.Stdin).ReadString('\n')
+		answer <- strings.ToLower(strings.TrimSpace(line))
+	}()
+	select {
+	case text := <-answer:
+		return text == "y" || text == "yes"
+	case <-ctx.Done():
+		fmt.Fprintln(os.Stderr)
+		return false
+	}
 }

@@ -13,70 +13,92 @@ import (
 	"github.com/noether-ml/noether/engine"
 )
 
-// gradientPrefix begins the names of the outputs of a model of gradients, which end in that of an
-// input.
-const gradientPrefix = "gradient "
-
-// findGradients reads the metadata of the model NAME.vjp, if the server has it. Its inputs are
-// those of the model NAME and engine.CotangentInput of each of its outputs and layers; its outputs
-// are those of NAME and, for each input, the gradient of the sum of the products of outputs and
-// their cotangents. A request names the cotangents that are not 0.
-func (n *Network) findGradients(ctx context.Context) error {
-	var m modelMetadata
-	err := n.client.get(ctx, n.client.model+".vjp", &m)
-	if refused := (*refusal)(nil); errors.As(err, &refused) {
-		n.noVJP = "is of a server without gradients: it would have to serve them as a second model, with .vjp at the end of the name"
-		if refused.status != http.StatusNotFound && refused.status != http.StatusBadRequest {
-			n.noVJP = fmt.Sprintf("has no gradients: %v", err)
-		}
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if !slices.ContainsFunc(m.Outputs, func(o wireTensor) bool { return strings.HasPrefix(o.Name, gradientPrefix) }) {
-		n.noVJP = "has no gradients: the server's model with .vjp at the end of the name has no output whose name begins with " + strconv.Quote(gradientPrefix)
-		return nil
-	}
-	gradients := *n.client
-	gradients.model += ".vjp"
-	n.vjp = &Network{client: &gradients, requests: n.requests, types: map[string]string{}}
-	n.vjp.metadata.Name = n.metadata.Name + ".vjp"
-	for _, t := range m.Inputs {
-		n.vjp.types[t.Name] = t.Datatype
-		n.vjp.metadata.Inputs = append(n.vjp.metadata.Inputs, t.port())
-	}
-	return nil
+// A derivative is a model of a server that computes derivatives of another model.
+type derivative struct {
+	*Network        // nil: the server has none
+	why      string // it has none
 }
 
-// NoVJP implements engine.Differentiable.
-func (n *Network) NoVJP() string { return n.noVJP }
+// The models of derivatives of a model NAME have the names NAME.vjp and NAME.jvp. Their inputs are
+// those of NAME and vectors, engine.CotangentInput and engine.TangentInput, of which a request names
+// those that are not 0. Their outputs are those of NAME, and others whose names begin with
+// gradientPrefix or engine.TangentInput: see engine.Differentiable and engine.ForwardDifferentiable.
+const (
+	gradientPrefix = "gradient "
+	tangentPrefix  = "tangent "
+)
 
-// OpenVJP implements engine.Differentiable.
-func (n *Network) OpenVJP(ctx context.Context, r engine.Request, by ...string) (engine.Session, error) {
-	if n.vjp == nil {
-		return nil, fmt.Errorf("the model %s", cmp.Or(n.noVJP, "has no gradients"))
-	}
-	v := &Network{client: n.vjp.client, requests: n.requests, types: n.vjp.types}
-	v.metadata.Name = n.vjp.metadata.Name
-	v.asBytes.Store(true)
-	v.shares.Store(n.shares.Load())
-	v.largest.Store(n.largest.Load())
-	names := make([]string, len(n.metadata.Inputs), len(n.metadata.Inputs)+len(r.Outputs))
-	for i, p := range n.metadata.Inputs {
-		names[i] = p.Name
-	}
-	if len(by) > 0 {
-		for _, o := range r.Outputs {
-			names = append(names, engine.CotangentInput(o.Name))
+// findDerivative reads the metadata of the model NAME with an ending, if the server has it. what are
+// its outputs, whose names begin with prefix.
+func (n *Network) findDerivative(ctx context.Context, end, what, prefix string) (d derivative, err error) {
+	var m modelMetadata
+	err = n.client.get(ctx, n.client.model+end, &m)
+	if refused := (*refusal)(nil); errors.As(err, &refused) {
+		d.why = fmt.Sprintf("is of a server without %s: it would have to serve them as a second model, with %s at the end of the name", what, end)
+		if refused.status != http.StatusNotFound && refused.status != http.StatusBadRequest {
+			d.why = fmt.Sprintf("has no %s: %v", what, err)
 		}
+		return d, nil
 	}
-	for _, name := range names {
-		i := slices.IndexFunc(n.vjp.metadata.Inputs, func(p engine.Port) bool { return p.Name == name })
+	if err != nil {
+		return d, err
+	}
+	if !slices.ContainsFunc(m.Outputs, func(o wireTensor) bool { return strings.HasPrefix(o.Name, prefix) }) {
+		d.why = fmt.Sprintf("has no %s: the server's model with %s at the end of the name has no output whose name begins with %s", what, end, strconv.Quote(prefix))
+		return d, nil
+	}
+	c := *n.client
+	c.model += end
+	d.Network = &Network{client: &c, requests: n.requests, types: map[string]string{}}
+	d.metadata.Name = n.metadata.Name + end
+	for _, t := range m.Inputs {
+		d.types[t.Name] = t.Datatype
+		d.metadata.Inputs = append(d.metadata.Inputs, t.port())
+	}
+	return d, nil
+}
+
+func (n *Network) findDerivatives(ctx context.Context) (err error) {
+	if n.vjp, err = n.findDerivative(ctx, ".vjp", "gradients", gradientPrefix); err == nil {
+		n.jvp, err = n.findDerivative(ctx, ".jvp", "tangents", tangentPrefix)
+	}
+	return err
+}
+
+// open returns a session that computes outputs from the inputs of the model and vectors.
+func (d derivative) open(of *Network, vectors []string, outputs []engine.Output) (engine.Session, error) {
+	if d.Network == nil {
+		return nil, fmt.Errorf("the model %s", cmp.Or(d.why, "has no derivatives"))
+	}
+	v := &Network{client: d.client, requests: d.requests, types: d.types}
+	v.metadata.Name = d.metadata.Name
+	v.asBytes.Store(true)
+	v.shares.Store(of.shares.Load())
+	v.largest.Store(of.largest.Load())
+	var names []string
+	for _, p := range of.metadata.Inputs {
+		names = append(names, p.Name)
+	}
+	for _, name := range append(names, vectors...) {
+		i := slices.IndexFunc(d.metadata.Inputs, func(p engine.Port) bool { return p.Name == name })
 		if i < 0 {
 			return nil, fmt.Errorf("model %s has no input %q", v.metadata.Name, name)
 		}
-		v.metadata.Inputs = append(v.metadata.Inputs, n.vjp.metadata.Inputs[i])
+		v.metadata.Inputs = append(v.metadata.Inputs, d.metadata.Inputs[i])
+	}
+	return v.open(engine.Request{Outputs: outputs})
+}
+
+// NoVJP implements engine.Differentiable.
+func (n *Network) NoVJP() string { return n.vjp.why }
+
+// OpenVJP implements engine.Differentiable.
+func (n *Network) OpenVJP(_ context.Context, r engine.Request, by ...string) (engine.Session, error) {
+	var cotangents []string
+	if len(by) > 0 {
+		for _, o := range r.Outputs {
+			cotangents = append(cotangents, engine.CotangentInput(o.Name))
+		}
 	}
 	outputs := slices.Clip(r.Outputs)
 	for _, name := range by {
@@ -86,5 +108,22 @@ func (n *Network) OpenVJP(ctx context.Context, r engine.Request, by ...string) (
 		}
 		outputs = append(outputs, engine.Output{Name: gradientPrefix + name, Shape: n.metadata.Inputs[i].Sizes()[1:], Convert: true})
 	}
-	return v.Open(ctx, engine.Request{Outputs: outputs})
+	return n.vjp.open(n, cotangents, outputs)
+}
+
+// NoJVP implements engine.ForwardDifferentiable.
+func (n *Network) NoJVP() string { return n.jvp.why }
+
+// OpenJVP implements engine.ForwardDifferentiable.
+func (n *Network) OpenJVP(_ context.Context, r engine.Request, given ...string) (engine.Session, error) {
+	var tangents []string
+	for _, name := range given {
+		tangents = append(tangents, engine.TangentInput(name))
+	}
+	outputs := slices.Clip(r.Outputs)
+	for _, o := range r.Outputs {
+		o.Name = tangentPrefix + o.Name
+		outputs = append(outputs, o)
+	}
+	return n.jvp.open(n, tangents, outputs)
 }

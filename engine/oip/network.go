@@ -37,8 +37,9 @@ type Network struct {
 	types    map[string]string // datatypes of the inputs
 	layers   []tensor.Layer    // that are not among the outputs of every answer
 	identity []any             // what Hash hashes
-	vjp      *Network          // the model of gradients; nil: there is none
-	noVJP    string            // why
+	vjp, jvp derivative        // its models of derivatives
+	pools    bool              // the server pools and keeps activations: see reductions.go
+	keeps    bool              // and has a memory of its own for them
 
 	asBytes atomic.Bool  // tensors are sent as bytes
 	shares  atomic.Bool  // tensors are in memory that the server shares
@@ -62,6 +63,8 @@ type modelMetadata struct {
 		// the batch. Noether's worker for Python has them.
 		Layers     []wireTensor      `json:"layers"`
 		Properties map[string]string `json:"properties"`
+		Pools      bool              `json:"pools"`
+		Keeps      bool              `json:"keeps"`
 	} `json:"parameters"`
 }
 
@@ -115,6 +118,7 @@ func (n *Network) describe(ctx context.Context, location string) error {
 		}
 		n.layers = append(n.layers, l)
 	}
+	n.pools, n.keeps = m.Parameters.Pools, m.Parameters.Pools && m.Parameters.Keeps
 	n.identity = []any{m.Name, n.client.model, m.Platform, m.Inputs, m.Outputs, m.Parameters.Digest}
 	if !strings.Contains(n.client.model, "/versions/") {
 		n.identity = append(n.identity, m.Versions) // of which the server chooses
@@ -123,7 +127,7 @@ func (n *Network) describe(ctx context.Context, location string) error {
 	if err := n.findExtensions(ctx); err != nil {
 		return err
 	}
-	if err := n.findGradients(ctx); err != nil || len(m.Outputs) > 0 {
+	if err := n.findDerivatives(ctx); err != nil || len(m.Outputs) > 0 {
 		return err
 	}
 	return n.findOutputs(ctx)
@@ -202,7 +206,9 @@ func (n *Network) Hash() (string, error) {
 }
 
 // Limits implements engine.Network.
-func (n *Network) Limits() engine.Limits { return engine.Limits{Workers: n.requests} }
+func (n *Network) Limits() engine.Limits {
+	return engine.Limits{Workers: n.requests, Pools: n.pools, Reductions: n.keeps, Keeps: n.keeps, Elsewhere: n.keeps || !n.client.local()}
+}
 
 // Note implements engine.Noter.
 func (n *Network) Note(format string, values ...any) { n.client.note(fmt.Sprintf(format, values...)) }
@@ -297,22 +303,26 @@ func (n *Network) runZeros(ctx context.Context, s engine.Setup, size int) (map[s
 		}
 		arrays = append(arrays, a)
 	}
-	return n.infer(ctx, arrays, nil, 1<<30)
+	return n.infer(ctx, n.callOf(arrays), 1<<30)
 }
 
 // Compute returns outputs by name for arrays, the inputs in the order of Metadata.
 func (n *Network) Compute(ctx context.Context, inputs []*engine.Array, outputs []string) (map[string]tensor.Tensor, error) {
-	out, _, err := n.infer(ctx, inputs, outputs, 1<<30)
+	q := n.callOf(inputs)
+	for _, name := range outputs {
+		q.outputs = append(q.outputs, wireTensor{Name: name})
+	}
+	out, _, err := n.infer(ctx, q, 1<<30)
 	return out, err
 }
 
 // infer sends a request. The first that a server refuses for its binary tensors is sent again as
 // JSON, as all later ones are.
-func (n *Network) infer(ctx context.Context, arrays []*engine.Array, outputs []string, limit int64) (map[string]tensor.Tensor, []string, error) {
+func (n *Network) infer(ctx context.Context, q call, limit int64) (map[string]tensor.Tensor, []string, error) {
 	asBytes := n.asBytes.Load()
-	out, order, err := n.request(ctx, arrays, outputs, limit, asBytes)
+	out, order, err := n.request(ctx, q, limit, asBytes)
 	if refused := (*refusal)(nil); asBytes && errors.As(err, &refused) && !refused.passing() && n.probed() == nil {
-		if plain, names, again := n.request(ctx, arrays, outputs, limit, false); again == nil {
+		if plain, names, again := n.request(ctx, q, limit, false); again == nil {
 			n.asBytes.Store(false)
 			return plain, names, nil
 		}
@@ -326,8 +336,8 @@ func (n *Network) probed() map[string]tensor.Tensor {
 	return n.probe
 }
 
-func (n *Network) request(ctx context.Context, arrays []*engine.Array, outputs []string, limit int64, asBytes bool) (map[string]tensor.Tensor, []string, error) {
-	body, header, err := encode(n.metadata.Inputs, arrays, n.types, outputs, asBytes)
+func (n *Network) request(ctx context.Context, q call, limit int64, asBytes bool) (map[string]tensor.Tensor, []string, error) {
+	body, header, err := q.encode(asBytes)
 	if err != nil {
 		return nil, nil, err
 	}

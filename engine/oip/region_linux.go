@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 )
 
 // A region is memory that this process and a server on the same machine share.
@@ -43,7 +44,12 @@ func newRegion(ctx context.Context, c *client, size int) (*region, error) {
 	return r, nil
 }
 
+// close frees the memory here, and on the server, which keeps it if it does not answer.
 func (r *region) close() error {
-	_, err := r.client.send(context.Background(), http.MethodPost, "/v2/systemsharedmemory/region/"+r.name+"/unregister", []byte("{}"), 0, 1<<20)
-	return errors.Join(err, syscall.Munmap(r.memory))
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if r.client.gone() == nil {
+		_, _ = r.client.try(ctx, http.MethodPost, "/v2/systemsharedmemory/region/"+r.name+"/unregister", []byte("{}"), 0, 1<<20)
+	}
+	return syscall.Munmap(r.memory)
 }

@@ -16,27 +16,37 @@ import (
 
 // Open implements engine.Network.
 func (n *Network) Open(_ context.Context, r engine.Request) (engine.Session, error) {
-	if len(r.Reductions) > 0 {
-		return nil, errors.New("an inference server has no reductions")
-	}
+	return n.open(r)
+}
+
+func (n *Network) open(r engine.Request) (*session, error) {
 	s := &session{network: n, outputs: r.Outputs}
-	for _, o := range r.Outputs {
-		if !slices.Contains(s.names, o.Name) {
-			s.names = append(s.names, o.Name)
+	for i := range r.Outputs {
+		o := &r.Outputs[i]
+		if (o.Pool != nil || o.Keep) && !n.pools {
+			return nil, errors.New("the server neither pools nor keeps activations")
 		}
+		s.names = append(s.names, wireName(o))
+		s.parameters = append(s.parameters, parametersOf(o))
 		s.values += tensor.Size(o.Shape)
+		s.whole = s.whole || o.Keep
 	}
-	return s, nil
+	return s, s.reduce(r.Reductions)
 }
 
 type session struct {
-	network *Network
-	outputs []engine.Output
-	names   []string // of the outputs, each once
-	values  int      // of one sample
+	network    *Network
+	outputs    []engine.Output // and reductions
+	names      []string        // of the outputs in requests
+	parameters []map[string]any
+	values     int  // of one sample
+	whole      bool // batches are not divided
 
-	mutex   sync.Mutex
-	regions []*region // that no request uses
+	clean []string // layers whose clean activations reductions read
+
+	mutex     sync.Mutex
+	regions   []*region // that no request uses
+	allocated []*region // memory of outputs
 }
 
 func (s *session) Inputs() []string {
@@ -44,30 +54,36 @@ func (s *session) Inputs() []string {
 	for _, p := range s.network.metadata.Inputs {
 		names = append(names, p.Name)
 	}
-	return names
+	return append(names, s.reductionInputs()...)
 }
 
-func (s *session) Bind(*engine.Array) error { return nil }
+// Bind implements engine.Session. An array without elements is one that the server keeps.
+func (s *session) Bind(a *engine.Array) error {
+	if a.Data == nil && a.Bound == nil && s.whole {
+		a.Bound = newKept(s.network)
+	}
+	return nil
+}
 
 func (s *session) Close() error {
 	var err error
-	for _, r := range s.regions {
+	for _, r := range append(s.regions, s.allocated...) {
 		err = errors.Join(err, r.close())
 	}
-	s.regions = nil
+	s.regions, s.allocated = nil, nil
 	return err
 }
 
 // Run sends the batch, in as many requests as the server needs.
 func (s *session) Run(ctx context.Context, b engine.Batch) error {
 	n := 0
-	for i, a := range b.Inputs {
-		if batched(s.network.metadata.Inputs[i]) || n == 0 && len(a.Shape) > 0 {
+	for i, p := range s.network.metadata.Inputs {
+		if a := b.Inputs[i]; batched(p) || n == 0 && len(a.Shape) > 0 {
 			n = a.Shape[0]
 		}
 	}
 	for k, o := range s.outputs {
-		if out := b.Outputs[k]; out.Data == nil {
+		if out := b.Outputs[k]; out.Data == nil && !o.Keep {
 			*out = *engine.NewArray(engine.Float, append([]int{n}, o.Shape...)...)
 		}
 	}
@@ -76,7 +92,7 @@ func (s *session) Run(ctx context.Context, b engine.Batch) error {
 
 // run computes the samples from start to end of a batch.
 func (s *session) run(ctx context.Context, b engine.Batch, start, end int) error {
-	if most := int(s.network.largest.Load()); most > 0 && end-start > most {
+	if most := int(s.network.largest.Load()); most > 0 && end-start > most && !s.whole {
 		group, ctx := errgroup.WithContext(ctx)
 		group.SetLimit(s.network.requests)
 		for at := start; at < end; at += most {
@@ -97,6 +113,9 @@ func (s *session) request(ctx context.Context, b engine.Batch, start, end int) e
 	if !errors.As(err, &refused) || !refused.smaller() || size < 2 || !divisible {
 		return err
 	}
+	if s.whole {
+		return fmt.Errorf("%w: %w", engine.ErrDeviceMemory, err)
+	}
 	half := (size + 1) / 2
 	if smaller := s.request(ctx, b, start, start+half); smaller != nil {
 		return err
@@ -114,15 +133,23 @@ func (s *session) request(ctx context.Context, b engine.Batch, start, end int) e
 func batched(p engine.Port) bool { return len(p.Shape) > 0 && p.Shape[0].Size < 0 }
 
 func (s *session) send(ctx context.Context, b engine.Batch, start, end int) error {
-	arrays := make([]*engine.Array, len(b.Inputs))
-	for i, a := range b.Inputs {
-		arrays[i] = a
+	arrays := slices.Clone(b.Inputs[:len(s.network.metadata.Inputs)])
+	for i, a := range arrays {
 		if batched(s.network.metadata.Inputs[i]) {
 			arrays[i] = samplesOf(a, start, end)
 		}
 	}
+	q := s.network.callOf(arrays)
+	if len(s.clean) > 0 {
+		q.inputs = append(q.inputs, wireInput{engine.PartnersInput, "INT32", b.Inputs[len(b.Inputs)-1]})
+	}
+	for k, name := range s.names {
+		if !slices.ContainsFunc(q.outputs, func(t wireTensor) bool { return t.Name == name }) {
+			q.outputs = append(q.outputs, wireTensor{Name: name, Parameters: s.parametersFor(b, k)})
+		}
+	}
 	if s.network.shares.Load() {
-		done, err := s.sendShared(ctx, arrays, b.Outputs, start, end)
+		done, err := s.sendShared(ctx, q, b.Outputs, start, end)
 		if done {
 			return err
 		}
@@ -131,12 +158,15 @@ func (s *session) send(ctx context.Context, b engine.Batch, start, end int) erro
 	}
 	// JSON takes up to 25 bytes for a value.
 	limit := int64(end-start)*int64(s.values)*32 + 16<<20
-	values, _, err := s.network.infer(ctx, arrays, s.names, limit)
+	values, _, err := s.network.infer(ctx, q, limit)
 	if err != nil {
 		return err
 	}
 	for k, o := range s.outputs {
-		got, ok := values[o.Name]
+		if o.Keep {
+			continue
+		}
+		got, ok := values[s.names[k]]
 		if err := s.checkOutput(o, got.Shape, end-start, ok); err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"unsafe"
 
 	"github.com/noether-ml/noether/engine"
@@ -15,34 +16,79 @@ import (
 // alignment of tensors in a region, in bytes.
 const alignment = 64
 
-type placement struct{ at, size int }
+// A placement is a part of a region, in bytes.
+type placement struct {
+	region   *region // nil: that of the request
+	at, size int
+}
 
-// sendShared sends a request whose tensors are in a region (the system shared-memory extension).
-// done is false if the server and this process cannot share one, which err explains.
-func (s *session) sendShared(ctx context.Context, inputs, outputs []*engine.Array, start, end int) (done bool, err error) {
-	n := s.network
+// Allocate implements engine.Allocator, with a region of its own for each call.
+func (s *session) Allocate(n int) []float32 {
+	if n == 0 || !s.network.shares.Load() {
+		return nil
+	}
+	r, err := newRegion(context.Background(), s.network.client, 4*n)
+	if err != nil {
+		return nil // the first request says why
+	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.allocated = append(s.allocated, r)
+	return floats(r.memory)
+}
+
+// allocatedAt returns where values lie that Allocate has returned; ok is false for others.
+func (s *session) allocatedAt(values []float32) (p placement, ok bool) {
+	if len(values) == 0 {
+		return placement{}, false
+	}
+	first := uintptr(unsafe.Pointer(unsafe.SliceData(values)))
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	for _, r := range s.allocated {
+		base := uintptr(unsafe.Pointer(unsafe.SliceData(r.memory)))
+		if first >= base && first < base+uintptr(len(r.memory)) {
+			return placement{r, int(first - base), 4 * len(values)}, true
+		}
+	}
+	return placement{}, false
+}
+
+// sendShared sends a request whose tensors are in regions (the system shared-memory extension):
+// outputs where Allocate has given them memory, all others in a region of the request. done is
+// false if the server and this process cannot share one, which err explains.
+func (s *session) sendShared(ctx context.Context, q call, outputs []*engine.Array, start, end int) (done bool, err error) {
 	total := 0
 	place := func(size int) placement {
-		p := placement{total, size}
+		p := placement{nil, total, size}
 		total += (size + alignment - 1) / alignment * alignment
 		return p
 	}
 	var request wireRequest
 	var data [][]byte
-	for i, p := range n.metadata.Inputs {
-		raw, err := appendBinary(nil, inputs[i], n.types[p.Name])
+	for _, in := range q.inputs {
+		raw, err := bytesOf(in.array, in.datatype)
 		if err != nil {
-			return true, fmt.Errorf("input %s: %w", p.Name, err)
+			return true, fmt.Errorf("input %s: %w", in.name, err)
 		}
 		data = append(data, raw)
-		request.Inputs = append(request.Inputs, wireTensor{Name: p.Name, Shape: inputs[i].Shape, Datatype: n.types[p.Name], at: place(len(raw))})
+		request.Inputs = append(request.Inputs, wireTensor{Name: in.name, Shape: in.array.Shape, Datatype: in.datatype, at: place(len(raw))})
 	}
-	shapes := map[string][]int{}
-	for _, o := range s.outputs {
-		shapes[o.Name] = o.Shape
+	rows := make([][]float32, len(s.outputs)) // of the samples, by output
+	for k, o := range s.outputs {
+		if o.Keep {
+			continue
+		}
+		size := tensor.Size(o.Shape)
+		rows[k] = outputs[k].Tensor().Data[start*size : end*size]
 	}
-	for _, name := range s.names {
-		request.Outputs = append(request.Outputs, wireTensor{Name: name, at: place(4 * (end - start) * tensor.Size(shapes[name]))})
+	for _, t := range q.outputs {
+		k := slices.Index(s.names, t.Name)
+		var ok bool
+		if t.at, ok = s.allocatedAt(rows[k]); !ok {
+			t.at = place(4 * len(rows[k]))
+		}
+		request.Outputs = append(request.Outputs, t)
 	}
 	r, err := s.region(ctx, total)
 	if err != nil {
@@ -60,45 +106,72 @@ func (s *session) sendShared(ctx context.Context, inputs, outputs []*engine.Arra
 		request.Inputs[i].share(r)
 	}
 	for i := range request.Outputs {
-		request.Outputs[i].share(r)
+		if !s.outputs[slices.Index(s.names, request.Outputs[i].Name)].Keep {
+			request.Outputs[i].share(r)
+		}
 	}
 	body, err := json.Marshal(request)
 	if err != nil {
 		return true, err
 	}
-	a, err := n.client.send(ctx, http.MethodPost, n.client.model+"/infer", body, 0, 16<<20)
+	a, err := s.network.client.send(ctx, http.MethodPost, s.network.client.model+"/infer", body, 0, 16<<20)
 	if err != nil {
 		return true, err
 	}
-	var got struct {
-		Outputs []wireTensor `json:"outputs"`
-	}
-	if err := json.Unmarshal(a.body, &got); err != nil {
-		return true, fmt.Errorf("%w: %w", errAnswer, err)
-	}
-	answered := map[string]wireTensor{}
-	for _, t := range got.Outputs {
-		answered[t.Name] = t
+	answered, err := outputsOf(a)
+	if err != nil {
+		return true, err
 	}
 	for k, o := range s.outputs {
-		t, ok := answered[o.Name]
+		if o.Keep {
+			continue
+		}
+		t, ok := answered[s.names[k]]
 		if err := s.checkOutput(o, t.Shape, end-start, ok); err != nil {
 			return true, err
 		}
 		if t.Datatype != "FP32" {
 			return false, fmt.Errorf("output %s has the type %s", o.Name, t.Datatype)
 		}
-		for i, name := range s.names {
-			if name == o.Name {
-				copy(outputs[k].Tensor().Data[start*tensor.Size(o.Shape):], floats(r.memory[request.Outputs[i].at.at:][:request.Outputs[i].at.size]))
-			}
+		p := request.Outputs[slices.IndexFunc(request.Outputs, func(t wireTensor) bool { return t.Name == s.names[k] })].at
+		if p.region == nil {
+			p.region = r
 		}
+		copy(rows[k], floats(p.region.memory[p.at:][:p.size])) // nothing to do for values that lie there
 	}
 	return true, ctx.Err()
 }
 
+// outputsOf returns the outputs of an answer without tensors, by name.
+func outputsOf(a answer) (map[string]wireTensor, error) {
+	var got struct {
+		Outputs []wireTensor `json:"outputs"`
+	}
+	if err := json.Unmarshal(a.body, &got); err != nil {
+		return nil, fmt.Errorf("%w: %w", errAnswer, err)
+	}
+	answered := map[string]wireTensor{}
+	for _, t := range got.Outputs {
+		answered[t.Name] = t
+	}
+	return answered, nil
+}
+
+// share sets the parameters of a tensor in a region, by default r.
 func (t *wireTensor) share(r *region) {
-	t.Parameters = map[string]any{"shared_memory_region": r.name, "shared_memory_byte_size": t.at.size, "shared_memory_offset": t.at.at}
+	if t.at.region != nil {
+		r = t.at.region
+	}
+	t.Parameters = with(t.Parameters, map[string]any{"shared_memory_region": r.name, "shared_memory_byte_size": t.at.size, "shared_memory_offset": t.at.at})
+}
+
+// bytesOf returns the elements of an array as a datatype, little-endian, which is the order of bytes
+// of this machine: see floats.
+func bytesOf(a *engine.Array, name string) ([]byte, error) {
+	if values, ok := a.Data.([]float32); ok && name == "FP32" {
+		return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), 4*len(values)), nil
+	}
+	return appendBinary(nil, a, name)
 }
 
 // floats returns memory as float32, in the order of bytes of this machine, which is that of the

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"strconv"
 
@@ -146,28 +147,47 @@ type wireRequest struct {
 	Outputs []wireTensor `json:"outputs,omitempty"`
 }
 
+// A call is what a request to infer asks.
+type call struct {
+	inputs  []wireInput
+	outputs []wireTensor // names and parameters; nil: all outputs
+}
+
+type wireInput struct {
+	name, datatype string
+	array          *engine.Array
+}
+
+// callOf returns the call of arrays for the inputs of a model, in their order.
+func (n *Network) callOf(arrays []*engine.Array, outputs ...wireTensor) call {
+	c := call{outputs: outputs}
+	for i, p := range n.metadata.Inputs {
+		c.inputs = append(c.inputs, wireInput{p.Name, n.types[p.Name], arrays[i]})
+	}
+	return c
+}
+
 // encode returns the body of a request, and the length of its JSON if binary data follow.
-func encode(inputs []engine.Port, arrays []*engine.Array, types map[string]string, outputs []string, asBytes bool) (body []byte, header int, err error) {
+func (c call) encode(asBytes bool) (body []byte, header int, err error) {
 	var r wireRequest
 	var data []byte
-	for i, p := range inputs {
-		t := wireTensor{Name: p.Name, Shape: arrays[i].Shape, Datatype: types[p.Name]}
+	for _, in := range c.inputs {
+		t := wireTensor{Name: in.name, Shape: in.array.Shape, Datatype: in.datatype}
 		before := len(data)
 		if asBytes {
-			data, err = appendBinary(data, arrays[i], t.Datatype)
+			data, err = appendBinary(data, in.array, t.Datatype)
 			t.Parameters = map[string]any{"binary_data_size": len(data) - before}
 		} else {
-			t.Data, err = appendJSON(nil, arrays[i], t.Datatype)
+			t.Data, err = appendJSON(nil, in.array, t.Datatype)
 		}
 		if err != nil {
-			return nil, 0, fmt.Errorf("input %s: %w", p.Name, err)
+			return nil, 0, fmt.Errorf("input %s: %w", in.name, err)
 		}
 		r.Inputs = append(r.Inputs, t)
 	}
-	for _, name := range outputs {
-		t := wireTensor{Name: name}
+	for _, t := range c.outputs {
 		if asBytes {
-			t.Parameters = map[string]any{"binary_data": true}
+			t.Parameters = with(t.Parameters, map[string]any{"binary_data": true})
 		}
 		r.Outputs = append(r.Outputs, t)
 	}
@@ -175,6 +195,16 @@ func encode(inputs []engine.Port, arrays []*engine.Array, types map[string]strin
 		return body, 0, err
 	}
 	return append(body, data...), len(body), nil
+}
+
+// with returns the union of two sets of parameters, which stay as they are.
+func with(a, b map[string]any) map[string]any {
+	if len(a) == 0 {
+		return b
+	}
+	out := maps.Clone(a)
+	maps.Copy(out, b)
+	return out
 }
 
 // decode returns the outputs of an answer by name, as float32.

@@ -65,6 +65,11 @@ func (w *Writer) finish(v *viewFiles) (err error) {
 			_, failed := a.file.WriteAt(npyStart(append([]int{w.rows}, w.layers[k].Shape...)), 0)
 			err = errors.Join(err, failed)
 		}
+	case w.options.Format == Zarr:
+		for k, a := range v.arrays {
+			z := a.file.(*zarrArray)
+			err = errors.Join(err, z.finish(w.rows, w.layers[k].Axes), writeGroups(filepath.Clean(w.dir), z.dir))
+		}
 	case w.options.Format == Parquet:
 		err = w.convert(v)
 	case w.rows < w.samples:
@@ -75,7 +80,7 @@ func (w *Writer) finish(v *viewFiles) (err error) {
 
 // rows returns the values of the announced rows of an array.
 func (w *Writer) section(a *array) *io.SectionReader {
-	return io.NewSectionReader(a.file, a.at, 4*int64(w.rows)*int64(a.rowSize))
+	return io.NewSectionReader(a.file.(*os.File), a.at, 4*int64(w.rows)*int64(a.rowSize))
 }
 
 // compact writes a safetensors file without the rows of samples that were not read.

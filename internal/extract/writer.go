@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -26,10 +27,11 @@ const (
 	Safetensors Format = "safetensors" // a file for each view
 	NPY         Format = "npy"         // a file for each layer and view, in folders
 	Parquet     Format = "parquet"     // a file for each view, with a column for each layer; activations are flattened
+	Zarr        Format = "zarr"        // a folder for each layer and view, in folders
 )
 
 // Formats returns all formats.
-func Formats() []Format { return []Format{Safetensors, NPY, Parquet} }
+func Formats() []Format { return []Format{Safetensors, NPY, Parquet, Zarr} }
 
 // Options say how activations are stored. The zero Pool keeps them whole.
 type Options struct {
@@ -72,7 +74,7 @@ type Writer struct {
 func NewWriter(dir string, o Options, layers []tensor.Layer, views []string, samples int) (*Writer, error) {
 	w := &Writer{dir: dir, options: o, views: map[string]*viewFiles{}, samples: samples, NonFinite: map[string]bool{}}
 	if !slices.Contains(Formats(), o.Format) {
-		return nil, fmt.Errorf("unknown format %q: it must be safetensors, npy or parquet", o.Format)
+		return nil, fmt.Errorf("unknown format %q: it must be safetensors, npy, parquet or zarr", o.Format)
 	}
 	for _, l := range layers {
 		pool := o.Pool
@@ -148,7 +150,7 @@ func (w *Writer) Write(view string, z []tensor.Tensor) error {
 		if values.FirstNonFinite() >= 0 {
 			w.NonFinite[l.Name] = true
 		}
-		if pool := w.pools[k]; pool != nil {
+		if pool := w.pools[k]; pool != nil && !slices.Equal(values.Shape[1:], l.Shape) { // the engine may have pooled it
 			pooled := tensor.New(append([]int{w.batch}, l.Shape...)...)
 			for i := range w.batch {
 				pool(pooled.At(i).Data, values.At(i).Data)
@@ -198,9 +200,15 @@ type viewFiles struct {
 	arrays []array
 }
 
+// An arrayFile is an *os.File or a *zarrArray.
+type arrayFile interface {
+	io.WriterAt
+	io.Closer
+}
+
 // An array is a part of a file with the values of a layer.
 type array struct {
-	file    *os.File
+	file    arrayFile
 	at      int64 // offset of the first row
 	rowSize int   // values
 	scratch *[]byte
@@ -217,7 +225,7 @@ func (a *array) write(row int, values []float32) error {
 }
 
 func (v *viewFiles) close() (err error) {
-	closed := map[*os.File]bool{}
+	closed := map[arrayFile]bool{}
 	for _, a := range v.arrays {
 		if !closed[a.file] {
 			closed[a.file] = true
@@ -233,11 +241,19 @@ func (w *Writer) open(name string) (*viewFiles, error) {
 	v := &viewFiles{name: name}
 	scratch := &[]byte{}
 	base := filepath.Join(w.dir, filepath.FromSlash(name))
-	if w.options.Format == NPY {
+	if w.options.Format == NPY || w.options.Format == Zarr {
 		for _, l := range w.layers {
-			path := filepath.Join(base, filepath.FromSlash(layerFile(l.Name))+".npy")
+			path := filepath.Join(base, filepath.FromSlash(layerFile(l.Name))+"."+string(w.options.Format))
 			if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 				return v, err
+			}
+			if w.options.Format == Zarr {
+				z, err := newZarrArray(path, l.Shape, w.samples)
+				if err != nil {
+					return v, err
+				}
+				v.arrays = append(v.arrays, array{z, 0, tensor.Size(l.Shape), scratch})
+				continue
 			}
 			f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
 			if err != nil {
@@ -277,8 +293,8 @@ func layerFile(name string) string {
 func (v *viewFiles) entries(w *Writer) (out []Entry) {
 	for _, l := range w.layers {
 		e := Entry{View: v.name, Layer: l.Name, File: v.name + "." + string(w.options.Format), Key: l.Name, Shape: append([]int{w.rows}, l.Shape...), Axes: l.Axes}
-		if w.options.Format == NPY {
-			e.File, e.Key = v.name+"/"+layerFile(l.Name)+".npy", ""
+		if w.options.Format == NPY || w.options.Format == Zarr {
+			e.File, e.Key = v.name+"/"+layerFile(l.Name)+"."+string(w.options.Format), ""
 		}
 		out = append(out, e)
 	}

@@ -130,8 +130,8 @@ type extraction struct {
 	*Request
 	store   *Store
 	layers  []tensor.Layer
-	pools   []func(dst, z []float32)
-	samples *Samples // labels and factors (known properties) to save; nil if they are not saved
+	pools   []func(dst, z []float32) // of each layer; nil: the engine pools it
+	samples *Samples                 // labels and factors (known properties) to save; nil if they are not saved
 }
 
 const (
@@ -155,7 +155,13 @@ func (e *extraction) run(ctx context.Context, to []io.Writer) error {
 			return err
 		}
 	}
-	session, err := e.Model.NewSession(e.layers, false /* no class scores */)
+	pooled := map[string]pooling.Kind{} // by the engine
+	for i, l := range e.layers {
+		if e.Model.CanPool(l, e.Pool) {
+			pooled[l.Name], e.pools[i] = e.Pool, nil
+		}
+	}
+	session, err := e.Model.NewBatchSession(e.layers, false /* no class scores */, batch, pooled)
 	if err != nil {
 		return err
 	}
@@ -264,7 +270,11 @@ func (e *extraction) runBatch(ctx context.Context, session *model.Session, buf *
 				}
 				return fmt.Errorf("layer %s: %w", e.layers[k].Name, &measure.NonFinite{View: view, Index: s.Index, Name: s.Name})
 			}
-			pool(row, one.Data)
+			if pool != nil {
+				pool(row, one.Data)
+			} else {
+				copy(row, one.Data)
+			}
 			if err := to[k].add(positions[i], row); err != nil {
 				return err
 			}

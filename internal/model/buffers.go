@@ -103,10 +103,15 @@ func (b *Buffers) divide(n int) error {
 // bind allocates the buffers and binds them to the engine.
 func (b *Buffers) bind() error {
 	runs := (b.batch + b.size - 1) / b.size
+	memory := b.session.allocate(runs * b.size)
 	for _, o := range b.session.outputs {
 		t := tensor.Tensor{Shape: append([]int{runs * b.size}, o.Shape...)}
-		if !o.Keep {
-			t.Data = make([]float32, tensor.Size(t.Shape))
+		switch n := tensor.Size(t.Shape); {
+		case o.Keep:
+		case memory != nil:
+			t.Data, memory = memory[:n:n], memory[aligned(n):]
+		default:
+			t.Data = make([]float32, n)
 		}
 		b.outputs = append(b.outputs, t)
 	}
@@ -132,6 +137,25 @@ func (b *Buffers) bind() error {
 	}
 	return nil
 }
+
+// allocate returns memory of the engine for all outputs of n samples, one after the other at aligned
+// places, or nil.
+func (s *Session) allocate(n int) []float32 {
+	a, ok := s.session.(engine.Allocator)
+	if !ok || !s.lends {
+		return nil
+	}
+	total := 0
+	for _, o := range s.outputs {
+		if !o.Keep {
+			total += aligned(n * tensor.Size(o.Shape))
+		}
+	}
+	return a.Allocate(total)
+}
+
+// aligned rounds up to a multiple of 16, so that outputs begin at multiples of 64 bytes.
+func aligned(n int) int { return (n + 15) &^ 15 }
 
 // rows returns the rows t[from:to] of every output t as bound arrays, which share the memory of t.
 // Outputs that the engine keeps have none.

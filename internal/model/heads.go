@@ -84,6 +84,9 @@ func (w headWalk) from(output string) head {
 			}
 			return head{kind: probabilities, after: op}
 		case "LogSoftmax":
+			if changed { // such as logarithms to base 2
+				return head{kind: logits}
+			}
 			return head{kind: logits, after: op}
 		case "TopK":
 			return head{kind: none, why: "its values are sorted by size (TopK), so that their places are no classes"}

@@ -102,7 +102,7 @@ func (m *Model) includeAfter(b *onnx.Builder, layer tensor.Layer, z onnx.Value, 
 	if err != nil {
 		return "", err
 	}
-	values, err := m.includePart(b, part, map[string]onnx.Value{layer.Name: z}, n)
+	values, err := m.includePart(b, part, map[string]onnx.Value{m.Graph().Origin(layer.Name): z}, n)
 	if err != nil {
 		return "", err
 	}
@@ -114,7 +114,7 @@ func (m *Model) partAfter(layer tensor.Layer) (*onnx.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	if whole, err = rewrite.TensorAsInput(whole, onnx.ValueInfo{Name: layer.Name, Type: onnx.Float, Shape: append([]onnx.Dim{{Size: -1}}, sizes(layer.Shape)...)}); err != nil {
+	if whole, err = rewrite.TensorAsInput(whole, onnx.ValueInfo{Name: whole.Origin(layer.Name), Type: onnx.Float, Shape: append([]onnx.Dim{{Size: -1}}, sizes(layer.Shape)...)}); err != nil {
 		return nil, err
 	}
 	part, err := rewrite.WithOutputs(whole, []string{m.scores.output})

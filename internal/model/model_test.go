@@ -253,7 +253,7 @@ func TestParallelParts(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer sequential.Close()
-		parallel, err := m.NewBatchSession(m.Layers(), false, len(images))
+		parallel, err := m.NewBatchSession(m.Layers(), false, len(images), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/noether-ml/noether/engine"
+	"github.com/noether-ml/noether/internal/pooling"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -21,19 +22,19 @@ func (p *pair) transforms() bool { return p != nil && p.transformed }
 // NewPairSessions returns two sessions, for clean and for transformed images, that return layers
 // and, with withScores, the class scores. The second also returns reductions, whose layers stay
 // with the engine. A batch is one run of the engine.
-func (m *Model) NewPairSessions(layers []tensor.Layer, reductions []engine.Reduction, withScores bool) (clean, transformed *Session, err error) {
+func (m *Model) NewPairSessions(layers []tensor.Layer, reductions []engine.Reduction, withScores bool, pools map[string]pooling.Kind) (clean, transformed *Session, err error) {
 	p := pair{reductions: reductions}
 	for _, r := range reductions {
 		if !slices.ContainsFunc(p.layers, func(l tensor.Layer) bool { return l.Name == r.Layer.Name }) {
 			p.layers = append(p.layers, r.Layer)
 		}
 	}
-	if clean, err = m.newSession(layers, withScores, 1, &p); err != nil {
+	if clean, err = m.newSession(layers, withScores, 1, &p, pools); err != nil {
 		return nil, nil, err
 	}
 	side := p
 	side.transformed = true
-	if transformed, err = m.newSession(layers, withScores, 1, &side); err != nil {
+	if transformed, err = m.newSession(layers, withScores, 1, &side, pools); err != nil {
 		clean.Close()
 		return nil, nil, err
 	}
@@ -43,6 +44,9 @@ func (m *Model) NewPairSessions(layers []tensor.Layer, reductions []engine.Reduc
 // CanPair reports whether NewPairSessions can be used: with any batch size and an engine that
 // computes reductions.
 func (m *Model) CanPair() bool { return m.batch == 0 && m.net.Limits().Reductions }
+
+// Keeps reports whether the engine has a memory of its own, where activations can stay.
+func (m *Model) Keeps() bool { return m.net.Limits().Keeps }
 
 // inputArrays returns bound arrays for n images; those of clean layers, the outputs of another
 // session, are nil.
@@ -116,3 +120,6 @@ func (b *Buffers) Reduction(i int) tensor.Tensor {
 	first := len(b.outputs) - len(b.session.pair.reductions)
 	return b.outputs[first+i].Slice(0, b.n)
 }
+
+// RunsElsewhere reports whether runs take none of the cores of this process.
+func (m *Model) RunsElsewhere() bool { return m.net.Limits().Elsewhere }

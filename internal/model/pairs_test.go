@@ -34,7 +34,7 @@ func TestPairSessions(t *testing.T) {
 			layers := m.Layers()
 			difference := engine.Reduction{Layer: layers[0], Values: &measure.Reduction{Width: 2,
 				Sums: []measure.Sum{{Of: measure.OfDifference, Absolute: true}, {Of: measure.OfShuffledDifference, Absolute: true}}}}
-			clean, transformed, err := m.NewPairSessions(layers[1:], []engine.Reduction{difference}, true)
+			clean, transformed, err := m.NewPairSessions(layers[1:], []engine.Reduction{difference}, true, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

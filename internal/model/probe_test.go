@@ -57,6 +57,9 @@ func TestProbedScores(t *testing.T) {
 		"negative logarithms": {make: func(b *onnx.Builder) {
 			b.Output("y", b.Mul(b.LogSoftmax(logitsOf(b), -1), b.Scalar(-1)))
 		}, kind: "none"},
+		"logarithms to base 2": {make: func(b *onnx.Builder) {
+			b.Output("y", b.Mul(b.LogSoftmax(logitsOf(b), -1), b.Scalar(1.442695)))
+		}, kind: "logits", doubt: "nothing says that the 3 values"},
 		"the largest probabilities": {make: func(b *onnx.Builder) {
 			top := b.Ops("TopK", 2, onnx.Attrs{"axis": 1}, b.Softmax(logitsOf(b), -1), b.Ints(3))
 			b.Output("y", top[0])

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/noether-ml/noether/engine"
+	"github.com/noether-ml/noether/internal/pooling"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -20,12 +21,14 @@ type Session struct {
 	model   *Model
 	session engine.Session
 	outputs []engine.Output
-	layers  int            // number of layers, which come first in outputs
-	scores  int            // index of the scores among the outputs, or -1
-	workers int            // parts of a batch that run in parallel
-	largest atomic.Int32   // number of images that fit in the device's memory in one run; 0: not limited
-	pair    *pair          // what connects the two sessions of a pair; else nil
-	given   map[string]int // of a forced session: index of the layer whose values an input takes; else nil
+	layers  int                     // number of layers, which come first in outputs
+	scores  int                     // index of the scores among the outputs, or -1
+	workers int                     // parts of a batch that run in parallel
+	lends   bool                    // the outputs may be in memory of the engine
+	pools   map[string]pooling.Kind // of layers that are read as vectors; the others are whole
+	largest atomic.Int32            // number of images that fit in the device's memory in one run; 0: not limited
+	pair    *pair                   // what connects the two sessions of a pair; else nil
+	given   map[string]int          // of a forced session: index of the layer whose values an input takes; else nil
 
 	mutex   sync.Mutex
 	buffers []*Buffers
@@ -34,14 +37,18 @@ type Session struct {
 // NewSession returns a session for layers, in that order, and for class scores if withScores is
 // set. The layers must be elements of m.Layers(), or m.DecodedLayer().
 func (m *Model) NewSession(layers []tensor.Layer, withScores bool) (*Session, error) {
-	return m.newSession(layers, withScores, 1, nil)
+	return m.newSession(layers, withScores, 1, nil, nil)
 }
 
 // NewBatchSession returns a session for batches of the given size. For large batches it runs parts
 // in parallel, each on some of the cores: cores that share an operator wait for each other at its
-// end.
-func (m *Model) NewBatchSession(layers []tensor.Layer, withScores bool, batch int) (*Session, error) {
-	return m.newSession(layers, withScores, m.workersFor(batch), nil)
+// end. Layers in pools are pooled: see CanPool. Activations are invalid after Close.
+func (m *Model) NewBatchSession(layers []tensor.Layer, withScores bool, batch int, pools map[string]pooling.Kind) (*Session, error) {
+	s, err := m.newSession(layers, withScores, m.workersFor(batch), nil, pools)
+	if err == nil {
+		s.lends = true
+	}
+	return s, err
 }
 
 // minPartImages is the least number of images of a parallel part; fewer are slower per image.
@@ -59,8 +66,8 @@ func (m *Model) workersFor(batch int) int {
 	return 1
 }
 
-func (m *Model) newSession(layers []tensor.Layer, withScores bool, parallel int, p *pair) (*Session, error) {
-	s := &Session{model: m, layers: len(layers), scores: -1, workers: parallel, pair: p}
+func (m *Model) newSession(layers []tensor.Layer, withScores bool, parallel int, p *pair, pools map[string]pooling.Kind) (*Session, error) {
+	s := &Session{model: m, layers: len(layers), scores: -1, workers: parallel, pair: p, pools: pools}
 	if err := s.plan(layers, withScores); err != nil {
 		return nil, m.wrap(err)
 	}
@@ -91,7 +98,7 @@ func (s *Session) plan(layers []tensor.Layer, withScores bool) error {
 		if shape, ok := chosen[l.Name]; !ok || !slices.Equal(shape, l.Shape) {
 			return fmt.Errorf("layer %q was not chosen when the model was opened", l.Name)
 		}
-		s.outputs = append(s.outputs, engine.Output{Name: l.Name, Shape: l.Shape})
+		s.outputs = append(s.outputs, s.layer(l))
 	}
 	if withScores {
 		if s.model.scores.classes == 0 {
@@ -115,7 +122,23 @@ func (s *Session) plan(layers []tensor.Layer, withScores bool) error {
 	return nil
 }
 
-// Close frees the session and its buffers. Their activations, which are Go memory, stay valid.
+// layer returns the output of a layer, whole or pooled.
+func (s *Session) layer(l tensor.Layer) engine.Output {
+	kind := s.pools[l.Name]
+	if kind == "" {
+		return engine.Output{Name: l.Name, Shape: l.Shape}
+	}
+	return engine.Output{Name: l.Name, Shape: []int{kind.Dim(l)}, Pool: &engine.Pool{Kind: string(kind), Axes: kind.Axes(l), From: kind.From(l)}}
+}
+
+// CanPool reports whether sessions can have a pooled layer. Buffers.Layer then returns vectors, n x
+// kind.Dim(l). The output with class scores, and a layer that has nothing to pool, stay whole.
+func (m *Model) CanPool(l tensor.Layer, kind pooling.Kind) bool {
+	return m.net.Limits().Pools && l.Name != m.scores.output && len(kind.Axes(l)) > 0 && kind.Check(l) == nil
+}
+
+// Close frees the session and its buffers. Their activations stay valid, unless NewBatchSession
+// returned the session.
 func (s *Session) Close() error {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

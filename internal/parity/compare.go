@@ -141,7 +141,7 @@ func newComparer(original, other *model.Model, r *Result, layout measure.Layout,
 		}
 	}()
 	for i, m := range c.models {
-		session, err := m.NewBatchSession(layers[i], false, c.batch)
+		session, err := m.NewBatchSession(layers[i], false, c.batch, nil)
 		if err != nil {
 			return nil, err
 		}

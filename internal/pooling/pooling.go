@@ -60,14 +60,14 @@ func (p Kind) Check(l tensor.Layer) error {
 
 // ID identifies the pooling of a layer of known axes: Patch depends on which tokens are patches.
 func (p Kind) ID(l tensor.Layer) string {
-	if n := p.before(l); n > 0 {
+	if n := p.From(l); n > 0 {
 		return fmt.Sprintf("%s from %d", string(p), n)
 	}
 	return string(p)
 }
 
-// before returns the number of tokens that are left out, before those of patches.
-func (p Kind) before(l tensor.Layer) int {
+// From returns the number of tokens that are left out, before those of patches.
+func (p Kind) From(l tensor.Layer) int {
 	if p != Patch {
 		return 0
 	}
@@ -110,7 +110,7 @@ func (p Kind) pools(l tensor.Layer, i int) bool {
 func newPool(p Kind, l tensor.Layer) *pool {
 	size := tensor.Size(l.Shape)
 	out := &pool{kind: p, dim: p.Dim(l)}
-	before := p.before(l)
+	before := p.From(l)
 	out.share = float64(out.dim) / float64(max(1, size-before*out.dim))
 	out.sums = make([]float64, out.dim)
 	if p == Mean && p.poolsLast(l) {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/noether-ml/noether/internal/catalog"
+	"github.com/noether-ml/noether/internal/pooling"
 	_ "github.com/noether-ml/noether/internal/simd/avx" // the vector instructions that measures use
 	"github.com/noether-ml/noether/internal/study/internal/telemetry"
 	"github.com/noether-ml/noether/internal/study/plan"
@@ -69,8 +70,8 @@ func Check(ctx context.Context, dir string, fix bool, o Options) ([]Finding, err
 func Prepare(p *Plan, dir string, o Options) error { return results.Prepare(p, dir, o) }
 
 // Extract gives the activations of a plan's models on its data to sinks; see run.Extract.
-func Extract(ctx context.Context, p *Plan, o Options, open func(Source) (Sink, error)) error {
-	return run.Extract(ctx, p, o, open)
+func Extract(ctx context.Context, p *Plan, o Options, pool pooling.Kind, open func(Source) (Sink, error)) error {
+	return run.Extract(ctx, p, o, pool, open)
 }
 
 // EngineTime returns the estimated time of a plan's forward passes; see run.EngineTime.

@@ -157,11 +157,11 @@ func (a *accumulator) check(b *measure.PairBatch) error {
 	}
 	for _, l := range a.layers {
 		z := a.tensor(b, l)
-		if z.Rank() == 0 || z.Shape[0] != len(b.Place) || !slices.Equal(z.Shape[1:], l.Shape) {
+		if !l.accepts(z, len(b.Place)) {
 			return fmt.Errorf("similarity: the activations of %d samples have shape %v; layer %q has %v for each sample", len(b.Place), z.Shape, l.Name, l.Shape)
 		}
 		if at := z.FirstNonFinite(); at >= 0 {
-			return &measure.NonFiniteIn{Side: l.side, Layer: l.index, Index: b.Index[at/tensor.Size(l.Shape)]}
+			return &measure.NonFiniteIn{Side: l.side, Layer: l.index, Index: b.Index[at/tensor.Size(z.Shape[1:])]}
 		}
 	}
 	return nil

@@ -86,6 +86,9 @@ func (*geometry) Needs() measure.Needs {
 
 func (m *geometry) Skip(s measure.Site) string { return m.comparison.Skip(gridOf(s)) }
 
+// Pooling implements measure.Pooler.
+func (m *geometry) Pooling(l tensor.Layer) string { return m.comparison.Pooling(l) }
+
 func (m *geometry) Cost(s measure.Site) int64 { return 2 * m.comparison.Cost(gridOf(s)) }
 
 func (m *geometry) New(s measure.Site) (measure.Accumulator, error) {

@@ -1,6 +1,7 @@
 package similarity
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/noether-ml/noether/internal/pooling"
@@ -37,8 +38,30 @@ func newLayer(l tensor.Layer, s Settings) layer {
 	return u
 }
 
-// rows appends b x p variables of z, b x shape.
+// pooling returns how package pooling computes the variables from the activations; "": not at all.
+func (u layer) pooling() pooling.Kind {
+	switch {
+	case u.pool != "":
+		return u.pool
+	case u.outer > 0 && pooling.Mean.Dim(u.Layer) == u.p && tensor.Size(u.Shape) > u.p:
+		return pooling.Mean
+	}
+	return ""
+}
+
+// accepts reports whether z has activations, or pooled ones, of n samples.
+func (u layer) accepts(z tensor.Tensor, n int) bool {
+	if z.Rank() == 0 || z.Shape[0] != n {
+		return false
+	}
+	return slices.Equal(z.Shape[1:], u.Shape) || u.pooling() != "" && slices.Equal(z.Shape[1:], []int{u.p})
+}
+
+// rows appends b x p variables of z, b x shape or pooled.
 func (u layer) rows(dst []float32, z tensor.Tensor) []float32 {
+	if slices.Equal(z.Shape[1:], []int{u.p}) {
+		return append(dst, z.Data...)
+	}
 	if u.pool != "" {
 		size, from := tensor.Size(u.Shape), len(dst)
 		pool := u.pool.Pool(u.Layer)

@@ -33,6 +33,9 @@ func (f *comparison) Statistics() []string { return f.settings.Statistics }
 // Directional reports whether a selected statistic depends on which layer is A.
 func (f *comparison) Directional() bool { return Descriptor().Directional(f.settings.Statistics...) }
 
+// Pooling implements measure.Pooler.
+func (f *comparison) Pooling(l tensor.Layer) string { return string(newLayer(l, f.settings).pooling()) }
+
 // Skip returns why no selected statistic applies to the first pair of a grid, or "".
 func (f *comparison) Skip(g measure.Grid) string {
 	for _, l := range []tensor.Layer{g.A[0], g.B[0]} {

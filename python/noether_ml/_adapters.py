@@ -65,7 +65,7 @@ class Function:
             found = {"output": found}
         return {str(name): numpy.asarray(a, numpy.float32) for name, a in found.items()}
 
-    def infer(self, inputs: Mapping[str, Any], wanted: Sequence[str], room: Room) -> None:
+    def infer(self, inputs: Mapping[str, Any], wanted: Mapping[str, Mapping[str, Any]], room: Room) -> None:
         found = self._run(inputs["input"].copy())
         for name in wanted:
             if name in found:
@@ -74,8 +74,8 @@ class Function:
     def default_layers(self) -> list[str]:
         return [p.name for p in [*self.layers, *self.outputs] if p.shape[:1] == (-1,)]
 
-    def gradients(self) -> Model | None:
-        return None
+    def derivatives(self) -> Mapping[str, Model]:
+        return {}
 
 
 def is_program(model: Any) -> bool:

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from . import _sources
 from ._command import Error
 from ._server import Port, Room
 
@@ -45,7 +46,7 @@ class Transformation:
         self._apply = _adapted(function)
         self._checked = False
 
-    def infer(self, inputs: Mapping[str, Any], wanted: Sequence[str], room: Room) -> None:
+    def infer(self, inputs: Mapping[str, Any], wanted: Mapping[str, Mapping[str, Any]], room: Room) -> None:
         import numpy
 
         images = inputs["image"].transpose(0, 2, 3, 1)
@@ -163,10 +164,11 @@ def _pictures(transform: Any) -> Callable[[Any, float, Any], Any]:
 
 
 def _digest(function: Any) -> str:
-    """Return a hash of the source code of a function's module, of the function, and of its package's version."""
+    """Return a hash of the source code of a function, of its module and of the user's modules that this imports, and of versions of packages."""
     parts = [repr(function) if type(function).__module__ != "builtins" else ""]
     module = sys.modules.get(getattr(function, "__module__", "") or "")
     sources: list[Any] = [function, type(function), module]
+    parts += _sources.of(module, sys.modules.get(type(function).__module__), *_sources.used(function))
     for source in sources:
         with contextlib.suppress(OSError, TypeError):  # without source code
             parts.append(inspect.getsource(source))
@@ -203,7 +205,7 @@ class Measure:
         self._function = function
         self._checked = False
 
-    def infer(self, inputs: Mapping[str, Any], wanted: Sequence[str], room: Room) -> None:
+    def infer(self, inputs: Mapping[str, Any], wanted: Mapping[str, Mapping[str, Any]], room: Room) -> None:
         import numpy
 
         clean, moved = inputs["clean"], inputs["transformed"]

@@ -1,8 +1,9 @@
-"""Vector-Jacobian products of a module as a second model that the server serves: see engine/oip."""
+"""Derivatives of a module as further models that the server serves: see engine/oip."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ._command import Error
@@ -11,7 +12,7 @@ from ._server import Port, Room
 if TYPE_CHECKING:
     from ._torch import Torch
 
-COTANGENT, GRADIENT = "cotangent ", "gradient "
+COTANGENT, GRADIENT, TANGENT = "cotangent ", "gradient ", "tangent "
 
 
 class Gradients:
@@ -30,7 +31,7 @@ class Gradients:
         self.digest = model.digest
         self._kept: tuple[Any, Any, dict[str, Any]] | None = None  # the array, x and layers
 
-    def infer(self, inputs: Mapping[str, Any], wanted: Sequence[str], room: Room) -> None:
+    def infer(self, inputs: Mapping[str, Any], wanted: Mapping[str, Mapping[str, Any]], room: Room) -> None:
         import torch
 
         name = self._model.inputs[0].name
@@ -64,3 +65,55 @@ class Gradients:
         # A copy, since a module in place may change the tensor.
         self._model.run(x, names, lambda name, t, _op: found.__setitem__(name, t.clone()), gradients=True)
         return x, found
+
+
+class Tangents:
+    """The layers of a module and their derivatives along a direction, by forward-mode differentiation.
+
+    A request gives the direction as tangents of the input, which is 0 without one, and of layers: there
+    it replaces the tangent that arrives. The outputs are the tangents that arrive at layers.
+    """
+
+    def __init__(self, model: Torch) -> None:
+        self._model = model
+        layers = [*model.outputs, *model.layers]
+        self.inputs = [*model.inputs, *(Port(TANGENT + p.name, "FP32", p.shape) for p in [*model.inputs, *layers])]
+        self.outputs = [Port(TANGENT + p.name, "FP32", p.shape) for p in layers]
+        self.layers = layers
+        self.digest = model.digest
+
+    def infer(self, inputs: Mapping[str, Any], wanted: Mapping[str, Mapping[str, Any]], room: Room) -> None:
+        import torch
+        from torch.autograd import forward_ad
+
+        name = self._model.inputs[0].name
+        given = {key.removeprefix(TANGENT): value for key, value in inputs.items() if key.startswith(TANGENT)}
+        x = self._model.tensor(inputs[name]).clone()
+
+        def like(value: Any, x: Any) -> Any:
+            return torch.from_numpy(value.copy()).reshape(x.shape).to(x)
+
+        def write(layer: str, x: Any, _op: str) -> Any:
+            primal, tangent = forward_ad.unpack_dual(x)
+            for key, value in ((layer, primal), (TANGENT + layer, tangent)):
+                if key in wanted:
+                    to = torch.from_numpy(room(key, tuple(primal.shape)))
+                    to.zero_() if value is None else to.copy_(value)
+            return forward_ad.make_dual(primal, like(given[layer], primal)) if layer in given else None
+
+        with forward_ad.dual_level(), _differentiable_attention():
+            if name in given:
+                x = forward_ad.make_dual(x, like(given.pop(name), x))
+            self._model.run(x, {key.removeprefix(TANGENT) for key in wanted} | set(given), write)
+
+
+@contextlib.contextmanager
+def _differentiable_attention() -> Iterator[None]:
+    """Compute attention by operations that have forward-mode derivatives."""
+    try:
+        from torch.nn.attention import SDPBackend, sdpa_kernel
+    except ImportError:  # before PyTorch 2.3
+        yield
+        return
+    with sdpa_kernel(SDPBackend.MATH):
+        yield

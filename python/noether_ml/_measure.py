@@ -198,9 +198,7 @@ def prepared(
             if ready.served is not None:
                 address = f"model-{len(models)}"
                 served[address] = ready.served
-                gradients = ready.served.gradients()
-                if gradients is not None:
-                    served[address + ".vjp"] = gradients
+                served.update({address + end: m for end, m in ready.served.derivatives().items()})
                 # In a variable, so that the text of the study is the same each time.
                 models[-1]["url"] = f"${{{ADDRESS}}}/v2/models/{address}"
         if known.names is not None and "classes" not in known.entry:

@@ -64,8 +64,8 @@ class Model(Protocol):
     def digest(self) -> str:
         """A text that identifies what the model computes."""
 
-    def infer(self, inputs: Mapping[str, Any], wanted: Sequence[str], room: Room) -> None:
-        """Compute outputs and layers by name."""
+    def infer(self, inputs: Mapping[str, Any], wanted: Mapping[str, Mapping[str, Any]], room: Room) -> None:
+        """Compute outputs and layers by name. Each has the parameters of the request."""
 
 
 class Served(Model, Protocol):
@@ -74,8 +74,8 @@ class Served(Model, Protocol):
     def default_layers(self) -> list[str]:
         """Return the layers that are measured if none are named."""
 
-    def gradients(self) -> Model | None:
-        """Return the model of vector-Jacobian products: see _gradients."""
+    def derivatives(self) -> Mapping[str, Model]:
+        """Return the models of derivatives by the ends of their names: see _gradients."""
 
 
 class _Refused(Exception):
@@ -101,7 +101,7 @@ class _Handler(BaseHTTPRequestHandler):
             m = s.models[name]
             self._json({"name": name, "versions": ["1"], "platform": "python", "inputs": [p.json() for p in m.inputs],
                         "outputs": [p.json() for p in m.outputs],
-                        "parameters": {"digest": m.digest, "layers": [p.json() for p in m.layers]}})
+                        "parameters": {"digest": m.digest, "layers": [p.json() for p in m.layers], **getattr(m, "extensions", {})}})
         else:
             self._json({"error": f"there is no {self.path}"}, 404)
 
@@ -117,9 +117,12 @@ class _Handler(BaseHTTPRequestHandler):
     def _post(self, body: bytearray) -> None:
         s = self.server
         kind, _, rest = self.path.removeprefix("/v2/").partition("/")
-        model = rest.removesuffix("/infer")
+        model, _, kept = rest.removesuffix("/infer").partition("/kept/")
         if self.path == f"/v2/models/{model}/infer" and model in s.models:
             self._infer(model, body)
+        elif kept and (forget := getattr(s.models.get(model), "forget", None)) is not None:
+            forget(kept.removesuffix("/unregister"))
+            self._json({})
         elif kind == "systemsharedmemory":
             name, _, action = rest.removeprefix("region/").partition("/")
             s.register(name, json.loads(body)) if action == "register" else s.unregister(name)
@@ -153,7 +156,9 @@ class _Handler(BaseHTTPRequestHandler):
             return arrays[name]
 
         # In one thread: each thread that runs a model has a pool of threads of its own for it.
-        self.server.runner.submit(model.infer, inputs, list(asked), room).result()
+        self.server.runner.submit(model.infer, inputs, asked, room).result()
+        for name in [name for name, parameters in asked.items() if "keep" in parameters]:
+            del asked[name]
         missing = [name for name in asked if name not in arrays]
         if missing:
             raise _Refused(500, f"the model did not compute {missing[0]}")

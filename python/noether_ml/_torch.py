@@ -5,14 +5,15 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import inspect
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from . import _export
+from . import _export, _reductions, _sources
 from ._command import Error, first_line
-from ._gradients import Gradients
-from ._server import DATATYPES, Port, Room
+from ._gradients import Gradients, Tangents
+from ._server import DATATYPES, Model, Port, Room
 
 # Modules whose output has the channels second, or last.
 _SECOND = ("Conv1d", "Conv2d", "ConvTranspose1d", "ConvTranspose2d", "BatchNorm1d", "BatchNorm2d", "GroupNorm", "InstanceNorm1d", "InstanceNorm2d",
@@ -48,6 +49,8 @@ class Torch:
         kind = str(example.dtype).removeprefix("torch.")
         self.inputs = [Port("input", DATATYPES.get(kind, "FP32"), (-1, *example.shape[1:]))]
         self.digest = _digest(module, self._autocast)
+        self.keeps = example.device.type != "cpu"  # whether activations are in a memory of their own
+        self._kept: dict[str, Any] = {}
 
     def _is_output(self, name: str) -> bool:
         return name.split(".")[0] == self._output
@@ -58,8 +61,11 @@ class Torch:
 
         return torch.from_numpy(array).to(device=self.example.device, dtype=self.example.dtype)
 
-    def run(self, x: Any, wanted: set[str] | None, write: Callable[[str, Any, str], None], gradients: bool = False) -> None:
-        """Call write with the name, the tensor and the class of each layer and output that is wanted; None: of all."""
+    def run(self, x: Any, wanted: set[str] | None, write: Callable[[str, Any, str], Any], gradients: bool = False) -> None:
+        """Call write with the name, the tensor and the class of each layer and output that is wanted; None: of all.
+
+        What write returns, unless None, replaces the tensor of a layer.
+        """
         import torch
 
         with torch.set_grad_enabled(gradients), torch.autocast(**self._autocast), hooked(self.module, wanted, write):
@@ -86,19 +92,43 @@ class Torch:
             raise Error(f"{type(self.module).__name__} returns no tensor of real numbers{': ' + left_out[-1] if left_out else ''}")
         return found
 
-    def infer(self, inputs: Mapping[str, Any], wanted: Sequence[str], room: Room) -> None:
+    @property
+    def extensions(self) -> dict[str, bool]:
+        """Return what the metadata say of pools and sums: see engine/oip/reductions.go."""
+        return {"pools": True, "keeps": self.keeps}
+
+    def infer(self, inputs: Mapping[str, Any], wanted: Mapping[str, Mapping[str, Any]], room: Room) -> None:
         import torch
 
-        def write(name: str, x: Any, _op: str) -> None:
+        asked: dict[str, list[str]] = {}  # by layer
+        for name, parameters in wanted.items():
+            asked.setdefault(parameters.get("layer", name), []).append(name)
+
+        def write(layer: str, x: Any, _op: str) -> None:
             x = x.dequantize() if x.is_quantized else x
-            # Now, since a module in place may change the tensor.
-            torch.from_numpy(room(name, tuple(x.shape))).copy_(x)
+            for name in asked[layer]:
+                y, parameters = x, wanted[name]
+                if "keep" in parameters:
+                    self._kept[parameters["keep"]] = x.clone()
+                    continue
+                if "pool" in parameters:
+                    y = _reductions.pooled(x, parameters["pool"])
+                elif "reduction" in parameters:
+                    reduction = parameters["reduction"]
+                    partners = torch.from_numpy(inputs["partners of samples"]).to(x.device, torch.int64)
+                    y = _reductions.reduced(reduction, self._kept[reduction["clean"]], x, partners)
+                # Now, since a module in place may change the tensor.
+                torch.from_numpy(room(name, tuple(y.shape))).copy_(y)
 
-        self.run(self.tensor(inputs["input"]), set(wanted), write)
+        self.run(self.tensor(inputs["input"]), set(asked), write)
 
-    def gradients(self) -> Gradients | None:
-        """Return the model of vector-Jacobian products, if the input can have a gradient."""
-        return Gradients(self) if self.example.is_floating_point() else None
+    def forget(self, kept: str) -> None:
+        """Free a layer that a request has kept."""
+        self._kept.pop(kept, None)
+
+    def derivatives(self) -> dict[str, Model]:
+        """Return the models of derivatives (see _gradients) by the ends of their names, if the input can have any."""
+        return {".vjp": Gradients(self), ".jvp": Tangents(self)} if self.example.is_floating_point() else {}
 
     def default_layers(self) -> list[str]:
         """Return the outputs of the blocks: modules with modules inside, in a list of them and in no other block."""
@@ -128,17 +158,19 @@ def _autocast(device: str) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def hooked(module: Any, wanted: set[str] | None, write: Callable[[str, Any, str], None]) -> Iterator[None]:
-    """Call write with the output of each module inside a module whose name is wanted; None: of all."""
+def hooked(module: Any, wanted: set[str] | None, write: Callable[[str, Any, str], Any]) -> Iterator[None]:
+    """Call write with the output of each module inside a module whose name is wanted; None: of all. See Torch.run."""
     calls: dict[str, int] = {}
 
-    def hook(name: str) -> Callable[..., None]:
-        def called(m: Any, _inputs: Any, out: Any) -> None:
+    def hook(name: str) -> Callable[..., Any]:
+        def called(m: Any, _inputs: Any, out: Any) -> Any:
             count = calls[name] = calls.get(name, -1) + 1
             own = name if count == 0 else f"{name}_{count}"
             first = next(_export.outputs(out, ""), None)
             if first is not None and (wanted is None or own in wanted):
-                write(own, first[1], type(m).__name__)
+                new = write(own, first[1], type(m).__name__)
+                return None if new is None else _replaced(own, out, first[1], new)
+            return None
         return called
 
     def asked(name: str) -> bool:
@@ -150,6 +182,15 @@ def hooked(module: Any, wanted: set[str] | None, write: Callable[[str, Any, str]
     finally:
         for h in hooks:
             h.remove()
+
+
+def _replaced(name: str, out: Any, old: Any, new: Any) -> Any:
+    """Return the output of a module with another tensor in place of the first."""
+    if out is old:
+        return new
+    if isinstance(out, (tuple, list)) and not hasattr(out, "_fields") and any(x is old for x in out):
+        return type(out)(new if x is old else x for x in out)
+    raise Error(f"{name} returns {type(out).__name__}, in which a tensor cannot be replaced")
 
 
 def _axes(found: Mapping[str, tuple[Sequence[int], str]]) -> dict[str, str]:
@@ -189,6 +230,8 @@ def _digest(module: Any, autocast: Mapping[str, Any]) -> str:
             with contextlib.suppress(OSError, TypeError):  # a class of a notebook that has no source
                 text += inspect.getsource(cls)
         sum.update(f"\n{text}".encode())
+    modules = {m.__module__ for m in map(type, module.modules())}
+    sum.update("\n".join(_sources.of(*map(sys.modules.get, sorted(modules)))).encode())
     return sum.hexdigest()
 
 

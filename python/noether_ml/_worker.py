@@ -70,8 +70,7 @@ def prepared(use: str, name: str, shape: Any) -> Iterator[dict[str, _server.Mode
     else:
         model, known = made(function)
         with _models.serving(model, known if known is not None else shape) as served:
-            gradients = served.gradients()
-            yield {name: served} if gradients is None else {name: served, name + ".vjp": gradients}
+            yield {name: served, **{name + end: m for end, m in served.derivatives().items()}}
 
 
 def main() -> None:

@@ -1,11 +1,15 @@
 """Activations as arrays: those of ONNX Runtime, of a served module, and of a run."""
 
+import json
+import subprocess
+
 import networks
 import numpy
 import pytest
 import torch
 
 import noether_ml
+from noether_ml import _command, _data, _export, _measure
 
 QUARTER = [{"name": "quarter", "rotate": {"values": [90]}}]
 PIXELS = {"crop": [32, 32], "mean": [0, 0, 0], "std": [1, 1, 1]}
@@ -53,6 +57,26 @@ def test_of_a_run(images):
     assert scores[scores.statistic == "cosine"].value.iloc[0] == pytest.approx(cosine.mean(), abs=1e-6)
     with pytest.raises(noether_ml.Error, match="say which one"):
         run.activations(model="other")
+
+
+def test_zarr(images, tmp_path):
+    """What noether extract writes as Zarr equals what it writes as npy, also read by rows."""
+    zarr = pytest.importorskip("zarr", "3")
+    torch.manual_seed(1)
+    study = {"name": "zarr", "data": _data.prepare(images, None, None, None)[0].entry, "transforms": QUARTER, "measures": ["distance"],
+             "models": [{"name": "net", "onnx": str(_export.export(networks.Shared(), (3, 32, 32))), "preprocess": PIXELS, "layers": ["all"]}]}
+    (tmp_path / "study.yaml").write_text(_measure.written(study))
+    for kind in ("zarr", "npy"):
+        subprocess.run([_command.program(), "extract", tmp_path / "study.yaml", f"--out={tmp_path / kind}", f"--format={kind}"], check=True, capture_output=True)
+    entries = json.loads((tmp_path / "npy/net/activations.json").read_text())
+    group = zarr.open_group(tmp_path / "zarr/net", mode="r")
+    assert len(entries) > 6
+    for e in entries:
+        want, name = numpy.load(tmp_path / "npy/net" / e["file"]), e["file"].replace(".npy", ".zarr")
+        for array in (group[name], zarr.open_array(tmp_path / "zarr/net" / name, mode="r")):
+            assert array.dtype == want.dtype and array.metadata.dimension_names == (tuple(e["axes"]) if e.get("axes") else None)
+            numpy.testing.assert_array_equal(array[:], want)
+            numpy.testing.assert_array_equal(array[3:5], want[3:5])
 
 
 def test_wrong_arguments(images):

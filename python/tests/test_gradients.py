@@ -12,12 +12,12 @@ import noether_ml
 KEYS = ["model", "layer", "other_model", "other_layer", "transformation", "parameter", "measure", "variant", "statistic"]
 
 
-def scores(engine, models, images, labels=None, **keys):
+def scores(engine, models, images, labels=None, factor=(), **keys):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         run = noether_ml.measure(models, (images, labels) if labels is not None else images, engine=engine, quiet=True, **keys)
     assert not run.failures
-    return run.scores.set_index(KEYS).value
+    return run.scores.set_index([*KEYS, *factor]).value
 
 
 @pytest.mark.parametrize("make, layers", [
@@ -38,3 +38,19 @@ def test_scores_are_those_of_the_exported_file(make, layers, images):
     for measure in ("stir", "robust-accuracy", "seis", "effective-invariance"):
         assert measure in difference.index.get_level_values("measure")
     assert difference.max() < 1e-3, difference.sort_values()[-10:]
+
+
+@pytest.mark.parametrize("make, layers", [
+    (networks.small_resnet, ["layer1.0", "layer2.0", "avgpool"]),
+    (networks.small_vit, ["encoder.layers.encoder_layer_0", "encoder.ln"])])
+def test_lie_derivatives_are_those_of_the_exported_file(make, layers, images):
+    """Forward-mode derivatives by PyTorch and by the graph, and with them the contributions of layers."""
+    torch.manual_seed(1)
+    module = networks.trained(make())
+    lie = {"lie-derivative": {"images": 8, "generators": ["translate-x", "rotate", "brightness"]}}
+    exported, served = (scores(engine, module, images, layers=[*layers, "output"], measures=[lie], preprocess={"crop": [32, 32], "mean": [0.5], "std": [0.25]},
+                               name="m", factor=["factor"]) for engine in ("onnx", "torch"))
+    assert set(exported.index.get_level_values("statistic")) == {"lee", "relative", "contribution"}
+    assert len(exported) == len(served) > 20
+    far = (exported - served.reindex(exported.index)).abs() > 1e-3 * exported.abs() + 1e-6
+    assert not far.any(), [*zip(exported[far].index, exported[far], served.reindex(exported.index)[far])]

@@ -209,3 +209,39 @@ def test_names_of_outputs():
         assert [p.name for p in served.outputs] == ["result.logits", "result.hidden.0", "result.hidden.1.0"]
         assert [p.name for p in served.layers] == ["output"]
         assert served.layers[0].parameters == {"op": "Linear", "axes": "NC"}
+
+
+VECTORS = [{"similarity": {"statistics": ["linear-cka"], "pool": "mean"}}, {"retrieval": {"pool": "max"}}]
+
+
+@pytest.mark.parametrize("keeps", [False, True])
+def test_vectors_and_sums_are_computed_by_the_module(keeps, images, monkeypatch, tmp_path):
+    """The scores are those of whole activations; with keeps as where activations are on a graphics processor."""
+    torch.manual_seed(1)
+    module = networks.trained(networks.small_resnet())
+    common = dict(transforms=[{"name": "turn", "rotate": {"values": [30, 60]}}], quiet=True, engine="torch", name="m", preprocess="none", input=(3, 32, 32),
+                  layers=["layer1.0", "layer2.0"])
+
+    def scores(name):
+        """Measure in a cache of its own: others have representations, and runs."""
+        monkeypatch.setenv("NOETHER_CACHE", str(tmp_path / name))
+        found = []
+        for part in (["distance"], VECTORS):  # a layer of which whole activations are read is not pooled
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                run = noether_ml.measure(module, images, measures=part, **common)
+            assert not run.failures
+            found.append(run.scores.set_index([*KEYS, "variant"]).value)
+        return found
+
+    asked, infer = [], _torch.Torch.infer
+    monkeypatch.setattr(_torch.Torch, "extensions", {})
+    whole = scores("whole")
+    monkeypatch.setattr(_torch.Torch, "extensions", {"pools": True, "keeps": keeps})
+    monkeypatch.setattr(_torch.Torch, "infer", lambda self, inputs, wanted, room: asked.append(dict(wanted)) or infer(self, inputs, wanted, room))
+    for got, want in zip(scores("reduced"), whole):
+        assert len(got) == len(want) > 3
+        assert got.index.equals(want.index)
+        assert (abs(got.to_numpy() - want.to_numpy()) <= 1e-4 * abs(want.to_numpy()) + 1e-5).all()
+    used = {key for wanted in asked for parameters in wanted.values() for key in parameters}
+    assert "pool" in used and ({"keep", "reduction"} <= used) == keeps

@@ -1,10 +1,9 @@
 """Exports, serves, measures and differentiates the networks of the zoo, and stores what was found.
 
-    python -m zoo [--out FILE] [--ways tracing,dynamo,worker] [--again] [--seconds N] [PATTERN...]
+    python -m zoo [--out FILE] [--ways tracing,dynamo,worker] [--again] [PATTERN...]
 
-Each network has a process of its own, which is forked from one that has imported the libraries. FILE is
-a JSON object of what was found by the name of the network; ways that it has already are left out, unless
---again is given. A network has N seconds.
+Each network has a process of its own. FILE is a JSON object of what was found by the name of the
+network; ways that it has already are left out, unless --again is given.
 """
 
 from __future__ import annotations
@@ -12,20 +11,18 @@ from __future__ import annotations
 import argparse
 import fnmatch
 import json
-import multiprocessing
 import os
-import signal
+import subprocess
 import sys
 import tempfile
-import warnings
 from pathlib import Path
 
-from .networks import ordered
+from .networks import networks
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE.parents[1] / "docs" / "results" / "zoo.json"
 WAYS = ("tracing", "dynamo", "worker")
-LIBRARIES = ["onnx", "onnxscript", "timm", "torchvision", "transformers", "zoo.check"]
+SECONDS = 900  # of one network
 
 
 def main() -> int:
@@ -34,15 +31,12 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=RESULTS)
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--ways", default=",".join(WAYS))
-    parser.add_argument("--seconds", type=int, default=900)
     o = parser.parse_args()
     found = json.loads(o.out.read_text("utf-8")) if o.out.is_file() else {}
-    multiprocessing.set_forkserver_preload(LIBRARIES)
-    for name in ordered():
+    for name in networks():
         ways = [way for way in o.ways.split(",") if o.again or way not in found.get(name, {})]
         if ways and any(fnmatch.fnmatch(name, p) for p in o.pattern):
-            known = {key: value for key, value in found.get(name, {}).items() if key != "problem"}
-            found[name] = {**known, **one(name, ways, o.seconds)}
+            found[name] = {**found.get(name, {}), **one(name, ways)}
             print(name, json.dumps(found[name]), flush=True)
             partial = o.out.with_suffix(".tmp")
             partial.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", "utf-8")
@@ -50,37 +44,19 @@ def main() -> int:
     return 0
 
 
-def one(name: str, ways: list[str], seconds: int) -> dict[str, object]:
-    """Return what zoo.check finds for a network, as far as it came in its time."""
+def one(name: str, ways: list[str]) -> dict[str, object]:
+    """Return what check.py finds for a network, as far as it came in its time."""
     with tempfile.TemporaryDirectory(prefix="zoo-") as folder:
         out = Path(folder) / "found.json"
-        process = multiprocessing.get_context("forkserver").Process(target=_run, args=(name, out, ways))
-        process.start()
-        process.join(seconds)
-        problem = ""
-        if process.exitcode is None:
-            os.killpg(process.pid or 0, signal.SIGKILL)
-            process.join()
-            problem = f"not finished after {seconds} s"
-        elif process.exitcode != 0:
-            lines = (Path(folder) / "log").read_text("utf-8", "replace").strip().splitlines()
-            problem = f"the process ended with {process.exitcode}: {(lines or [''])[-1]:.200}"
+        environment = {**os.environ, "NOETHER_CACHE": folder, "PYTHONPATH": str(HERE.parent)}
+        command = [sys.executable, "-W", "ignore", "-m", "zoo.check", name, str(out), *ways]
+        try:
+            done = subprocess.run(command, cwd=folder, env=environment, timeout=SECONDS, capture_output=True, text=True, errors="replace")
+            problem = "" if done.returncode == 0 else f"the process ended with {done.returncode}: {(done.stderr.strip().splitlines() or [''])[-1]:.200}"
+        except subprocess.TimeoutExpired:
+            problem = f"not finished after {SECONDS} s"
         found: dict[str, object] = json.loads(out.read_text("utf-8")) if out.is_file() else {}
         return {**found, "problem": problem} if problem else found
-
-
-def _run(name: str, out: Path, ways: list[str]) -> None:
-    """Check a network in this process, whose children end with it."""
-    from .check import check
-
-    os.setsid()
-    os.chdir(out.parent)
-    os.environ["NOETHER_CACHE"] = str(out.parent)
-    with open("log", "wb") as log:
-        os.dup2(log.fileno(), 1)
-        os.dup2(log.fileno(), 2)
-    warnings.simplefilter("ignore")
-    check(name, out, ways)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,17 @@
-"""Checks of one network: by tracing, by dynamo's file, and served by this process."""
+"""Checks one network: by tracing, by dynamo's file, and served by this process.
+
+    python -m zoo.check NAME FILE WAY...
+
+FILE is written after each step, so that it has what was found if the process is stopped.
+"""
 
 from __future__ import annotations
 
-import contextlib
-import functools
 import json
 import re
+import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -42,25 +46,25 @@ class Check:
             value = do()
             found[key] = value if isinstance(value, (dict, float, int, str)) else True
         except Exception as e:
-            found[key] = f"error: {'' if isinstance(e, noether_ml.Error) else type(e).__name__ + ': '}{_command.first_line(e)}"
+            found[key] = f"error: {type(e).__name__ if not isinstance(e, noether_ml.Error) else ''} {_command.first_line(e)}"
         found[key + "_s"] = round(time.time() - start, 1)
         self.out.write_text(json.dumps(self.found), "utf-8")
         return value
 
     def by_file(self, way: str) -> None:
         """Export the module by one exporter, which compares the file with it, and use the file."""
+        def export() -> Path:
+            with _export.called(self.module, example) as names:
+                _export.check_random(self.module, example)
+                return _export._kept(self.module, example, names, EXPORTERS[way])
+
         example = _export._example(self.module, self.network.shape)
-        path = self.step(way, "export", lambda: self.exported(way, example))
+        path = self.step(way, "export", export)
         if path is None:
             return
         self.step(way, "layers", lambda: self.layers(path))
         self.step(way, "run", lambda: self.run(path))
         self.step(way, "gradient", lambda: self.gradient(path))
-
-    def exported(self, way: str, example: torch.Tensor) -> Path:
-        with _export.called(self.module, example) as names:
-            _export.check_random(self.module, example)
-            return _export._kept(self.module, example, names, EXPORTERS[way])
 
     def layers(self, path: Path) -> dict[str, int]:
         """Return the number of default layers, and of those that have the name of a module or begin with one."""
@@ -109,23 +113,14 @@ class Check:
         It is that of the first output, weighted at random, by the input. The weights are those of an
         operator that is added to the file: the sum of an output after a normalisation is constant.
         """
-        weights, single, want = self.gradients_of_torch
-        model, name = self.gradient_file(path, weights)
-        numpy.save(self.folder / "x.npy", self.x.numpy())
-        request = {"model": str(model), "inputs": [str(self.folder / "x.npy")], "tensors": [name], "out": str(model.parent)}
-        (model.parent / "request.json").write_text(json.dumps(request), "utf-8")
-        _command.call(["forward", str(model.parent / "request.json")])
-        got = torch.from_numpy(numpy.load(model.parent / "0-0.npy")).double()
-        scale = float(want.norm()) or 1.0
-        self.found["gradient of PyTorch"] = float((single - want).norm()) / scale
-        return float((got - want).norm()) / scale
-
-    def gradient_file(self, path: Path, weights: torch.Tensor) -> tuple[Path, str]:
-        """Write the file that computes the gradient of the weighted output by the input, and return it and the gradient's name."""
         import onnx
 
         folder = self.folder / "gradient"
         folder.mkdir(exist_ok=True)
+        with torch.no_grad(), _export.called(self.module, self.x):
+            out = self.module(self.x)
+        first = out if isinstance(out, torch.Tensor) else out[0]
+        weights = torch.randn(first.shape[1:], generator=torch.Generator().manual_seed(2))
         model = onnx.load(str(path), load_external_data=True)
         model.graph.initializer.append(onnx.numpy_helper.from_array(weights.numpy(), "zoo_weights"))
         model.graph.node.append(onnx.helper.make_node("Mul", [model.graph.output[0].name, "zoo_weights"], ["zoo_weighted"]))
@@ -133,34 +128,31 @@ class Check:
         onnx.save(model, folder / "weighted.onnx", save_as_external_data=True, location="weights.bin")
         written = noether_ml.grad(folder / "weighted.onnx", folder / "gradient.onnx", of="zoo_weighted", sum=True)
         name = written["gradients"][0]["output"] if isinstance(written["gradients"], list) else next(iter(written["gradients"].values()))
-        return folder / "gradient.onnx", name
+        numpy.save(folder / "x.npy", self.x.numpy())
+        request = {"model": str(folder / "gradient.onnx"), "inputs": [str(folder / "x.npy")], "tensors": [name], "out": str(folder)}
+        (folder / "request.json").write_text(json.dumps(request), "utf-8")
+        _command.call(["forward", str(folder / "request.json")])
+        got = torch.from_numpy(numpy.load(folder / "0-0.npy")).double()
 
-    @functools.cached_property
-    def gradients_of_torch(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """The weights of the first output, and its gradients by PyTorch in float32 and float64."""
-        with torch.no_grad(), _export.called(self.module, self.x):
-            out = self.module(self.x)
-        first = out if isinstance(out, torch.Tensor) else out[0]
-        weights = torch.randn(first.shape[1:], generator=torch.Generator().manual_seed(2))
-        single = self.gradient_of_torch(torch.float32, weights)
-        try:
-            want = self.gradient_of_torch(torch.float64, weights)
-        except Exception:  # a module that makes tensors of float32 in forward
-            want = single
-        return weights, single, want
-
-    def gradient_of_torch(self, dtype: torch.dtype, weights: torch.Tensor, mode: Any = None) -> torch.Tensor:
-        """Return the gradient in float64. In the forward pass mode is active."""
-        x = self.x.clone().to(dtype).requires_grad_()
-        try:
-            self.module.to(dtype)
-            with _export.called(self.module, self.x), torch.enable_grad():
-                with mode or contextlib.nullcontext():
+        def of_torch(dtype: torch.dtype) -> torch.Tensor:
+            x = self.x.clone().to(dtype).requires_grad_()
+            try:
+                self.module.to(dtype)
+                with _export.called(self.module, self.x), torch.enable_grad():
                     out = self.module(x)
                 ((out if isinstance(out, torch.Tensor) else out[0]) * weights.to(dtype)).sum().backward()
-        finally:
-            self.module.float()
-        return x.grad.double()
+            finally:
+                self.module.float()
+            return x.grad.double()
+
+        single = of_torch(torch.float32)
+        try:
+            want = of_torch(torch.float64)
+        except Exception:  # a module that makes tensors of float32 in forward
+            want = single
+        scale = float(want.norm()) or 1.0
+        self.found["gradient of PyTorch"] = float((single - want).norm()) / scale
+        return float((got - want).norm()) / scale
 
     def served(self) -> dict[str, int]:
         """Measure the module, which this process serves, and compare its output with the module's."""
@@ -176,15 +168,15 @@ class Check:
         return self.scores(run)
 
 
-def check(name: str, out: Path, ways: Sequence[str]) -> dict[str, Any]:
-    """Check a network and return what was found.
-
-    It is also written to a file after each step, so that it is there if the process is stopped.
-    """
-    found = Check(name, out)
-    for way in ways:
+def main() -> int:
+    check = Check(sys.argv[1], Path(sys.argv[2]))
+    for way in sys.argv[3:]:
         if way in EXPORTERS:
-            found.by_file(way)
+            check.by_file(way)
         else:
-            found.step(way, "run", found.served)
-    return found.found
+            check.step(way, "run", check.served)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

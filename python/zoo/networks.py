@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -18,21 +17,6 @@ def networks() -> dict[str, Network]:
     found |= {f"timm/{name}": _timm(name, side) for side, names in TIMM.items() for name in names.split()}
     found |= {f"transformers/{name}": _transformers(name, keys, shape) for name, (keys, shape) in TRANSFORMERS.items()}
     return found
-
-
-def ordered() -> list[str]:
-    """Return the names of the networks: those that differ most first, of each family the first."""
-    seen: dict[str, int] = {}
-    at: dict[str, int] = {}
-    key: dict[str, tuple[int, float]] = {}
-    names = list(networks())
-    for name in names:
-        library, _, own = name.partition("/")
-        family = re.split(r"[\d_]|For[A-Z]|Model|Vision", own)[0].lower()
-        rank, index = seen.get(family, 0), at.get(library, 0)
-        seen[family], at[library] = rank + 1, index + 1
-        key[name] = (rank, index / sum(other.startswith(library) for other in names))
-    return sorted(names, key=lambda name: key[name])
 
 
 # Of torchvision: keywords of the network, and "shape" if it is not 3 x 64 x 64.

@@ -61,35 +61,17 @@ func newProgram(m *model.Model, layers []layer, g transform.Generator, slopes st
 	p := &program{b: onnx.NewBuilder(m.Opset()), n: n, layers: layers}
 	shape := m.ImageShape()
 	p.image = p.b.Input(imageName, onnx.Float, append([]int{n}, shape...)...)
-	names := make([]string, 0, len(layers)+1)
-	output := -1
-	for i, l := range layers {
-		names = append(names, l.name)
-		if l.name == m.ScoresTensor() {
-			output = i
-		}
-	}
-	if output < 0 && m.Classes() > 0 {
-		output = len(names)
-		names = append(names, m.ScoresTensor())
-	}
+	names, output := tensorNames(m, layers)
 	values, err := m.Include(p.b, p.image, n, names...)
 	if err != nil {
 		return nil, err
 	}
 	p.z = values[:len(layers):len(layers)]
 	if m.Classes() > 0 {
-		y := values[output]
-		if m.Scores() == "logits" {
-			y = p.b.Softmax(y, 1)
-		}
-		p.z = append(p.z, y)
+		p.z = append(p.z, probabilities(p.b, m, values[output]))
 	}
 	p.dx = generateImage(p.b, g, slopes, n, shape, p.image)
-	for i, l := range layers {
-		p.moved = append(p.moved, l.field.generate(p.b, g, slopes, n, p.z[i]))
-	}
-	p.moved = append(p.moved, "") // of the output
+	p.move(g, slopes)
 	if err := p.differentiate(); err != nil {
 		return nil, err
 	}
@@ -101,16 +83,53 @@ func newProgram(m *model.Model, layers []layer, g transform.Generator, slopes st
 	return p, p.b.Err()
 }
 
+// tensorNames returns the names of the layers and the class scores, each once, and the index of the
+// scores; -1 if there are none.
+func tensorNames(m *model.Model, layers []layer) (names []string, output int) {
+	output = -1
+	for i, l := range layers {
+		names = append(names, l.name)
+		if l.name == m.ScoresTensor() {
+			output = i
+		}
+	}
+	if output < 0 && m.Classes() > 0 {
+		output = len(names)
+		names = append(names, m.ScoresTensor())
+	}
+	return names, output
+}
+
+// probabilities returns what the output of a model stands for, given its class scores.
+func probabilities(b *onnx.Builder, m *model.Model, scores onnx.Value) onnx.Value {
+	if m.Scores() == "logits" {
+		return b.Softmax(scores, 1)
+	}
+	return scores
+}
+
+// move writes the nodes of X z.
+func (p *program) move(g transform.Generator, slopes string) {
+	for i, l := range p.layers {
+		p.moved = append(p.moved, l.field.generate(p.b, g, slopes, p.n, p.z[i]))
+	}
+	p.moved = append(p.moved, "") // of the output
+}
+
 // differentiate writes the nodes of L z = J X x - X z.
 func (p *program) differentiate() error {
 	tangents, err := grad.JVP(p.b, p.z, []onnx.Value{p.image}, []onnx.Value{p.dx})
 	if err != nil {
 		return err
 	}
+	p.setLie(tangents)
+	return nil
+}
+
+func (p *program) setLie(tangents []onnx.Value) {
 	for i, t := range tangents {
 		p.lie = append(p.lie, p.subtract(t, p.moved[i]))
 	}
-	return nil
 }
 
 // subtract returns a - b, or a if b is "", which stands for zero.
@@ -128,8 +147,14 @@ func (p *program) differentiateParts() error {
 	last := len(p.layers)
 	own := make([]onnx.Value, last)
 	at := map[onnx.Value]grad.Tangent{p.image: func(*onnx.Builder, onnx.Value) onnx.Value { return p.dx }}
+	origins := make([]onnx.Value, last) // what the network goes on with, where a layer is a copy of it
+	graph := p.b.Snapshot()
 	for i := range own {
-		at[p.z[i]] = func(b *onnx.Builder, arriving onnx.Value) onnx.Value {
+		origins[i] = onnx.Value(graph.Origin(string(p.z[i])))
+		if at[origins[i]] != nil {
+			continue // another layer is the same tensor, with the same tangent
+		}
+		at[origins[i]] = func(b *onnx.Builder, arriving onnx.Value) onnx.Value {
 			switch moved := p.moved[i]; {
 			case arriving == "" && moved != "":
 				own[i] = b.Neg(moved)
@@ -147,7 +172,7 @@ func (p *program) differentiateParts() error {
 	}
 	directions := make([]map[onnx.Value]grad.Tangent, last)
 	for i, d := range own {
-		directions[i] = map[onnx.Value]grad.Tangent{p.z[i]: func(*onnx.Builder, onnx.Value) onnx.Value { return d }}
+		directions[i] = map[onnx.Value]grad.Tangent{origins[i]: func(*onnx.Builder, onnx.Value) onnx.Value { return d }}
 	}
 	carried, err := grad.Pushforwards(p.b, p.z[last:], directions)
 	if err != nil {
@@ -161,15 +186,14 @@ func (p *program) differentiateParts() error {
 }
 
 // The output of model has a row for each image: the sums lieSquares to partSquares of each layer,
-// then of the output.
-func (p *program) model() (*onnx.Model, error) {
+// then of the output. It may have further outputs.
+func (p *program) model(outputs ...string) (*onnx.Model, error) {
 	b := p.b
 	sum := func(v onnx.Value) onnx.Value {
 		if v == "" {
 			return b.Full(0, p.n, 1)
 		}
-		rows := b.Flatten(v, 1)
-		return b.ReduceSum(b.Mul(rows, rows), true, 1)
+		return sumOfSquares(b, v)
 	}
 	next := make([]int, p.n)
 	for i := range next {
@@ -192,5 +216,11 @@ func (p *program) model() (*onnx.Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("writing Lie derivatives: %w", err)
 	}
-	return rewrite.WithOutputs(m, []string{sumsName})
+	return rewrite.WithOutputs(m, append(outputs, sumsName))
+}
+
+// sumOfSquares returns the squared norm of each of n samples, n x 1.
+func sumOfSquares(b *onnx.Builder, v onnx.Value) onnx.Value {
+	rows := b.Flatten(v, 1)
+	return b.ReduceSum(b.Mul(rows, rows), true, 1)
 }

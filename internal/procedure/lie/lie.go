@@ -22,9 +22,9 @@
 // of the output (the paper's section 4.2 and Figure 4). The output is the class probabilities, if
 // the model has class scores.
 //
-// All derivatives are Jacobian-vector products of the model's graph (package onnx/grad), not
-// differences. X itself is a difference of neighbouring values, since maps are known at whole
-// positions only: see Settings.Slopes.
+// All derivatives are Jacobian-vector products of the model's graph (package onnx/grad), or those
+// that its server computes, not differences. X itself is a difference of neighbouring values, since
+// maps are known at whole positions only: see Settings.Slopes.
 //
 // The measure is a procedure: it reads samples in several steps, and so cannot be computed from
 // running sums.
@@ -95,7 +95,7 @@ type method struct {
 
 func (*method) Name() string                   { return "lie-derivative" }
 func (*method) Descriptor() measure.Descriptor { return Descriptor() }
-func (*method) Version() int                   { return 1 }
+func (*method) Version() int                   { return 2 }
 func (m *method) Settings() any                { return m.settings }
 
 func (m *method) Needs() procedure.Needs {
@@ -108,11 +108,11 @@ func (m *method) Skip(j *procedure.Job) string {
 		return "it takes audio, but the transformations are of images"
 	case net.TakesArrays():
 		return "it takes arrays, but the transformations are of images"
-	case net.Graph() == nil:
-		return "it is no ONNX graph, of which derivatives are computed"
+	case net.Graph() == nil && net.NoTangents() != "":
+		return "it " + net.NoTangents()
 	case net.Input().Type != engine.Float:
 		return fmt.Sprintf("its input is of type %v; derivatives need float", net.Input().Type)
-	case net.Opset() < minOpset:
+	case net.Graph() != nil && net.Opset() < minOpset:
 		return fmt.Sprintf("it uses opset %d, but derivatives need %d or later: convert it with onnx.version_converter", net.Opset(), minOpset)
 	case len(measured(j.A.Layers)) == 0:
 		return "none of its layers has values whose positions are known"

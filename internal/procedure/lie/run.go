@@ -13,6 +13,7 @@ import (
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/resample"
 	"github.com/noether-ml/noether/tensor"
+	"github.com/noether-ml/noether/transform"
 )
 
 // A run is a job in progress: one model on one data set. The job measures Lie derivatives of
@@ -58,40 +59,23 @@ func (r *run) batch() int {
 }
 
 func (r *run) measure(ctx context.Context) error {
-	net, g := r.job.A.Model, r.generators[r.done]
-	p, err := engine.Within(net.TimeLimit(), func() (*program, error) {
-		return newProgram(net, r.layers, g, r.settings.Slopes, r.batch(), r.contributes())
-	})
+	g := r.generators[r.done]
+	sums := tensor.New(r.batch(), r.width())
+	images := tensor.New(append([]int{r.batch()}, r.job.A.Model.ImageShape()...)...)
+	compute, closing, err := r.open(ctx, g, images, sums)
 	if err != nil {
 		return fmt.Errorf("model %s: %w", r.job.A.Name, err)
 	}
-	graph, err := p.model()
-	if err != nil {
-		return fmt.Errorf("model %s: %w", r.job.A.Name, err)
-	}
-	session, err := net.Compile(graph, 0, false)
-	if err != nil {
-		return fmt.Errorf("model %s: %w", r.job.A.Name, err)
-	}
-	defer session.Close()
-	images := tensor.New(append([]int{p.n}, net.ImageShape()...)...)
-	sums := tensor.New(p.n, r.width())
-	in, out := engine.ArrayOf(images), engine.ArrayOf(sums)
-	defer in.Close()
-	defer out.Close()
-	if err := errors.Join(session.Bind(in), session.Bind(out)); err != nil {
-		return err
-	}
-	batch := engine.Batch{Inputs: []*engine.Array{in}, Outputs: []*engine.Array{out}}
+	defer closing()
 	for len(r.sums[r.done]) < len(r.samples)*r.width() {
 		from := len(r.sums[r.done]) / r.width()
-		for i := range p.n { // a batch that is not full ends with other images, whose sums are not used
+		for i := range r.batch() { // a batch that is not full ends with other images, whose sums are not used
 			copy(images.At(i).Data, r.samples[(from+i)%len(r.samples)].Input.Data)
 		}
-		if err := session.Run(ctx, batch); err != nil {
+		if err := compute(ctx); err != nil {
 			return err
 		}
-		used := min(p.n, len(r.samples)-from)
+		used := min(r.batch(), len(r.samples)-from)
 		for _, v := range sums.Data[:used*r.width()] {
 			r.sums[r.done] = append(r.sums[r.done], float64(v))
 		}
@@ -102,6 +86,40 @@ func (r *run) measure(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// open returns a function that computes the sums of images.
+func (r *run) open(ctx context.Context, g transform.Generator, images, sums tensor.Tensor) (compute func(context.Context) error, closing func(), err error) {
+	net := r.job.A.Model
+	if net.Graph() == nil {
+		s, err := newServedRun(ctx, net, r.job.Graphs, r.layers, g, r.settings.Slopes, r.batch(), r.contributes())
+		if err != nil {
+			return nil, nil, err
+		}
+		return func(ctx context.Context) error { return s.run(ctx, images, sums) }, func() { _ = s.Close() }, nil
+	}
+	p, err := engine.Within(net.TimeLimit(), func() (*program, error) {
+		return newProgram(net, r.layers, g, r.settings.Slopes, r.batch(), r.contributes())
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	graph, err := p.model()
+	if err != nil {
+		return nil, nil, err
+	}
+	session, err := net.Compile(graph, 0, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	in, out := engine.ArrayOf(images), engine.ArrayOf(sums)
+	closing = func() { _ = errors.Join(in.Close(), out.Close(), session.Close()) }
+	if err := errors.Join(session.Bind(in), session.Bind(out)); err != nil {
+		closing()
+		return nil, nil, err
+	}
+	batch := engine.Batch{Inputs: []*engine.Array{in}, Outputs: []*engine.Array{out}}
+	return func(ctx context.Context) error { return session.Run(ctx, batch) }, closing, nil
 }
 
 func (r *run) scores() []measure.PairScore {

@@ -45,7 +45,7 @@ func (r *run) openPool(a autoattack.Attack, images int) (_ *pool, err error) {
 		p.size = p.gradient.Batch()
 	}
 	p.size = min(p.size, images)
-	if p.session, err = s.Model.NewBatchSession(nil, true, p.size); err != nil {
+	if p.session, err = s.Model.NewBatchSession(nil, true, p.size, nil); err != nil {
 		return nil, err
 	}
 	p.buffers, err = p.session.NewBuffers(p.size)

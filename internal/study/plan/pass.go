@@ -17,6 +17,7 @@ type Pass struct {
 	Tasks  [][]*Task // Tasks[i] are those of Views[i]
 	lo, Hi int       // the pass reads the positions from lo to Hi-1 in the random order of the samples
 	Batch  int       // samples that the engine runs at once
+	Slots  int       // number of batches whose activations are in memory: 2 if the models run on one while another is measured
 	// Reductions are what the engine computes from the layers of each model.
 	Reductions map[*Model]Reductions
 	mostBatch  int          // the largest Batch that fits in the device's memory; 0: not known

@@ -3,9 +3,11 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/noether-ml/noether/engine"
+	"github.com/noether-ml/noether/internal/pooling"
 	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/tensor"
@@ -37,14 +39,20 @@ func (r Reductions) deviceBytes(slots int64) (sum int64) {
 	return sum
 }
 
-// SetBatch sets the batch size and, on a device with memory of its own and batches of whole blocks,
-// the reductions.
+// SetBatch sets the batch size, the slots and, where activations are in a memory of the engine's own
+// and batches are whole blocks, the reductions.
 func (p *Pass) SetBatch(s *spec.Study, limits MemoryLimits) {
-	p.Reductions = nil
+	if !slices.ContainsFunc(p.Models, func(m *Model) bool { return !m.Net.RunsElsewhere() }) {
+		limits.slots = 2
+	}
+	p.Slots, p.Reductions = int(limits.slots), nil
 	block := p.Data().Layout.Block
-	if limits.keeps && !p.noReduce && p.Start()%block == 0 {
+	if !p.noReduce && p.Start()%block == 0 {
 		p.Reductions = map[*Model]Reductions{}
 		for _, m := range p.Models {
+			if !limits.keeps && !m.Net.Keeps() {
+				continue
+			}
 			if r := p.reductionsOf(m); len(r.List) > 0 {
 				p.Reductions[m] = r
 			}
@@ -128,6 +136,35 @@ func (t *Task) reduction(v View, layout measure.Layout) *measure.Reduction {
 		return nil
 	}
 	return reducer.Reduction(s.site)
+}
+
+// Pools returns how the model pools layers of which all tasks that read them need only vectors.
+func (p *Pass) Pools(m *Model) map[string]pooling.Kind {
+	pools, whole := map[string]pooling.Kind{}, map[string]bool{}
+	for view, tasks := range p.Tasks {
+		for _, t := range tasks {
+			for _, r := range t.Readings() {
+				if r.Model != m || r.IsPrediction() {
+					continue
+				}
+				name, kind := r.Layer.Name, t.pooling(r.Layer)
+				if before := pools[name]; kind == "" || before != "" && before != kind || p.Views[view].On == "activations" || !m.Net.CanPool(r.Layer, kind) {
+					whole[name] = true
+				}
+				pools[name] = kind
+			}
+		}
+	}
+	maps.DeleteFunc(pools, func(name string, _ pooling.Kind) bool { return whole[name] })
+	return pools
+}
+
+// pooling returns "" if the task needs the whole activations of a layer.
+func (t *Task) pooling(l tensor.Layer) pooling.Kind {
+	if p, ok := t.Cell.Method.(measure.Pooler); ok {
+		return pooling.Kind(p.Pooling(l))
+	}
+	return ""
 }
 
 // CopiedLayers returns the layers whose activations are read in the CPU's memory, and whether the

@@ -286,7 +286,7 @@ func (e *estimator) sampleTime(ctx context.Context, m *plan.Model, d *plan.Data,
 
 // timeEngine returns the engine time of one sample up to the given layers of a pass's model.
 func (e *estimator) timeEngine(ctx context.Context, p *plan.Pass, layers []tensor.Layer, prediction bool) (time.Duration, error) {
-	r, err := newReader(p.Models[0], p.Data(), layers, plan.Reductions{}, prediction, p.Batch, 1)
+	r, err := newReader(p.Models[0], p.Data(), layers, plan.Reductions{}, nil, prediction, p.Batch, 1)
 	if err != nil {
 		return 0, err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/engine"
+	"github.com/noether-ml/noether/internal/pooling"
 	"github.com/noether-ml/noether/internal/study/plan"
 	"github.com/noether-ml/noether/tensor"
 	"github.com/noether-ml/noether/transform"
@@ -24,7 +25,7 @@ type Sink interface {
 	// Samples announces the samples of the next calls of Write.
 	Samples(samples []dataset.Sample) error
 	// Write takes their activations, one tensor for each layer of the source, which are valid during
-	// the call. view is "" for clean samples.
+	// the call. They may be pooled. view is "" for clean samples.
 	Write(view string, z []tensor.Tensor) error
 	// Close completes what was written. It is called after the last sample.
 	Close() error
@@ -37,8 +38,9 @@ const extractionMemory = 256 << 20
 
 // Extract gives the activations of a plan's models on its data, clean and transformed as a run of
 // the study transforms them, to sinks that open returns. Its cells do not matter. Samples that
-// cannot be read are left out. Transformations of activations are skipped with a warning.
-func Extract(ctx context.Context, p *plan.Plan, o plan.Options, open func(Source) (Sink, error)) error {
+// cannot be read are left out. Transformations of activations are skipped with a warning. With pool,
+// engines that can pool layers before they are copied do.
+func Extract(ctx context.Context, p *plan.Plan, o plan.Options, pool pooling.Kind, open func(Source) (Sink, error)) error {
 	var extractions []*extraction
 	var progress plan.Progress
 	for _, d := range p.Data {
@@ -56,7 +58,13 @@ func Extract(ctx context.Context, p *plan.Plan, o plan.Options, open func(Source
 			if len(m.Net.Layers()) == 0 || p.Only != nil && !slices.Contains(p.Only, m.Entry.Name) {
 				continue
 			}
-			extractions = append(extractions, &extraction{modelData: modelData{m, d}, plan: p, options: &o, progress: &progress, layers: m.Net.Layers(), views: views})
+			pools := map[string]pooling.Kind{}
+			for _, l := range m.Net.Layers() {
+				if m.Net.CanPool(l, pool) {
+					pools[l.Name] = pool
+				}
+			}
+			extractions = append(extractions, &extraction{modelData: modelData{m, d}, plan: p, options: &o, progress: &progress, layers: m.Net.Layers(), pools: pools, views: views})
 			progress.Total += int64(len(d.Order) * (1 + len(views)))
 		}
 	}
@@ -77,6 +85,7 @@ type extraction struct {
 	plan     *plan.Plan
 	options  *plan.Options
 	layers   []tensor.Layer
+	pools    map[string]pooling.Kind // of layers that the engine pools
 	views    []plan.View
 	progress *plan.Progress
 }
@@ -104,7 +113,7 @@ func (e *extraction) run(ctx context.Context, open func(Source) (Sink, error)) e
 func (e *extraction) feed(ctx context.Context, sink Sink) error {
 	pass := plan.TimingPass(e.model, e.data, e.batch())
 	pass.Seed = e.plan.Study.Seed
-	r, err := newReader(e.model, e.data, e.layers, plan.Reductions{}, false, pass.Batch, 1)
+	r, err := newReader(e.model, e.data, e.layers, plan.Reductions{}, e.pools, false, pass.Batch, 1)
 	if err != nil {
 		return err
 	}

@@ -81,7 +81,7 @@ func (r *runner) drawModelMaps(ctx context.Context, cells []*plan.Cell) error {
 	if len(layers) == 0 {
 		return nil
 	}
-	reader, err := newReader(m, d, layers, plan.Reductions{}, false, 1, 1) // no class scores, batches of one sample, one batch at a time
+	reader, err := newReader(m, d, layers, plan.Reductions{}, nil, false, 1, 1) // no class scores, batches of one sample, one batch at a time
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/noether-ml/noether/internal/model"
+	"github.com/noether-ml/noether/internal/pooling"
 	"github.com/noether-ml/noether/internal/study/plan"
 	"github.com/noether-ml/noether/tensor"
 	"github.com/noether-ml/noether/transform"
@@ -37,19 +38,19 @@ type activations struct {
 
 // newReader opens a session that reads layers of a model and, if prediction is set, its class
 // scores. With reductions (values that the engine computes from other layers) it opens one session
-// for clean and one for transformed batches. The reader has buffers for the given number (slots) of
-// clean batches, and for as many transformed ones. batch is the largest number of samples in a
-// batch. Errors are of type *modelError.
-func newReader(m *plan.Model, d *plan.Data, layers []tensor.Layer, reductions plan.Reductions, prediction bool, batch, slots int) (*reader, error) {
+// for clean and one for transformed batches. Layers in pools are pooled: see model.CanPool. The
+// reader has buffers for the given number (slots) of clean batches, and for as many transformed
+// ones. batch is the largest number of samples in a batch. Errors are of type *modelError.
+func newReader(m *plan.Model, d *plan.Data, layers []tensor.Layer, reductions plan.Reductions, pools map[string]pooling.Kind, prediction bool, batch, slots int) (*reader, error) {
 	r := &reader{model: m, data: d, prediction: prediction, reductions: reductions, layerIndex: map[string]int{}, scratch: map[string]tensor.Tensor{}}
 	for i, l := range layers {
 		r.layerIndex[l.Name] = i
 	}
 	var err error
 	if len(reductions.List) > 0 {
-		r.session, r.reduced, err = m.Net.NewPairSessions(layers, reductions.List, prediction)
+		r.session, r.reduced, err = m.Net.NewPairSessions(layers, reductions.List, prediction, pools)
 	} else {
-		r.session, err = m.Net.NewBatchSession(layers, prediction, batch)
+		r.session, err = m.Net.NewBatchSession(layers, prediction, batch, pools)
 	}
 	if err != nil {
 		return nil, &modelError{m, r.wrap(err)}

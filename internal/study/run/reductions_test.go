@@ -90,7 +90,7 @@ func newTestFeeder(t *testing.T, c testPass) *feeder {
 	if f.Batch != s.Batch || len(layers) != 2-want || !prediction {
 		t.Fatalf("batches of %d, %d layers are copied (prediction: %v), want %d, %d (true)", f.Batch, len(layers), prediction, s.Batch, 2-want)
 	}
-	r, err := newReader(m, f.Data(), layers, f.Reductions[m], prediction, f.Batch, slots)
+	r, err := newReader(m, f.Data(), layers, f.Reductions[m], nil, prediction, f.Batch, slots)
 	if err != nil {
 		t.Fatal(err)
 	}

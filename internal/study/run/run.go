@@ -6,7 +6,6 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 
-	"github.com/noether-ml/noether/engine/ort"
 	"github.com/noether-ml/noether/internal/study/internal/guard"
 	"github.com/noether-ml/noether/internal/study/internal/telemetry"
 	"github.com/noether-ml/noether/internal/study/plan"
@@ -266,13 +265,9 @@ func (r *runner) openReaders(p *plan.Pass) (*feeder, error) {
 	if !r.Options.FailFast {
 		f.warnDropped = r.warnDropped
 	}
-	slots := 1 // number of batches whose activations are in memory
-	if !ort.OnCPU(r.Options.Device) {
-		slots = 2 // one is computed while another one is measured
-	}
 	for _, m := range p.Models {
 		layers, prediction := p.CopiedLayers(m)
-		reader, err := newReader(m, p.Data(), layers, p.Reductions[m], prediction, p.Batch, slots)
+		reader, err := newReader(m, p.Data(), layers, p.Reductions[m], p.Pools(m), prediction, p.Batch, p.Slots)
 		if err != nil {
 			f.close()
 			return nil, err

@@ -59,7 +59,7 @@ func TestTextEncoder(t *testing.T) {
 	if l := m.Layers()[0]; !m.TakesArrays() || l.Axes != "NTC" || l.Shape[0] != 12 || l.Shape[1] != 16 || m.Classes() != 3 {
 		t.Errorf("layer %+v of a model of %d classes, want 12 tokens x 16 channels, and 3 classes", l, m.Classes())
 	}
-	session, err := m.NewBatchSession(m.Layers(), true, 20) // true: with class scores; 20: samples of a batch
+	session, err := m.NewBatchSession(m.Layers(), true, 20, nil) // true: with class scores; 20: samples of a batch
 	if err != nil {
 		t.Fatal(err)
 	}
