@@ -16,7 +16,13 @@ from noether_ml._command import call
 
 quantization = pytest.importorskip("onnxruntime.quantization")
 import onnx  # noqa: E402
-from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_dynamic, quantize_static  # noqa: E402
+from onnxruntime.quantization import (  # noqa: E402
+    CalibrationDataReader,
+    QuantFormat,
+    QuantType,
+    quantize_dynamic,
+    quantize_static,
+)
 from onnxruntime.quantization import qdq_loss_debug as debug  # noqa: E402
 
 DATA = os.environ.get("NOETHER_TESTDATA")
