@@ -7,14 +7,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/noether-ml/noether/internal/testmodel"
+	"github.com/noether-ml/noether/internal/testdata"
 )
 
-// TestFailuresAndPolicy runs a study with a policy, judges the run again, and lists its failures.
+// TestFailuresAndPolicy runs a study with a policy, judges the run again, and lists its failures. The
+// network is a trained one, since a model that is no better than chance cannot pass.
 func TestFailuresAndPolicy(t *testing.T) {
+	net, batch := testdata.Path(t, "models", "resnet20-cifar10.onnx"), testdata.Path(t, "cifar10", "test_batch.bin")
 	dir := t.TempDir()
-	testmodel.Write(t, dir, "one", testmodel.Options{})
-	testmodel.Write(t, dir, "two", testmodel.Options{})
 	write := func(name, text string) string {
 		t.Helper()
 		path := filepath.Join(dir, name)
@@ -24,8 +24,8 @@ func TestFailuresAndPolicy(t *testing.T) {
 		return path
 	}
 	study := write("study.yaml", `name: s
-data: [{name: shapes, shapes: {n: 120, size: 16, seed: 2}}]
-models: [{name: one, onnx: one.onnx, layers: output}, {name: copy, onnx: one.onnx, layers: output}]
+data: [{name: cifar10, cifar10: `+batch+`, limit: 120}]
+models: [{name: one, onnx: `+net+`, preprocess: cifar10, layers: output}, {name: copy, onnx: `+net+`, preprocess: cifar10, layers: output}]
 transforms: [{name: tilt, rotate: {values: [20, 40]}}]
 measures: [accuracy]
 by: [label]

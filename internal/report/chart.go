@@ -173,7 +173,7 @@ func ChartsOf(m measure.Descriptor, rows []scores.Row, a Attachments) []Chart {
 	add(unitsChart, len(layersOfUnits) > 1)
 	add(tuningChart, slices.ContainsFunc(a.Curves, func(c TuningCurve) bool { return c.Measure == m.Name }))
 	first := m.Chart // the name of the chart to be shown first
-	if first == "" && mostlyCurves(own) {
+	if first == "" && !Layered(rows, m.Name) && mostlyCurves(own) {
 		first = ParameterChart.Name // means over the values say little
 	}
 	if grid || everyFactor(own) && Field("factor").varies(measures, own) && Field("name").varies(measures, own) {

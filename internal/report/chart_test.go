@@ -48,7 +48,7 @@ func TestChartsOf(t *testing.T) {
 		"depth bars":                           {measure.Descriptor{Name: "one"}, []scores.Row{row("a", 0, ""), row("b", 1, "")}, Attachments{}},
 		"bars depth":                           {measure.Descriptor{Name: "one", Chart: "bars"}, []scores.Row{row("a", 0, ""), row("b", 1, "")}, Attachments{}},
 		"heat bars":                            {measure.Descriptor{Name: "one"}, []scores.Row{pair("a", "a"), pair("a", "b"), pair("b", "b")}, Attachments{}},
-		"parameter depth bars":                 {measure.Descriptor{Name: "one"}, []scores.Row{row("a", 0, "1"), row("b", 1, "1"), row("a", 0, "2"), row("b", 1, "2")}, Attachments{}},
+		"depth bars parameter":                 {measure.Descriptor{Name: "one"}, []scores.Row{row("a", 0, "1"), row("b", 1, "1"), row("a", 0, "2"), row("b", 1, "2")}, Attachments{}},
 		"depth bars distribution units tuning": {measure.Descriptor{Name: "one"}, []scores.Row{row("a", 0, ""), row("b", 1, "")}, units},
 	} {
 		var got []string

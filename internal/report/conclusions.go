@@ -35,18 +35,18 @@ func plainSentence(format string, args ...any) Sentence {
 	return Sentence{{Text: fmt.Sprintf(format, args...)}}
 }
 
-// Conclusions returns the sentences for the first screen of a report: alarms, at most four that say
-// which model is the most robust, under which transformation scores are worst, for which group of
-// samples, and at which depth those of layers fall, and those of BestLayers. They follow from the
-// scores by fixed rules. What they claim is one family: if nothing differed, they would claim
-// anything with a probability of at most 5 %.
+// Conclusions returns the sentences for the first screen of a report: alarms, and at most four that
+// say which model is the most robust, under which transformation scores are worst, for which group
+// of samples, and at which depth those of layers fall. They follow from the scores by fixed rules.
+// What they and BestLayers claim is one family: if nothing differed, they would claim anything with
+// a probability of at most 5 %.
 func Conclusions(rows []scores.Row, rec scores.Record, replicates *Replicates) []Sentence {
-	before, best := conclusions(rows, rec, replicates)
-	return append(before, best...)
+	found, _ := conclusions(rows, rec, replicates)
+	return found
 }
 
-// BestLayers returns those of Conclusions that say which layer of a model is the best one for
-// retrieval, localisation and linear probing, one sentence for each of the first models.
+// BestLayers returns one sentence for each of the first models that says which of its layers is the
+// best one for retrieval, localisation and linear probing.
 func BestLayers(rows []scores.Row, rec scores.Record, replicates *Replicates) []Sentence {
 	_, best := conclusions(rows, rec, replicates)
 	return best
