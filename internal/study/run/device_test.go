@@ -249,7 +249,16 @@ func compareDevices(t *testing.T, a, b []scores.Row, largest map[string]differen
 		}
 		d := largest[x.Measure]
 		d.scores++
-		for _, v := range [][2]float64{{x.Value, y.Value}, {x.Low, y.Low}, {x.High, y.High}, {x.Null, y.Null}} {
+		numbers := [][2]float64{{x.Value, y.Value}, {x.Null, y.Null}}
+		if x.Variant == "ridge" {
+			// The jackknife over ten parts of few training samples magnifies the rounding of each.
+			if r := max(relativeDifference(x.Low, y.Low), relativeDifference(x.High, y.High)); !(r < 0.02) {
+				t.Errorf("%s of %s: the intervals are [%g, %g] on the CPU and [%g, %g] on WebGPU", x.Statistic, x.Layer, x.Low, x.High, y.Low, y.High)
+			}
+		} else {
+			numbers = append(numbers, [2]float64{x.Low, y.Low}, [2]float64{x.High, y.High})
+		}
+		for _, v := range numbers {
 			if r := relativeDifference(v[0], v[1]); d.of == "" || cmp.Compare(r, d.relative) > 0 {
 				d.relative, d.of = r, fmt.Sprintf("%s of %s: %.9g and %.9g", x.Statistic, cmp.Or(x.Layer, "the predictions"), v[0], v[1])
 			}
