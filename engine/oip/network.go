@@ -261,7 +261,8 @@ func (n *Network) Layers(ctx context.Context, s engine.Setup) (*engine.Layers, e
 			continue
 		}
 		l.Axes = cmp.Or(l.Axes, map[int]tensor.Axes{1: "NC", 2: "NCT", 3: "NCHW"}[len(l.Shape)])
-		if axes, ok := s.Axes[l.Name]; ok {
+		// The protocol lets an output have the name of an input, of which these axes are then.
+		if axes, ok := s.Axes[l.Name]; ok && !slices.Contains(s.Samples, l.Name) {
 			if len(axes) != len(l.Shape)+1 {
 				return nil, &engine.AxesError{Err: fmt.Errorf("axes %s of %s, which has %d", axes, l.Name, len(l.Shape)+1)}
 			}

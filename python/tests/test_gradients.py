@@ -45,6 +45,8 @@ def test_scores_are_those_of_the_exported_file(make, layers, images):
     (networks.small_vit, ["encoder.layers.encoder_layer_0", "encoder.ln"])])
 def test_lie_derivatives_are_those_of_the_exported_file(make, layers, images):
     """Forward-mode derivatives by PyTorch and by the graph, and with them the contributions of layers."""
+    if make is networks.small_vit and torch.__version__ < "2":
+        pytest.skip("PyTorch 1.13 has no forward mode of its fast attention")
     torch.manual_seed(1)
     module = networks.trained(make())
     lie = {"lie-derivative": {"images": 8, "generators": ["translate-x", "rotate", "brightness"]}}
