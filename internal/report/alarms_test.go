@@ -44,7 +44,8 @@ func TestAlarms(t *testing.T) {
 			rec.Models[1].Stated = &scores.StatedAccuracy{Accuracy: c.stated, By: "its card"}
 		}
 		var got []string
-		for _, s := range Conclusions(run(c.warnings), rec, nil) {
+		found, _ := Conclusions(run(c.warnings), rec, nil)
+		for _, s := range found {
 			got = append(got, s.String())
 		}
 		if len(got) != len(c.want) {

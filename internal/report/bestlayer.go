@@ -68,7 +68,7 @@ func uses(rows []scores.Row) []use {
 	return out
 }
 
-// NamesLayers reports whether BestLayers may name a layer.
+// NamesLayers reports whether Conclusions may name a best layer.
 func NamesLayers(rows []scores.Row) bool { return len(uses(rows)) > 0 }
 
 // A suited layer has a quality for a use: the mean over transformations or factors.

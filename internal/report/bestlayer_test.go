@@ -81,7 +81,8 @@ func TestBestLayers(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			var got []string
-			for _, s := range BestLayers(c.rows, scores.Record{Measures: reporttest.Measures()}, nil) {
+			_, layers := Conclusions(c.rows, scores.Record{Measures: reporttest.Measures()}, nil)
+			for _, s := range layers {
 				got = append(got, s.String())
 			}
 			if !slices.EqualFunc(got, c.want, strings.HasPrefix) {
@@ -130,7 +131,7 @@ func TestFalseBestLayers(t *testing.T) {
 				}
 				cells = append(cells, cell)
 			}
-			best := BestLayers(scores.Table("s", cells), scores.Record{Measures: reporttest.Measures()}, NewReplicates(cells))
+			_, best := Conclusions(scores.Table("s", cells), scores.Record{Measures: reporttest.Measures()}, NewReplicates(cells))
 			if text := best[0].String(); !strings.Contains(text, "none is seen") {
 				count++
 				if better > 0 && !strings.Contains(text, "layer 6 of 8") {

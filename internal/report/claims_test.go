@@ -78,7 +78,8 @@ func (s simulation) rates(draws int) (screen, diff, gate, valueGate float64) {
 	share := 1 / float64(draws)
 	for range draws {
 		cells := s.cells(g)
-		for _, sentence := range Conclusions(scores.Table("s", cells), scores.Record{Measures: reporttest.Measures()}, NewReplicates(cells)) {
+		concluded, _ := Conclusions(scores.Table("s", cells), scores.Record{Measures: reporttest.Measures()}, NewReplicates(cells))
+		for _, sentence := range concluded {
 			if text := sentence.String(); strings.Contains(text, "more than chance") || strings.Contains(text, "lowest under") {
 				screen += share
 				break

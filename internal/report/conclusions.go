@@ -37,35 +37,24 @@ func plainSentence(format string, args ...any) Sentence {
 
 // Conclusions returns the sentences for the first screen of a report: alarms, and at most four that
 // say which model is the most robust, under which transformation scores are worst, for which group
-// of samples, and at which depth those of layers fall. They follow from the scores by fixed rules.
-// What they and BestLayers claim is one family: if nothing differed, they would claim anything with
-// a probability of at most 5 %.
-func Conclusions(rows []scores.Row, rec scores.Record, replicates *Replicates) []Sentence {
-	found, _ := conclusions(rows, rec, replicates)
-	return found
-}
-
-// BestLayers returns one sentence for each of the first models that says which of its layers is the
-// best one for retrieval, localisation and linear probing.
-func BestLayers(rows []scores.Row, rec scores.Record, replicates *Replicates) []Sentence {
-	_, best := conclusions(rows, rec, replicates)
-	return best
-}
-
-func conclusions(rows []scores.Row, rec scores.Record, replicates *Replicates) (before, best []Sentence) {
-	before = Alarms(rows, rec)
+// of samples, and at which depth those of layers fall. layers are one sentence for each of the first
+// models on which of its layers is the best one for retrieval, localisation and linear probing. All
+// follow from the scores by fixed rules. What they claim is one family: if nothing differed, they
+// would claim anything with a probability of at most 5 %.
+func Conclusions(rows []scores.Row, rec scores.Record, replicates *Replicates) (found, layers []Sentence) {
+	alarms := Alarms(rows, rec)
 	rows = Sound(rows, rec)
 	all := Matrices(rows, rec.Measures)
-	type sentences struct{ before, best []Sentence }
+	type sentences struct{ found, layers []Sentence }
 	made := withClaims(replicates, func(c *claims) sentences {
-		out := slices.Clone(before)
+		out := slices.Clone(alarms)
 		if len(all) > 0 {
 			out = append(out, all[0].ranking(c), all[0].extremes(c))
 		}
 		out = append(out, worstGroup(rows, rec, c), depthChange(rows, rec, c))
 		return sentences{slices.DeleteFunc(out, func(s Sentence) bool { return s == nil }), bestLayers(rows, rec, c)}
 	})
-	return made.before, made.best
+	return made.found, made.layers
 }
 
 const (

@@ -7,7 +7,8 @@
 // summarise them, the means over values and over trials.
 //
 //	shown := report.Overview(result.Rows)
-//	for _, sentence := range report.Conclusions(result.Rows, result.Record, nil) {
+//	found, _ := report.Conclusions(result.Rows, result.Record, nil)
+//	for _, sentence := range found {
 //		fmt.Println(sentence)
 //	}
 //

@@ -72,7 +72,8 @@ func TestWorstGroup(t *testing.T) {
 	}); s != nil {
 		t.Errorf("without groups: %q", s)
 	}
-	for _, s := range Conclusions(groupRows(g, 0.4), rec, nil) {
+	found, _ := Conclusions(groupRows(g, 0.4), rec, nil)
+	for _, s := range found {
 		if strings.Contains(s.String(), "camera d") {
 			return
 		}

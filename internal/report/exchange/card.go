@@ -27,7 +27,8 @@ func (r *Run) Card(picture string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for _, s := range append(report.Conclusions(r.Rows, r.Record, r.Replicates), report.BestLayers(r.Rows, r.Record, r.Replicates)...) {
+	found, layers := report.Conclusions(r.Rows, r.Record, r.Replicates)
+	for _, s := range append(found, layers...) {
 		b.WriteString("- " + report.Printable(s.String()) + "\n")
 	}
 	b.WriteString("\n")

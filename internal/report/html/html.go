@@ -92,7 +92,7 @@ type page struct {
 	Took      string          // how long the run took, in words
 	Verdict   *policy.Summary // nil: no policy
 	Sentences []report.Sentence
-	Layers    []report.Sentence // see report.BestLayers
+	Layers    []report.Sentence // on the best layers
 	Measures  []section
 	Skipped   []report.Note // what was not measured, because a measure does not apply
 	Failures  []report.Note
@@ -132,8 +132,9 @@ func (r Run) page() (*page, error) {
 	p := &page{
 		Record: rec, Policy: securityPolicy(), Style: template.CSS(Style), Script: template.JS(frontEnd), Home: r.Home, Source: r.Source,
 		Extent: report.Extent(rec, r.Rows), Progress: report.Progress(rec), LeftOut: report.LeftOut(rec), Took: report.Duration(rec), Empty: len(r.Rows) == 0,
-		Sentences: report.Conclusions(r.Rows, rec, r.Replicates), Layers: report.BestLayers(r.Rows, rec, r.Replicates), Skipped: report.SkipNotes(rec.Skipped), Failures: report.FailureNotes(rec.Failed),
+		Skipped: report.SkipNotes(rec.Skipped), Failures: report.FailureNotes(rec.Failed),
 	}
+	p.Sentences, p.Layers = report.Conclusions(r.Rows, rec, r.Replicates)
 	sound := report.Sound(r.Rows, rec)
 	for i, s := range report.Sections(r.Rows, rec.Measures) {
 		p.Measures = append(p.Measures, section{Descriptor: s.Descriptor, ID: fmt.Sprintf("measure-%d", i), Note: report.SectionNote(s, sound)})

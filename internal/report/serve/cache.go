@@ -140,7 +140,8 @@ func (s *Server) summary(r *run) (summary, error) {
 			return out, err
 		}
 		out.Scores = len(rows)
-		for _, s := range report.Conclusions(rows, record, replicates) {
+		found, _ := report.Conclusions(rows, record, replicates)
+		for _, s := range found {
 			out.Findings = append(out.Findings, s.String())
 		}
 		out.Findings = append(out.Findings, report.Findings(report.Sound(rows, record), record.Measures, replicates)...)

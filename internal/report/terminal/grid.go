@@ -3,6 +3,7 @@ package terminal
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/charmbracelet/lipgloss"
@@ -141,10 +142,21 @@ func namesBelow(above, labels []string, width int) []string {
 	for i, label := range labels {
 		repeated = repeated && above[i] == label
 		if !repeated {
-			cells[i] = report.Shorten(label, width)
+			cells[i] = shortLabel(label, width)
 		}
 	}
 	return cells
+}
+
+// shortLabel shortens a label to a width. A score with its interval, as of the clean accuracy, loses
+// the interval as a whole: cut within, it would read as other numbers.
+func shortLabel(label string, width int) string {
+	if value, _, ok := strings.Cut(label, " ["); ok && strings.HasSuffix(label, "]") && lipgloss.Width(label) > width {
+		if _, err := strconv.ParseFloat(value, 64); err == nil {
+			return value
+		}
+	}
+	return report.Shorten(label, width)
 }
 
 // withOther is written before the second of two compared layers.

@@ -64,7 +64,8 @@ func Write(w io.Writer, rows []scores.Row, rec scores.Record, o Options) error {
 		p.line("")
 		p.wrapped(p.style.faint, "Layers and further statistics: in the report, and with --all.", 0)
 	}
-	for i, best := range report.BestLayers(rows, rec, o.Replicates) {
+	_, layers := report.Conclusions(rows, rec, o.Replicates)
+	for i, best := range layers {
 		if i == 0 {
 			p.line("")
 		}
