@@ -28,9 +28,11 @@ from onnxruntime.quantization import qdq_loss_debug as debug  # noqa: E402
 DATA = os.environ.get("NOETHER_TESTDATA")
 if not DATA:
     pytest.skip("needs NOETHER_TESTDATA", allow_module_level=True)
+# With a mean of 0.5 all pixels would lie half-way between two steps of a quantised input, so that the
+# rounding of their last bit would decide.
 NETWORKS = {
     "resnet": (Path(DATA, "models", "resnet20-cifar10.onnx"), (32, 32), [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]),
-    "mobilenet": (Path(DATA, "trained", "ppocr-cls.onnx"), (48, 192), [0.5] * 3, [0.5] * 3),
+    "mobilenet": (Path(DATA, "trained", "ppocr-cls.onnx"), (48, 192), [0.48] * 3, [0.5] * 3),
 }
 
 
@@ -105,8 +107,7 @@ def test_qdq_loss_debug(network):
             want = errors[layer["layer"]]["xmodel_err"]
         else:  # it leaves out layers without a tensor of their name before the rounding
             want = snr(floats[layer["layer"]], quantised[layer["other"]])
-        # At the head of the MobileNet they differ by up to 1.3 dB, for a reason that is not known yet.
-        assert got == pytest.approx(want, abs=0.5 if network.x.shape[2:] == (32, 32) else 2), layer["layer"]
+        assert got == pytest.approx(want, abs=0.5), layer["layer"]
         compared += layer["layer"] in errors
     assert compared > 20 and len(found["layers"]) > 30
     assert "no_local" not in found
