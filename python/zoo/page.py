@@ -30,7 +30,7 @@ def problem(found: dict[str, Any], way: str) -> str | None:
         if step == "gradient" and not value <= rounding(found):
             return f"gradient: {value:.0e} from PyTorch's, which differs by {rounding(found) / 10:.0e} by rounding"
         if step == "layers" and value["named"] < value["default"]:
-            return f"layers: no names of modules: {', '.join(value['others'])}"
+            return f"layers: no names of modules: {', '.join(value.get('others', ['not recorded']))}"
         if step == "run" and value["scores"] == value["undefined"]:
             return "run: no score is defined"
     return ""
