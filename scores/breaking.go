@@ -122,7 +122,7 @@ func (b BreakingPoint) String() string {
 // BreakingDescriptor describes the rows that BreakingRows returns, as those of a measure.
 func BreakingDescriptor() measure.Descriptor {
 	return measure.Descriptor{
-		Name: "breaking-point", Title: "Breaking points", Level: measure.ModelLevel,
+		Name: "breaking-point", Title: "Breaking points", Level: measure.ModelLevel, Chart: "bars",
 		Question: "Up to which strength of a transformation does a score keep to its tolerance?",
 		Reading:  "The higher, the stronger the transformation may be. A point without a value lies before the smallest strength that was tried, or beyond the largest: its warning says which.",
 		Statistics: []measure.StatisticDescriptor{

@@ -46,7 +46,6 @@ def detector():
 def train(a):
     import torch
     from PIL import Image
-    from torchvision.ops import FrozenBatchNorm2d  # noqa: F401  (norms are trained)
     rng = np.random.default_rng(5)
     photos = [np.array(Image.open(p).convert("RGB").resize((256, 256)))[32:224, 32:224] for p in sorted(a.photos.glob("*.JPEG"))]
     split = len(photos) // 2
@@ -78,7 +77,7 @@ def train(a):
             torch.save(model.state_dict(), a.dir / "net.pt")
     torch.save(model.state_dict(), a.dir / "net.pt")
     model.eval()
-    torch.onnx.export(model, [torch.rand(3, SIZE, SIZE)], a.dir / "net.onnx", opset_version=13, input_names=["image"], output_names=["boxes", "labels", "scores"])
+    torch.onnx.export(model, [torch.rand(3, SIZE, SIZE)], a.dir / "net.onnx", opset_version=17, dynamo=False, input_names=["image"], output_names=["boxes", "labels", "scores"])
 
 
 def precision(model, folder, coco):

@@ -32,8 +32,8 @@ def load(root, path):
 
 
 # What the programs import besides: settings, logging and plots.
-passed = stub("gin.tf", configurable=lambda *a, **k: lambda f: f, REQUIRED=None)
-stub("gin", tf=passed)
+settings = {"configurable": lambda *a, **k: lambda f: f, "REQUIRED": None}
+stub("gin", tf=stub("gin.tf", **settings), **settings)
 stub("absl", logging=types.SimpleNamespace(info=lambda *a: None))
 stub("six.moves", range=range)
 stub("six", moves=sys.modules["six.moves"])
@@ -52,7 +52,7 @@ infomec = load(quantization, "disentangle/metrics/infomec.py")
 # To convergence, and the noise of ties the same.
 utils.make_discretizer = lambda target: utils._histogram_discretize(target, num_bins=codes.BINS)
 sap.svm = types.SimpleNamespace(LinearSVC=lambda **k: svm.LinearSVC(**k, tol=1e-12, max_iter=1000000, dual=False))
-infomec.feature_selection = types.SimpleNamespace(mutual_info_classif=lambda *a, **k: feature_selection.mutual_info_classif(*a, **k, random_state=0))
+infomec.feature_selection = types.SimpleNamespace(mutual_info_classif=lambda *a, **k: feature_selection.mutual_info_classif(*a, **k, random_state=0)[0])
 infomec.linear_model = types.SimpleNamespace(LogisticRegression=lambda **k: linear_model.LogisticRegression(C=np.inf, class_weight=k["class_weight"], tol=1e-10, max_iter=100000))
 
 
