@@ -150,8 +150,13 @@ func BreakingRows(study string, points []BreakingPoint) []Row {
 		if math.IsInf(r.High, 0) || math.IsNaN(r.Value) {
 			r.Low, r.High = math.NaN(), math.NaN()
 		}
-		if b.State != Found || math.IsInf(b.High, 0) {
-			r.Warning = b.String()
+		switch number := func(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }; {
+		case b.State == Before:
+			r.Warning = "no value: the score is outside of the tolerance at " + number(b.Smallest) + ", the smallest strength that was tried"
+		case b.State == Beyond:
+			r.Warning = "no value: the score keeps to the tolerance up to " + number(b.Largest) + ", the largest strength that was tried"
+		case math.IsInf(b.High, 0):
+			r.Warning = "no interval: its upper end is beyond " + number(b.Largest) + ", the largest strength that was tried"
 		}
 		area := r
 		area.Statistic, area.Factor, area.Warning = "area", tolerance.Selector.String(), ""

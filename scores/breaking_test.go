@@ -81,12 +81,12 @@ func TestBreakingRows(t *testing.T) {
 		}
 	}
 	want := []string{
-		"breaking-point above effective-invariance.ei >= 0.5 NaN [NaN, NaN] beyond 4",
+		"breaking-point above effective-invariance.ei >= 0.5 NaN [NaN, NaN] no value: the score keeps to the tolerance up to 4, the largest strength that was tried",
 		"area above effective-invariance.ei 0.7 [0.6, 0.8] ",
 		"breaking-point below effective-invariance.ei >= 0.5 5 [4, 6] ",
 		"area below effective-invariance.ei 0.4 [0.3, 0.5] ",
-		"breaking-point above effective-invariance.ei >= 0.7 3 [NaN, NaN] 3 [2, beyond]",
-		"breaking-point below effective-invariance.ei >= 0.7 NaN [NaN, NaN] before 4 [0, 4]",
+		"breaking-point above effective-invariance.ei >= 0.7 3 [NaN, NaN] no interval: its upper end is beyond 4, the largest strength that was tried",
+		"breaking-point below effective-invariance.ei >= 0.7 NaN [NaN, NaN] no value: the score is outside of the tolerance at 4, the smallest strength that was tried",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("rows\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
