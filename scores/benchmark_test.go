@@ -1,8 +1,10 @@
 package scores_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -106,14 +108,21 @@ func meanOver(known benchmark.Benchmark, fault float64) float64 {
 	return sum / float64(len(known.Standard()))
 }
 
-// TestResNet50OnImageNetP reproduces the published numbers of torchvision's ResNet-50: the flip rates
-// of Zhang 2019, Table 5, with the rate of each perturbation relative to AlexNet's in the table of
-// Hendrycks and Dietterich 2019, rounded to percents, and an mFR of 58.0 %.
-func TestResNet50OnImageNetP(t *testing.T) {
+// TestImageNetP compares with testdata/mfr.py: flip rates of made-up predictions by the authors'
+// function, divided by those of AlexNet as another program has them.
+func TestImageNetP(t *testing.T) {
 	t.Parallel()
-	published := map[string][2]float64{ // the flip rate and, relative to AlexNet's, FR, in percent
-		"gaussian-noise": {14.04, 59}, "shot-noise": {17.38, 58}, "motion-blur": {6.00, 64}, "zoom-blur": {4.29, 72}, "snow": {7.54, 63},
-		"brightness": {3.03, 62}, "translate": {4.86, 44}, "rotate": {6.79, 52}, "tilt": {4.01, 57}, "scale": {11.32, 48},
+	data, err := os.ReadFile("testdata/mfr.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var golden struct {
+		FlipRates map[string]float64 `json:"flip_rates"`
+		FR        map[string]float64 `json:"fr"`
+		MFR       float64            `json:"mfr"`
+	}
+	if err := json.Unmarshal(data, &golden); err != nil || len(golden.FR) != 10 {
+		t.Fatal(len(golden.FR), err)
 	}
 	known, err := benchmark.Find("imagenet-p")
 	if err != nil {
@@ -121,9 +130,12 @@ func TestResNet50OnImageNetP(t *testing.T) {
 	}
 	var rows []scores.Row
 	var rec scores.Record
-	for kind, v := range published {
+	var mean float64
+	for folder, rate := range golden.FlipRates {
+		kind := strings.ReplaceAll(folder, "_", "-")
+		mean += rate / 10
 		for _, suffix := range []string{"", "-first"} { // the other one, which does not count, is 0.9
-			for statistic, value := range map[string]float64{"flip-rate": v[0] / 100, "top-5-distance": v[0] / 10} {
+			for statistic, value := range map[string]float64{"flip-rate": rate, "top-5-distance": 10 * rate} {
 				if strings.HasSuffix(kind, "noise") != (suffix != "") {
 					value = 0.9
 				}
@@ -136,19 +148,18 @@ func TestResNet50OnImageNetP(t *testing.T) {
 		rec.Data = append(rec.Data, scores.DataRecord{Name: "p/" + kind, Benchmark: &scores.BenchmarkRecord{Name: "imagenet-p", Kind: kind}})
 	}
 	got := benchmarkScores(t, slices.DeleteFunc(slices.Clone(rows), func(r scores.Row) bool { return r.Model != "m" }), rec)
-	for kind, v := range published {
-		if fr := got["fr "+kind].Value * 100; math.Abs(fr-v[1]) > 0.6 { // both are rounded
-			t.Errorf("the FR of %s is %.2f %%, want %.0f", kind, fr, v[1])
+	for folder, want := range golden.FR {
+		if fr := got["fr "+strings.ReplaceAll(folder, "_", "-")].Value; math.Abs(fr-want) > 1e-9 {
+			t.Errorf("the FR of %s is %v, want %v", folder, fr, want)
 		}
 	}
-	if v := got["mfr"]; math.Abs(v.Value*100-58.0) > 0.1 || v.Missing != "" || !(v.Low < v.Value && v.Value < v.High) || v.Null < 5 {
-		t.Errorf("mfr is %+v, want 0.580", v)
+	if v := got["mfr"]; math.Abs(v.Value-golden.MFR) > 1e-9 || v.Missing != "" || !(v.Low < v.Value && v.Value < v.High) || v.Null < 5 {
+		t.Errorf("mfr is %+v, want %v", v, golden.MFR)
 	}
-	if v := got["mean-flip-rate"].Value; math.Abs(v-0.07926) > 1e-9 {
-		t.Errorf("the mean flip rate is %v, want 0.07926", v)
-	}
-	if v := got["mean-top-5-distance"].Value; math.Abs(v-0.7926) > 1e-9 {
-		t.Errorf("the mean top-5 distance is %v, want 0.7926", v)
+	for statistic, want := range map[string]float64{"mean-flip-rate": mean, "mean-top-5-distance": 10 * mean} {
+		if v := got[statistic].Value; math.Abs(v-want) > 1e-9 {
+			t.Errorf("%s is %v, want %v", statistic, v, want)
+		}
 	}
 	if _, ok := got["mt5d"]; ok {
 		t.Error("there is an mT5D without a reference")

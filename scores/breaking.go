@@ -119,6 +119,56 @@ func (b BreakingPoint) String() string {
 	return text
 }
 
+// BreakingDescriptor describes the rows that BreakingRows returns, as those of a measure.
+func BreakingDescriptor() measure.Descriptor {
+	return measure.Descriptor{
+		Name: "breaking-point", Title: "Breaking points", Level: measure.ModelLevel, Chart: "bars",
+		Question: "Up to which strength of a transformation does a score keep to its tolerance?",
+		Reading:  "The higher, the stronger the transformation may be. A point without a value lies before the smallest strength that was tried, or beyond the largest: its warning says which.",
+		Statistics: []measure.StatisticDescriptor{
+			{Name: "breaking-point", Title: "breaking point", About: "The smallest strength of the transformation at which the score no longer keeps to the tolerance, the factor. Strengths are distances from the value that changes nothing.", Range: measure.NotNegative, Direction: measure.Higher},
+			{Name: "area", Title: "mean over strengths", About: "The area under the curve of the score, the factor, divided by the range of strengths.", Range: measure.AnyNumber},
+		},
+	}
+}
+
+// BreakingRows returns breaking points as rows: of each a row of the statistic breaking-point, whose
+// factor is the tolerance, and for each curve one of the area, whose factor is the score. The variant
+// says whether the strengths are above or below the neutral value. A point that is not between two
+// strengths has no value, and its state is its warning.
+func BreakingRows(study string, points []BreakingPoint) []Row {
+	var out []Row
+	for _, b := range points {
+		r := b.Row
+		r.Study, r.Measure, r.Statistic, r.Null = study, "breaking-point", "breaking-point", math.NaN()
+		if r.Variant = "above"; b.Side < 0 {
+			r.Variant = "below"
+		}
+		tolerance := b.Tolerance
+		tolerance.Selector.Transform = "" // the row names it
+		r.Factor, r.Value, r.Low, r.High = tolerance.String(), b.Strength, b.Low, b.High
+		if math.IsInf(r.High, 0) || math.IsNaN(r.Value) {
+			r.Low, r.High = math.NaN(), math.NaN()
+		}
+		switch number := func(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }; {
+		case b.State == Before:
+			r.Warning = "no value: the score is outside of the tolerance at " + number(b.Smallest) + ", the smallest strength that was tried"
+		case b.State == Beyond:
+			r.Warning = "no value: the score keeps to the tolerance up to " + number(b.Largest) + ", the largest strength that was tried"
+		case math.IsInf(b.High, 0):
+			r.Warning = "no interval: its upper end is beyond " + number(b.Largest) + ", the largest strength that was tried"
+		}
+		area := r
+		area.Statistic, area.Factor, area.Warning = "area", tolerance.Selector.String(), ""
+		area.Value, area.Low, area.High = b.Area, b.AreaLow, b.AreaHigh
+		out = append(out, r)
+		if !math.IsNaN(b.Area) && !slices.ContainsFunc(out, func(o Row) bool { return pointOf(o) == pointOf(area) }) {
+			out = append(out, area)
+		}
+	}
+	return out
+}
+
 // BreakingPoints returns the breaking points of all curves that the tolerance selects, in the order
 // of their first rows: for each model, layer, data set and transformation with a list of numbers.
 // neutral returns the value at which a transformation of a run changes nothing, by its name. Of

@@ -2,7 +2,9 @@ package scores
 
 import (
 	"errors"
+	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -51,6 +53,43 @@ func TestBreakingPoints(t *testing.T) {
 				t.Errorf("%s: %s, want %s", name, b, c.want[i])
 			}
 		}
+	}
+}
+
+// TestBreakingRows checks the rows of points that were found, that lie beyond what was tried and on
+// both sides, and that tolerances of one score share the area.
+func TestBreakingRows(t *testing.T) {
+	t.Parallel()
+	rows := curveRows("-4", "-8", "2", "4")
+	var points []BreakingPoint
+	for _, text := range []string{"effective-invariance.ei@tilt >= 0.5", "effective-invariance.ei >= 0.7"} {
+		tolerance, err := ParseTolerance(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, err := BreakingPoints(rows, tolerance, zero)
+		if err != nil {
+			t.Fatal(err)
+		}
+		points = append(points, found...)
+	}
+	var got []string
+	for _, r := range BreakingRows("s", points) {
+		got = append(got, fmt.Sprintf("%s %s %s %.3g [%.3g, %.3g] %s", r.Statistic, r.Variant, r.Factor, r.Value, r.Low, r.High, r.Warning))
+		if r.Study != "s" || r.Model != "m" || r.Data != "d" || r.Transform != "tilt" || r.Parameter != "" || r.Measure != BreakingDescriptor().Name || !math.IsNaN(r.Null) || r.P != 0 {
+			t.Errorf("%+v", r)
+		}
+	}
+	want := []string{
+		"breaking-point above effective-invariance.ei >= 0.5 NaN [NaN, NaN] no value: the score keeps to the tolerance up to 4, the largest strength that was tried",
+		"area above effective-invariance.ei 0.7 [0.6, 0.8] ",
+		"breaking-point below effective-invariance.ei >= 0.5 5 [4, 6] ",
+		"area below effective-invariance.ei 0.4 [0.3, 0.5] ",
+		"breaking-point above effective-invariance.ei >= 0.7 3 [NaN, NaN] no interval: its upper end is beyond 4, the largest strength that was tried",
+		"breaking-point below effective-invariance.ei >= 0.7 NaN [NaN, NaN] no value: the score is outside of the tolerance at 4, the smallest strength that was tried",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("rows\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 

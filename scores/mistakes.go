@@ -18,7 +18,7 @@ import (
 type Mistake struct {
 	Kind MistakeKind
 	// Cost is the probability of the wrong class; of a changed prediction it is the square root of
-	// the product of the two probabilities.
+	// the product of the two probabilities, of changed boxes or class maps the share that changes.
 	Cost            float64
 	Model           string
 	Data            string
@@ -28,7 +28,7 @@ type Mistake struct {
 	Index           int    // of the sample in the data set
 	Path            string // of its file; of data that are not single files, its name
 	Label           string // "" if unknown
-	Clean, Moved    string // predicted classes of x and T(x)
+	Clean, Moved    string // predicted classes of x and T(x); of boxes and class maps "" and what is kept
 	CleanConfidence float64
 	MovedConfidence float64 // NaN without a transformation
 	// Groups are the groups of the sample by property.
@@ -41,7 +41,7 @@ type MistakeKind string
 // The kinds, in the order of failures.csv.
 const (
 	Broken  MistakeKind = "broken"  // right on x and wrong on T(x)
-	Changed MistakeKind = "changed" // another class for T(x) than for x, of a sample without a label
+	Changed MistakeKind = "changed" // another class for T(x) than for x, of a sample without a label; or other boxes or class maps
 	Wrong   MistakeKind = "wrong"   // wrong on x
 )
 

@@ -246,20 +246,27 @@ func TestAliasesOfAliasesEndInAnError(t *testing.T) {
 }
 
 // TestVariableTypes checks that the value of a variable has the type that it would have in the
-// file, unless it is quoted or a part of a text.
+// file, also in quotes, unless it is a part of a text.
 func TestVariableTypes(t *testing.T) {
 	t.Parallel()
-	n, err := Parse("f", []byte("a: ${A}\nb: \"${A}\"\nc: ${B:-0.5}\nd: ${C:-true}\ne: ${A}/x\nf: ${D:-nan}\n"), map[string]string{"A": "12"})
+	n, err := Parse("f", []byte("a: ${A}\nb: {b: \"${A}\", c: '12'}\nc: ${B:-0.5}\nd: ${C:-true}\ne: ${A}/x\nf: ${D:-nan}\n"), map[string]string{"A": "12"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for key, want := range map[string]Kind{"a": Int, "b": String, "c": Float, "d": Bool, "e": String, "f": String} {
+	for key, want := range map[string]Kind{"a": Int, "c": Float, "d": Bool, "e": String, "f": String} {
 		if got := n.Get(key).Kind; got != want {
 			t.Errorf("%s is %v, want %v", key, got, want)
 		}
 	}
-	if v := n.Get("a").Int; v != 12 {
-		t.Errorf("a is %d, want 12", v)
+	for _, v := range []*Node{n.Get("a"), n.Find("b", "b")} {
+		var number int
+		var text string
+		if err := errors.Join(Decode(v, &number), Decode(v, &text)); err != nil || number != 12 || text != "12" {
+			t.Errorf("%d, %q, %v; want 12", number, text, err)
+		}
+	}
+	if got := n.Find("b", "c").Kind; got != String {
+		t.Errorf("'12' is %v, want %v", got, String)
 	}
 }
 

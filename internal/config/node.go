@@ -259,13 +259,13 @@ func (n *Node) float(v float64, t *token.Token) *Node {
 	return n
 }
 
-// plain returns the node for text that the YAML parser did not convert. Unquoted, it may still be a
-// number with an exponent, or a variable.
+// plain returns the node for text that the YAML parser did not convert. It may still be a variable
+// or, unquoted, a number with an exponent.
 func (b *builder) plain(n *Node, a *ast.StringNode) (*Node, error) {
 	switch {
 	case a.Token.Type == token.StringType && scientificPattern.MatchString(a.Value):
 		return b.scientific(n, a.Value)
-	case a.Token.Type == token.StringType && oneVariablePattern.MatchString(a.Value):
+	case oneVariablePattern.MatchString(a.Value): // perhaps in quotes, which YAML needs within { }
 		return b.variable(n, a.Value)
 	}
 	return b.text(n, a.Value)
@@ -326,8 +326,8 @@ func (b *builder) scientific(n *Node, s string) (*Node, error) {
 // oneVariablePattern matches a text that consists of one variable.
 var oneVariablePattern = regexp.MustCompile(`^\$\{[^}]*\}$`)
 
-// variable returns the node of an unquoted variable: a number or boolean if the variable's value
-// reads as one, so that `limit: ${LIMIT:-2000}` is a number.
+// variable returns the node of a text that is one variable: a number or boolean if the variable's
+// value reads as one, so that `limit: ${LIMIT:-2000}` is a number.
 func (b *builder) variable(n *Node, s string) (*Node, error) {
 	n, err := b.text(n, s)
 	if err != nil {

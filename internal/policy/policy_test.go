@@ -7,11 +7,15 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
 	"github.com/noether-ml/noether/internal/junit"
+	"github.com/noether-ml/noether/internal/junit/junittest"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
 )
@@ -186,7 +190,37 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestFiles checks JUnit's XML and SARIF of a verdict with claims of all three states.
+// validateSARIF validates a file by the schema of SARIF 2.1.0, with its formats.
+func validateSARIF(t *testing.T, file []byte) {
+	t.Helper()
+	raw, err := os.ReadFile("testdata/sarif-2.1.0.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	c.AssertFormat()
+	if err := c.AddResource("sarif.json", document); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := c.Compile("sarif.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := jsonschema.UnmarshalJSON(bytes.NewReader(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := schema.Validate(got); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestFiles checks JUnit's XML and SARIF of a verdict with claims of all three states, also by their
+// schemas.
 func TestFiles(t *testing.T) {
 	t.Parallel()
 	p, err := Parse("policy.yaml", []byte(street+"groups: [camera]"))
@@ -208,6 +242,7 @@ func TestFiles(t *testing.T) {
 	if err := p.WriteJUnit(&b, verdicts); err != nil {
 		t.Fatal(err)
 	}
+	junittest.Check(t, b.Bytes())
 	var suites junit.Suites
 	if err := xml.Unmarshal(b.Bytes(), &suites); err != nil {
 		t.Fatal(err)
@@ -216,14 +251,20 @@ func TestFiles(t *testing.T) {
 		t.Errorf("JUnit %+v", s)
 	}
 	b.Reset()
-	if err := p.WriteSARIF(&b, verdicts, "policy.yaml", "1"); err != nil {
+	if err := p.WriteSARIF(&b, verdicts, "a policy:%.yaml", "1"); err != nil {
 		t.Fatal(err)
 	}
+	validateSARIF(t, b.Bytes())
 	var sarif struct {
 		Version string
 		Runs    []struct {
-			Results []struct{ Kind, Level, RuleID string }
-			Tool    struct {
+			Results []struct {
+				Kind, Level, RuleID string
+				Locations           []struct {
+					PhysicalLocation struct{ ArtifactLocation struct{ URI string } }
+				}
+			}
+			Tool struct {
 				Driver struct{ Rules []struct{ ID string } }
 			}
 		}
@@ -233,6 +274,9 @@ func TestFiles(t *testing.T) {
 	}
 	kinds := map[string]int{}
 	for _, r := range sarif.Runs[0].Results {
+		if uri := r.Locations[0].PhysicalLocation.ArtifactLocation.URI; uri != "./a%20policy:%25.yaml" {
+			t.Errorf("the policy's URI is %q", uri)
+		}
 		kinds[r.Kind+" "+r.Level]++
 	}
 	if want := map[string]int{"fail error": count[Fail], "open none": count[Undecided], "pass none": count[Pass]}; fmt.Sprint(kinds) != fmt.Sprint(want) || sarif.Version != "2.1.0" || len(sarif.Runs[0].Tool.Driver.Rules) != 2 {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"net/url"
+	"path/filepath"
 
 	"github.com/noether-ml/noether/internal/junit"
 )
@@ -52,6 +54,7 @@ func (p *Policy) WriteJUnit(w io.Writer, verdicts []Verdict) error {
 // one that is not decided, open. file is the policy's path, version that of the program.
 func (p *Policy) WriteSARIF(w io.Writer, verdicts []Verdict, file, version string) error {
 	type object = map[string]any
+	uri := (&url.URL{Path: filepath.ToSlash(file)}).String()
 	results := []object{}
 	rules, known := []object{}, map[string]bool{}
 	for _, v := range verdicts {
@@ -71,7 +74,7 @@ func (p *Policy) WriteSARIF(w io.Writer, verdicts []Verdict, file, version strin
 				"ruleId": c.Text, "kind": kind, "level": level,
 				"message": object{"text": fmt.Sprintf("%s, %s: %s: %s", v.Model, c.Where(), c.State, c.Evidence())},
 				"locations": []object{{
-					"physicalLocation": object{"artifactLocation": object{"uri": file}},
+					"physicalLocation": object{"artifactLocation": object{"uri": uri}},
 					"logicalLocations": []object{{"fullyQualifiedName": v.Model + ", " + c.Where()}},
 				}},
 			})

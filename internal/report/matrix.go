@@ -74,7 +74,7 @@ func Matrices(rows []scores.Row, known []measure.Descriptor) []Matrix {
 			}
 		}
 		about, ok := headlineOf(s, rows, indices)
-		if !ok {
+		if !ok || s.Name == scores.BreakingDescriptor().Name { // of breaking points each tolerance has its own
 			continue
 		}
 		indices = slices.DeleteFunc(indices, func(i int) bool { return rows[i].Statistic != about.Name })

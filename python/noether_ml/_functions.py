@@ -18,6 +18,9 @@ from ._server import Port, Room
 
 _IMAGES = Port("image", "FP32", (-1, -1, -1, -1))  # samples x channels x height x width, in [0, 1]
 
+# An image in [0, 1] after a change of contrast that is not clipped stays below. One in [0, 255] does not.
+_MOST = 16
+
 
 class Transformation:
     """A function of an image as a model that the server serves, with its strength and a seed as inputs.
@@ -53,9 +56,12 @@ class Transformation:
         out = room("image", inputs["image"].shape)
         for i, image in enumerate(images):
             def call(image: Any = image, strength: float = float(inputs["strength"][i]), seed: int = int(inputs["seed"][i])) -> Any:
-                result = numpy.asarray(self._call(image, strength, seed), numpy.float32)
+                returned = self._call(image, strength, seed)
+                result = numpy.asarray(returned, numpy.float32)
                 if result.shape != image.shape:
                     raise Error(f"{self.name} returns the shape {result.shape} for an image of {image.shape}: it must keep the size")
+                if numpy.asarray(returned).dtype.kind in "bui" or result.max() > _MOST:
+                    raise Error(f"{self.name} returns values of {numpy.asarray(returned).dtype} up to {result.max():g} for floats from 0 to 1: divide by 255")
                 return result
 
             result = call()

@@ -104,7 +104,15 @@ def unseeded(image, own=numpy.random.default_rng(1)):  # noqa: B008  # as people
     return image * own.random()
 
 
-@pytest.mark.parametrize("function, want", [(crop, "must keep the size"), (fails, "ValueError: no luck"), (nan, "NaN"), (unseeded, "not reproducible")])
+def whole(image):
+    return (255 * image).astype(numpy.uint8)
+
+
+def of_255(image):
+    return 255 * image
+
+
+@pytest.mark.parametrize("function, want", [(whole, "values of uint8"), (of_255, "divide by 255"), (crop, "must keep the size"), (fails, "ValueError: no luck"), (nan, "NaN"), (unseeded, "not reproducible")])
 def test_failures_are_one_line_and_others_stay(function, want, module, images):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -5,8 +5,41 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/noether-ml/noether/internal/testdata"
+	"github.com/noether-ml/noether/measure/measuretest"
 	"github.com/noether-ml/noether/measure/resample"
 )
+
+// TestCoverageOfFewUnits checks that intervals of the mean invariance of the best units, over draws of
+// the channels, hold or have the warning, or that there is none. Each channel has one unit, of
+// invariance exp(z / 2), with z normal.
+//
+// The table of docs/explanation/intervals-and-nulls.md has the coverages of 4,000 draws
+// (NOETHER_DRAWS=4000).
+func TestCoverageOfFewUnits(t *testing.T) {
+	t.Parallel()
+	draws := testdata.Draws(400)
+	for _, channels := range []int{8, 16, 32, 128} {
+		for _, top := range []float64{0.2, 1} {
+			r := &run{firing: &firing{settings: Settings{Top: top}}}
+			c := measuretest.CoverageOf(draws, 1, func(g *rand.Rand) measuretest.Draw {
+				v := make([]float64, channels)
+				for i := range v {
+					v[i] = math.Exp(g.NormFloat64() / 2)
+				}
+				best := ranking(v)
+				count := topCount(len(v), top)
+				full := meanOver(v, best[:count])
+				low, high := r.interval(&layerResult{units: &unitSet{channels: channels, maxima: true}}, v, best, full)
+				return measuretest.Draw{Value: full, Low: low, High: high, Warned: fewUnits(channels, count)}
+			})
+			t.Logf("%d channels, the best %v: %s", channels, top, c)
+			if c.Hold < 0.95-4*0.011 && c.Warned < 0.999 { // four standard errors of 400 draws
+				t.Errorf("%d channels, the best %v: %s", channels, top, c)
+			}
+		}
+	}
+}
 
 // TestIntervalOfFewUnits checks the interval of the mean invariance of the best units of few
 // channels: there is none if one channel has all, and the degrees of freedom are those of the

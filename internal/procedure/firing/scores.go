@@ -117,7 +117,7 @@ func (r *run) firingScores(f *layerResult, kind int) []measure.Score {
 	case math.IsNaN(out[0].Value):
 	case math.IsNaN(s.Low):
 		out[0].Warnings = append(out[0].Warnings, noInterval)
-	case channels < fewChannels || len(top) < fewChannels:
+	case fewUnits(channels, len(top)):
 		out[0].Warnings = append(out[0].Warnings, fmt.Sprintf(narrowInterval, channels, len(top)))
 	}
 	return append(out, selective)
@@ -130,6 +130,9 @@ const (
 	noInterval     = "no interval: the best units are of one channel, or of one group of channels"
 	narrowInterval = "the interval may be too narrow: it is over the units of %d channels, of which %d count, and not over samples"
 )
+
+// fewUnits reports whether an interval over channels has a warning.
+func fewUnits(channels, top int) bool { return channels < fewChannels || top < fewChannels }
 
 // warnConstant warns of units that fire at every input: constant ones, and rare ones, which exceed
 // their smallest value at less than rate. If all n fire at every input, scores become NaN.

@@ -23,6 +23,7 @@ type standard struct {
 	attacks  []autoattack.Attack
 	classes  int
 	progress []progress // of each sample
+	reported int64      // the progress of the run
 	saved    time.Time
 }
 
@@ -163,30 +164,43 @@ const saveEvery = 15 * time.Second
 
 // pause reports the progress and saves the state if that is due.
 func (s *standard) pause(attack int) error {
-	total, robust := standardWork(s.classes), 0
-	done := int64(len(s.progress)) // the predictions
-	for i, p := range s.progress {
-		if !s.withstood[i] {
-			done += total
-			continue
-		}
-		robust++
-		for k, a := range s.attacks[:min(p.attack+1, len(s.attacks))] {
-			parts := a.Parts(s.classes)
-			if k == p.attack {
-				parts = p.part
-			}
-			done += int64(parts * partWork(a))
-		}
-		if p.attack < len(s.attacks) {
-			done += int64(min(p.passes, partWork(s.attacks[p.attack])))
-		}
-	}
+	done, robust := s.done()
 	s.job.Progress(done, fmt.Sprintf("%s: %d of %d robust", s.attacks[attack].Name, robust, len(s.progress)))
 	if time.Since(s.saved) < saveEvery {
 		return nil
 	}
 	return s.save()
+}
+
+// done returns the progress out of Work, which never falls, and the number of samples that are
+// robust so far. Broken samples take no further work. So the progress is the share of the work so far
+// in that and what the robust samples take if none of them is broken: a time extrapolated from it is
+// not too short.
+func (s *standard) done() (done int64, robust int) {
+	total := standardWork(s.classes)
+	spent, left := int64(len(s.progress)), int64(0) // the predictions
+	for i, p := range s.progress {
+		current := p.attack
+		if !s.withstood[i] {
+			current = max(p.by-1, 0)
+		}
+		var own int64
+		for _, a := range s.attacks[:current] {
+			own += int64(a.Parts(s.classes) * partWork(a))
+		}
+		if s.withstood[i] {
+			if current < len(s.attacks) {
+				work := partWork(s.attacks[current])
+				own += int64(p.part*work + min(p.passes, work))
+			}
+			robust++
+			left += total - own
+		}
+		spent += own
+	}
+	all := int64(len(s.progress)) * (1 + total)
+	s.reported = max(s.reported, int64(float64(all)*float64(spent)/float64(spent+left)))
+	return s.reported, robust
 }
 
 // scores returns the accuracies, and the fraction of the samples that each attack has

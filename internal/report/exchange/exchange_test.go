@@ -16,6 +16,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/noether-ml/noether/internal/junit"
+	"github.com/noether-ml/noether/internal/junit/junittest"
 	"github.com/noether-ml/noether/internal/report/exchange"
 	"github.com/noether-ml/noether/internal/report/internal/reporttest"
 	"github.com/noether-ml/noether/scores"
@@ -198,6 +199,7 @@ func TestJUnit(t *testing.T) {
 	if err := run.WriteJUnit(&b); err != nil {
 		t.Fatal(err)
 	}
+	junittest.Check(t, b.Bytes())
 	var got junit.Suites
 	if err := xml.Unmarshal(b.Bytes(), &got); err != nil {
 		t.Fatal(err)

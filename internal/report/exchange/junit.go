@@ -7,6 +7,7 @@ import (
 
 	"github.com/noether-ml/noether/internal/junit"
 	"github.com/noether-ml/noether/internal/report"
+	"github.com/noether-ml/noether/scores"
 )
 
 // WriteJUnit writes the scores as JUnit's XML: a suite for each model, a case for each score, with
@@ -30,9 +31,12 @@ func (r *Run) WriteJUnit(w io.Writer) error {
 				continue
 			}
 			c := junit.Case{Name: sentence(titles, row), Class: name}
-			if math.IsNaN(row.Value) {
+			switch {
+			case math.IsNaN(row.Value) && row.Measure == scores.BreakingDescriptor().Name: // beyond what was tried, or before
+				c.Output = evidence(row)
+			case math.IsNaN(row.Value):
 				c.Error = &junit.Problem{Message: "no value; " + evidence(row), Type: "missing"}
-			} else {
+			default:
 				c.Output = report.Number(row.Value) + "; " + evidence(row)
 			}
 			suite.Add(c)

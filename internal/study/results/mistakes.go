@@ -70,12 +70,7 @@ func (r *Writer) findMistakes(ctx context.Context) (*mistakes, error) {
 			listed := mistakeSubject{model: s.model, data: s.data}
 			for _, p := range found {
 				p.Model, p.Data, p.Transform, p.Parameter, p.Trial = s.model, s.data, s.transform, at.parameter, at.trial
-				p.Groups = map[string]string{}
-				for _, g := range groupings {
-					if i, ok := g.Of[p.Index]; ok {
-						p.Groups[g.Column] = g.Groups[i]
-					}
-				}
+				p.Groups = groupsOf(p.Index, groupings)
 				if p.right {
 					i := slices.Index(label.Groups, p.Label)
 					if i < 0 {
@@ -119,8 +114,73 @@ func (r *Writer) findMistakes(ctx context.Context) (*mistakes, error) {
 			out.groups = append(out.groups, g)
 		}
 	}
+	if err := r.addDenseMistakes(ctx, out); err != nil {
+		return nil, err
+	}
 	scores.SortMistakes(out.all)
 	return out, nil
+}
+
+// leastKept is the share of a sample's boxes or positions that must keep their class, and boxes their
+// place, under a transformation: below it, the sample is a mistake of a detector or segmenter.
+const leastKept = 0.5
+
+// addDenseMistakes adds the samples of which detectors find other boxes, and segmenters other classes,
+// under a transformation: of boxes matched times the pairs that keep their class, else the agreement of
+// pixels.
+func (r *Writer) addDenseMistakes(ctx context.Context, out *mistakes) error {
+	for _, c := range r.Plan.Cells {
+		if c.Failed || c.Model == nil || c.Method.Name() != "dense-equivariance" {
+			continue
+		}
+		values, err := r.Folder.cellSamples(c)
+		if err != nil {
+			return err
+		}
+		statistic := "matched"
+		if values[statistic] == nil {
+			statistic = "pixel-agreement"
+		}
+		kept := values[statistic]
+		if kept == nil {
+			continue
+		}
+		out.kept = true
+		samples, err := r.describeSamples(ctx, c.Data)
+		if err != nil {
+			return err
+		}
+		groupings, err := r.groupings(ctx, c.Data.Entry.Name)
+		if err != nil {
+			return err
+		}
+		for _, index := range slices.Sorted(maps.Keys(kept)) {
+			v, what := kept[index], fmt.Sprintf("%s %.2f", statistic, kept[index])
+			if flips := values["class-flips"][index]; statistic == "matched" && flips > 0 {
+				v *= 1 - flips
+				what += fmt.Sprintf(", class-flips %.2f", flips)
+			}
+			s, known := samples[index]
+			if !known || !(v < leastKept) {
+				continue
+			}
+			m := scores.Mistake{Kind: scores.Changed, Cost: 1 - v, Model: c.Model.Entry.Name, Data: c.Data.Entry.Name, Transform: c.View.Name, Parameter: c.Parameter(), Trial: c.View.Trial,
+				Index: index, Path: cmp.Or(dataset.Path(c.Data.Source, index), s.Name), Moved: what, CleanConfidence: math.NaN(), MovedConfidence: math.NaN(), Groups: groupsOf(index, groupings)}
+			out.all = append(out.all, m)
+		}
+	}
+	return nil
+}
+
+// groupsOf returns the group of a sample by column.
+func groupsOf(index int, groupings []scores.Grouping) map[string]string {
+	out := map[string]string{}
+	for _, g := range groupings {
+		if i, ok := g.Of[index]; ok {
+			out[g.Column] = g.Groups[i]
+		}
+	}
+	return out
 }
 
 // A samplePrediction is a Mistake of unknown kind, or none.

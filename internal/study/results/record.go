@@ -110,6 +110,9 @@ func (r *Writer) Record(done bool) scores.Record {
 	if out.Measures = descriptors(p); r.agreed {
 		out.Measures = withAgreement(out.Measures)
 	}
+	if r.broken {
+		out.Measures = append(out.Measures, scores.BreakingDescriptor())
+	}
 	for _, m := range p.Models {
 		if text := plan.RandomWarning(m.Net); text != "" {
 			out.Warnings = append(out.Warnings, fmt.Sprintf("model %s: %s", m.Entry.Name, text))

@@ -172,7 +172,7 @@ func (r *Writer) writeScores(ctx context.Context, finished []*plan.Cell) (*Resul
 	if err != nil {
 		return nil, err
 	}
-	result.Rows = slices.Concat(scores.Rows(r.Plan.Study.Name, result.Cells), agreement, byGroup)
+	result.Rows = slices.Concat(scores.Rows(r.Plan.Study.Name, result.Cells), agreement, byGroup, r.breakingRows(result.Cells))
 	return result, r.Folder.writeTables(result.Rows)
 }
 

@@ -53,6 +53,7 @@ type Writer struct {
 	grouped   map[string][]scores.Grouping          // by name of the data; see groupings
 	mistakes  *mistakes                             // set by Finish
 	agreed    bool                                  // there are agreementRows
+	broken    bool                                  // there are breakingRows
 }
 
 // NewWriter returns a Writer for the run of a plan, and records the failures of the plan in the

@@ -73,8 +73,27 @@ models: [{name: biased, onnx: biased.onnx, output: {boxes: suppressed, classes: 
 transforms: [{name: flip, flip: horizontal}]
 measures: [dense-equivariance]
 `), filepath.Join(dir, "biased"), studytest.Options(t))
-	if row := byName(r)["flip class-flips"]; !(row.Value > 0.1) {
+	row := byName(r)["flip class-flips"]
+	if !(row.Value > 0.1) {
 		t.Errorf("the class depends on the position, but it changes for few boxes: %+v", row)
+	}
+	// Each image has one square: those whose class changes are the failures.
+	file, err := os.Open(filepath.Join(dir, "biased", "failures.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	failures, err := scores.ReadMistakes(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := int(math.Round(row.Value * 120)); len(failures) != want {
+		t.Errorf("%d failures, want %d", len(failures), want)
+	}
+	for _, m := range failures {
+		if m.Kind != scores.Changed || m.Cost != 1 || m.Transform != "flip" || m.Moved != "matched 1.00, class-flips 1.00" || !math.IsNaN(m.MovedConfidence) {
+			t.Errorf("%+v", m)
+		}
 	}
 }
 

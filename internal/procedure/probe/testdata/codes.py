@@ -1,5 +1,6 @@
 """Writes codes.json, the golden values of TestCodesGolden and TestLiDARGolden: numpy and scikit-learn, with the estimators that the authors'
 programs use (Lasso of DCI, LinearSVC of SAP, mutual_info_classif and LogisticRegression of InfoMEC), run to convergence.
+codes_reference.py compares the functions with these programs.
 """
 
 import json
@@ -103,28 +104,33 @@ def lidar(v, delta):  # samples x versions x variables
     return np.exp(-(p * np.log(p)).sum())
 
 
-rng = np.random.default_rng(11)
-cases = []
-# Classes have more than twice as many samples as the neighbours: else scikit-learn finds distances by a formula whose rounding errors decide
-# whether the last neighbour counts.
-for n, d, mix, values in [(700, 3, 0.2, 100000), (200, 6, 1.0, 5)]:
-    shape, hue, size = rng.integers(3, size=n), rng.integers(values, size=n) * 180 / values, rng.integers(2, size=n)
-    clean = np.stack([shape, hue / 90, size], 1) @ np.eye(3, d)
-    z = clean @ (np.eye(d) + mix * rng.normal(size=(d, d))) + 0.7 * rng.normal(size=(n, d))
-    z = np.round(z, 12)  # of full precision, since ties are broken at random
-    factors = [(shape.astype(float), True), (hue, False), (size.astype(float), True)]
-    labels = [classes(v, c) for v, c in factors]
-    train = round(0.67 * n)
-    dis, comp, err = dci(z, factors, train)
-    m, c = infomc(z, labels)
-    values = {"dci-disentanglement": dis, "dci-completeness": comp, "dci-error": err, "mig": mig(z, labels), "sap": sap(z, factors, train), "infom": m, "infoc": c,
-              "infoe": infoe(z, factors)}
-    print(values)
-    cases.append({"vectors": z.tolist(), "factors": [{"categorical": c, "values": v.tolist()} for v, c in factors], "values": values})
-views = []
-for n, q, d in [(30, 4, 6), (12, 3, 20)]:
-    v = rng.normal(size=(n, 1, d)) * np.linspace(2, 0.1, d) + rng.normal(size=(n, q, d)) * np.linspace(0.1, 1, d)
-    v = np.round(v, 4).astype(np.float32).astype(float)
-    views.append({"versions": q, "samples": [[round(float(x), 4) for x in row.ravel()] for row in v], "value": lidar(v, 1e-4)})
-    print(views[-1]["value"])
-Path(__file__).with_name("codes.json").write_text(json.dumps({"codes": cases, "lidar": views}) + "\n")
+def main():
+    rng = np.random.default_rng(11)
+    cases = []
+    # Classes have more than twice as many samples as the neighbours: else scikit-learn finds distances by a formula whose rounding errors decide
+    # whether the last neighbour counts.
+    for n, d, mix, values in [(700, 3, 0.2, 100000), (200, 6, 1.0, 5)]:
+        shape, hue, size = rng.integers(3, size=n), rng.integers(values, size=n) * 180 / values, rng.integers(2, size=n)
+        clean = np.stack([shape, hue / 90, size], 1) @ np.eye(3, d)
+        z = clean @ (np.eye(d) + mix * rng.normal(size=(d, d))) + 0.7 * rng.normal(size=(n, d))
+        z = np.round(z, 12)  # of full precision, since ties are broken at random
+        factors = [(shape.astype(float), True), (hue, False), (size.astype(float), True)]
+        labels = [classes(v, c) for v, c in factors]
+        train = round(0.67 * n)
+        dis, comp, err = dci(z, factors, train)
+        m, c = infomc(z, labels)
+        values = {"dci-disentanglement": dis, "dci-completeness": comp, "dci-error": err, "mig": mig(z, labels), "sap": sap(z, factors, train), "infom": m, "infoc": c,
+                  "infoe": infoe(z, factors)}
+        print(values)
+        cases.append({"vectors": z.tolist(), "factors": [{"categorical": c, "values": v.tolist()} for v, c in factors], "values": values})
+    views = []
+    for n, q, d in [(30, 4, 6), (12, 3, 20)]:
+        v = rng.normal(size=(n, 1, d)) * np.linspace(2, 0.1, d) + rng.normal(size=(n, q, d)) * np.linspace(0.1, 1, d)
+        v = np.round(v, 4).astype(np.float32).astype(float)
+        views.append({"versions": q, "samples": [[round(float(x), 4) for x in row.ravel()] for row in v], "value": lidar(v, 1e-4)})
+        print(views[-1]["value"])
+    Path(__file__).with_name("codes.json").write_text(json.dumps({"codes": cases, "lidar": views}) + "\n")
+
+
+if __name__ == "__main__":
+    main()
