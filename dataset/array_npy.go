@@ -37,7 +37,7 @@ const maxNPYHeader = 1 << 16
 var (
 	npyDescr = regexp.MustCompile(`['"]descr['"]\s*:\s*['"]([<>|=]?)([a-zA-Z])(\d{1,2})['"]`)
 	npyOrder = regexp.MustCompile(`['"]fortran_order['"]\s*:\s*(True|False)`)
-	npyShape = regexp.MustCompile(`['"]shape['"]\s*:\s*\(([0-9, ]*)\)`)
+	npyShape = regexp.MustCompile(`['"]shape['"]\s*:\s*\(([0-9L, ]*)\)`) // L: of Python 2
 )
 
 // openNPY reads the header of an array (numpy.lib.format, versions 1 to 3) and checks that all
@@ -156,7 +156,7 @@ func (a *npyArray) parseShape(header string) error {
 		if text = strings.TrimSpace(text); text == "" {
 			continue
 		}
-		d, err := strconv.Atoi(text)
+		d, err := strconv.Atoi(strings.TrimSuffix(text, "L"))
 		if err != nil || d < 0 {
 			return fmt.Errorf("invalid dimension %s of the npy array", text)
 		}

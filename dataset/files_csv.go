@@ -16,6 +16,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/noether-ml/noether/internal/filesys"
 	"github.com/noether-ml/noether/internal/plural"
@@ -54,10 +56,10 @@ type columns struct {
 // header.
 func readLabelTable(r io.Reader, label string, isFile func(string) bool) (labelTable, error) {
 	buffered := bufio.NewReader(r)
-	if mark, err := buffered.Peek(3); err == nil && string(mark) == "\xef\xbb\xbf" {
-		buffered.Discard(3) // the byte order mark of spreadsheets
+	if mark, err := buffered.Peek(len(byteOrderMark)); err == nil && string(mark) == byteOrderMark {
+		buffered.Discard(len(byteOrderMark))
 	}
-	if err := otherTable(buffered); err != nil {
+	if err := otherTable(buffered, isFile); err != nil {
 		return labelTable{}, err
 	}
 	next := csvRecords(buffered)
@@ -103,31 +105,41 @@ func readLabelTable(r io.Reader, label string, isFile func(string) bool) (labelT
 	}
 }
 
-// otherTable returns an error that names what a file is that is no CSV, or nil.
-func otherTable(r *bufio.Reader) error {
+// otherTable returns an error that names what a file is that is no CSV, or nil. isFile is that of
+// readLabelTable.
+func otherTable(r *bufio.Reader, isFile func(string) bool) error {
 	start, _ := r.Peek(maxFirstLine)
 	line, _, _ := strings.Cut(strings.TrimSpace(string(start)), "\n")
 	switch {
-	case strings.HasPrefix(line, "\xff\xfe"), strings.HasPrefix(line, "\xfe\xff"):
-		return errors.New("the text is UTF-16: save it as UTF-8")
+	case strings.HasPrefix(line, "\xff\xfe"), strings.HasPrefix(line, "\xfe\xff"), strings.Contains(line, "\x00") && !strings.HasPrefix(line, "PK"):
+		return errors.New("the text is UTF-16 or has zero bytes: save it as UTF-8")
+	case strings.Contains(strings.TrimRight(line, "\r"), "\r") && !strings.Contains(line, `"`):
+		return errors.New("lines end with carriage returns alone: save it with line feeds")
 	case strings.HasPrefix(line, "PK\x03\x04"):
 		return errors.New("the file is a spreadsheet or archive (ZIP): save it as CSV")
 	case strings.HasPrefix(line, "{"), strings.HasPrefix(line, "["):
 		return errors.New("the file is JSON: write a CSV with the columns file and label")
 	}
+	// namesFiles reports whether one of the fields of the line names the column of files, or the
+	// first field is the name of a file.
+	namesFiles := func(separator string) bool {
+		fields := strings.Split(line, separator)
+		for i, field := range fields {
+			fields[i] = strings.Trim(strings.TrimSpace(field), `"`)
+		}
+		return len(fields) > 1 && (isFile(fields[0]) || slices.ContainsFunc(fields, isFileColumn))
+	}
 	for _, separator := range []string{";", "\t", "|"} {
-		if strings.Contains(line, separator) && !strings.Contains(line, ",") && hasField(line, separator, "file", "filename", "path", "image", "sound") {
+		if namesFiles(separator) && !namesFiles(",") && !isSpaceSeparated(line, isFile) {
 			return fmt.Errorf("line 1: the columns are separated by %q: write commas", separator)
 		}
 	}
 	return nil
 }
 
-// hasField reports whether one of the fields of a line is one of the names.
-func hasField(line, separator string, names ...string) bool {
-	return slices.ContainsFunc(strings.Split(line, separator), func(field string) bool {
-		return slices.Contains(names, strings.ToLower(strings.Trim(strings.TrimSpace(field), `"`)))
-	})
+// isFileColumn reports whether a name is one of a column of files.
+func isFileColumn(name string) bool {
+	return slices.Contains([]string{"file", "filename", "path", "image", "sound"}, strings.ToLower(name))
 }
 
 // Bounds on tables of labels.
@@ -228,7 +240,7 @@ func columnsOf(record []string, label string, isFile func(string) bool) (c colum
 		switch lower := strings.ToLower(name); {
 		case label != "" && name == label, label == "" && (lower == "label" || lower == "class"):
 			err = assign(&c.label, i, "label")
-		case lower == "file" || lower == "filename" || lower == "path" || lower == "image" || lower == "sound":
+		case isFileColumn(name):
 			err = assign(&c.file, i, "file")
 		case name == "": // the index of a table, which pandas writes
 		case known[name]:
@@ -298,8 +310,15 @@ func (c columns) row(record []string) (labelRow, error) {
 
 // labelsOf converts labels to indices into classes, and empty labels to NoLabel. If all labels are
 // whole numbers, perhaps written as floats, they are the indices. If all are numbers, but some are
-// not whole, it returns an error. Otherwise classes are the sorted labels.
+// not whole or below NoLabel, it returns an error. Otherwise classes are the sorted labels. A label
+// with control characters is an error: it is binary, or text in another encoding.
 func labelsOf(texts []string) (labels []int, classes []string, err error) {
+	texts = slices.Clone(texts)
+	for i, text := range texts {
+		if texts[i] = strings.TrimSpace(text); !utf8.ValidString(text) || strings.ContainsFunc(texts[i], unicode.IsControl) {
+			return nil, nil, fmt.Errorf("label %.40q has control characters or is not UTF-8: labels are text", text)
+		}
+	}
 	if labels, highest, ok, err := wholeNumbers(texts); ok || err != nil {
 		return labels, numberNames(highest), err
 	}
@@ -324,19 +343,21 @@ func distinct(texts []string) []string {
 	return slices.Compact(slices.Sorted(slices.Values(texts)))
 }
 
-// decimal matches numbers as programs write labels: 3, 3.0, 3.000e+00. Texts such as 1e5, which
-// may be part of a hexadecimal name, are none.
-var decimal = regexp.MustCompile(`^[+-]?\d+(?:\.\d*(?:[eE][+-]?\d+)?)?$`)
+// decimal matches numbers as programs write labels: 3, 3.0, 3.000e+00, 1e-09, inf. Texts such as 1e5,
+// which may be part of a hexadecimal name, are none.
+var decimal = regexp.MustCompile(`^[+-]?(?:\d+(?:\.\d*(?:[eE][+-]?\d+)?|[eE][+-]\d+)?|(?i:inf|infinity))$`)
 
 // missingLabels are texts that programs write for a number that is missing.
 var missingLabels = []string{"", "nan", "na", "n/a", "<na>", "null", "none"}
 
 // wholeNumbers parses labels, each of which must be missing or a whole number from NoLabel to
 // maxLabel; otherwise ok is false. highest is the largest of them, or NoLabel if none is a number.
-// It is an error if all are numbers, but one is not whole.
+// It is an error if all are numbers, but one is not whole or below NoLabel, or only some are above
+// maxLabel.
 func wholeNumbers(texts []string) (labels []int, highest int, ok bool, err error) {
-	highest, ok = NoLabel, true
-	numbers, fraction := 0, ""
+	highest = NoLabel
+	numbers, above := 0, 0
+	wrong, large := "", ""
 	for _, text := range texts {
 		n := NoLabel
 		switch {
@@ -346,24 +367,31 @@ func wholeNumbers(texts []string) (labels []int, highest int, ok bool, err error
 		default:
 			numbers++
 			v, _ := strconv.ParseFloat(text, 64) // infinity beyond its range
-			if v != math.Trunc(v) {
-				fraction = cmp.Or(fraction, text)
-			}
-			if n = NoLabel - 1; v >= NoLabel && v <= maxLabel {
+			switch {
+			case v != math.Trunc(v), v < NoLabel, math.IsInf(v, 0):
+				wrong = cmp.Or(wrong, text)
+			case v > maxLabel:
+				large = text
+				above++
+			default:
 				n = int(v)
 			}
-			ok = ok && n >= NoLabel
 		}
 		labels = append(labels, n)
 		highest = max(highest, n)
 	}
-	if fraction != "" {
-		return nil, 0, false, fmt.Errorf("label %q is not a whole number: labels are whole numbers from 0 or names", fraction)
+	switch {
+	case wrong != "":
+		return nil, 0, false, fmt.Errorf("label %q is not a whole number from 0, or -1 or nothing where there is no label", wrong)
+	case above > 0 && above < numbers:
+		return nil, 0, false, fmt.Errorf("label %q is above %d, the largest number of a class", large, maxLabel)
+	case above > 0:
+		return nil, 0, false, nil // identifiers, which are names
 	}
 	if numbers == 0 && slices.ContainsFunc(texts, func(text string) bool { return text != "" }) {
 		return nil, 0, false, nil // a class named nan or none
 	}
-	return labels, highest, ok, nil
+	return labels, highest, true, nil
 }
 
 // fromCSV makes a sample of each row of a CSV file. If the file has a number in each line instead,

@@ -1,7 +1,9 @@
 package dataset
 
 import (
+	"context"
 	"errors"
+	"image"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +11,7 @@ import (
 	"time"
 
 	"github.com/noether-ml/noether/internal/filestate"
+	"github.com/noether-ml/noether/tensor"
 )
 
 // TestFilesThatChange checks for sources of every kind that a sample of a file that was replaced,
@@ -54,6 +57,70 @@ func TestFilesThatChange(t *testing.T) {
 			}
 			src, err := OpenArrays(ctx, ArraysOptions{Images: file})
 			return src, file, err
+		},
+		"raw arrays of an archive": func(dir string) (Source, string, error) {
+			raw, err := os.ReadFile("testdata/arrays/stored.npz")
+			file := filepath.Join(dir, "x.npz")
+			if err := errors.Join(err, os.WriteFile(file, raw, 0o666)); err != nil {
+				return nil, "", err
+			}
+			keys, err := ArrayKeys(ctx, file)
+			if err != nil {
+				return nil, "", err
+			}
+			src, err := OpenRawArrays(ctx, RawArraysOptions{Inputs: file, Key: keys[0]})
+			return src, file, err
+		},
+		"parquet": func(dir string) (Source, string, error) {
+			file := parquetOf(t, rowsOf(t, 0, 3), 3)
+			src, err := OpenParquet(ctx, ParquetOptions{Paths: []string{file}})
+			return src, file, err
+		},
+		"coco": func(dir string) (Source, string, error) {
+			images := cocoFolder(t)
+			src, err := OpenCOCO(ctx, COCOOptions{Annotations: writeText(t, filepath.Join(dir, "a.json"), cocoText), Images: images})
+			return src, filepath.Join(images, "a.png"), err
+		},
+		"masks": func(dir string) (Source, string, error) {
+			folder, err := OpenFolder(ctx, FolderOptions{Dir: cocoFolder(t)})
+			if err != nil {
+				return nil, "", err
+			}
+			for _, name := range []string{"a.png", "b.png"} {
+				writeImage(t, filepath.Join(dir, name), image.NewGray(image.Rect(0, 0, 40, 20)))
+			}
+			src, err := WithMasks(ctx, folder, MasksOptions{Dir: dir})
+			return src, filepath.Join(dir, "a.png"), err
+		},
+		"recordings": func(dir string) (Source, string, error) {
+			file := filepath.Join(dir, "a.wav")
+			if err := os.WriteFile(file, wavOfChannels(1, 1, 2, 3, 4), 0o666); err != nil {
+				return nil, "", err
+			}
+			src, err := OpenAudio(ctx, AudioOptions{Dir: dir})
+			return src, file, err
+		},
+		"decoded": func(dir string) (Source, string, error) {
+			file := writeText(t, filepath.Join(dir, "a.txt"), "1")
+			read := func(_ context.Context, path string, _ Frame, s *Sample) (err error) {
+				_, err = os.ReadFile(path)
+				s.Input = tensor.New(1, 1, 1)
+				return err
+			}
+			src, err := OpenDecoded(ctx, FolderOptions{Dir: dir}, Decoder{What: "texts", Extensions: []string{".txt"}, Read: read})
+			return src, file, err
+		},
+		"one of a pair": func(dir string) (Source, string, error) {
+			clean, err := OpenFolder(ctx, FolderOptions{Dir: folderOf(t, map[string][]byte{"a.png": dot(t, 1)})})
+			if err != nil {
+				return nil, "", err
+			}
+			moved, err := OpenFolder(ctx, FolderOptions{Dir: folderOf(t, map[string][]byte{"a.png": dot(t, 2)})})
+			if err != nil {
+				return nil, "", err
+			}
+			src, err := Pair(ctx, clean, moved, "name")
+			return src, filepath.Join(moved.dir, "a.png"), err
 		},
 	} {
 		src, file, err := open(t.TempDir())

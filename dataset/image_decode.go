@@ -155,11 +155,19 @@ func readImage(r io.Reader) (image.Image, error) {
 // the bounds on pixels is an error.
 func decodeImage(data []byte) (image.Image, error) {
 	c, format, err := image.DecodeConfig(bytes.NewReader(data))
-	if err != nil {
-		return nil, cmp.Or(refusedTIFF(data), unreadFormat(data))
+	switch {
+	case errors.Is(err, image.ErrFormat):
+		return nil, unreadFormat(data)
+	case err != nil:
+		return nil, cmp.Or(refusedTIFF(data), fmt.Errorf("the header of the %s file: %w: if other programs read it, convert it to PNG", format, err))
 	}
 	if bound := min(maxPixels, max(anyPixels, perByte*len(data))); c.Width <= 0 || c.Height <= 0 || c.Width > bound/c.Height {
 		return nil, fmt.Errorf("the image has %d x %d pixels in %d bytes: the limit is %d pixels", c.Width, c.Height, len(data), bound)
+	}
+	if format == "tiff" {
+		if err := checkTIFF(tiffTags(data), c); err != nil {
+			return nil, err
+		}
 	}
 	img, err := decodePixels(data, format, c)
 	if err != nil {
@@ -219,7 +227,7 @@ func decodePixels(data []byte, format string, c image.Config) (image.Image, erro
 	case "gif":
 		return decodeGIF(data)
 	case "tiff":
-		return decodeTIFF(data, c)
+		return decodeTIFF(data, tiffTags(data))
 	case "webp":
 		frame, animated, err := firstWebPFrame(data)
 		if err != nil {

@@ -214,7 +214,9 @@ func TestOtherImageFormats(t *testing.T) {
 		"\x00\x00\x00\x0cjP  \r\n\x87\n\x00": "JPEG 2000", "\xff\x0a\x10\x10": "JPEG XL", "II+\x00\x08\x00\x00\x00": "BigTIFF", "P6\n2 2\n255\n": "PPM",
 		"\x00\x00\x01\x00\x01\x00": "ICO", "qoif\x00\x00\x00\x02": "QOI", strings.Repeat("\x00", 128) + "DICM\x02": "DICOM",
 		"\x93NUMPY\x01\x00": "NumPy", "PK\x03\x04\x14\x00": "ZIP", "version https://git-lfs.github.com/spec/v1\n": "Git LFS", "\n<!DOCTYPE html>": "a web page",
-		"<svg xmlns='http://www.w3.org/2000/svg'/>": "SVG", `{"error": "not found"}`: "JSON", "GARBAGE!": `starts with "GARBAGE!"`,
+		"BM\x46\x00\x00\x00\x00\x00\x00\x00\x36\x00\x00\x00\x28\x00\x00\x00\x02\x00\x00\x00\x02\x00\x00\x00\x01\x00\x10" + strings.Repeat("\x00", 40): "header of the bmp file: bmp: unsupported",
+		"\xff\xd8\xff\xc9\x00\x0b\x08\x00\x02\x00\x02\x01\x01\x11\x00":                                                                                "header of the jpeg file: unsupported JPEG feature",
+		"<svg xmlns='http://www.w3.org/2000/svg'/>":                                                                                                   "SVG", `{"error": "not found"}`: "JSON", "GARBAGE!": `starts with "GARBAGE!"`,
 	} {
 		img, err := decodeImage([]byte(start))
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {

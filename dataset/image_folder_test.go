@@ -345,6 +345,8 @@ func TestDecodeRejectsBombs(t *testing.T) {
 func TestOtherTables(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
+		"a.png;3\n": `separated by ";"`, "file;label;size,px\na.png;3;1,5\n": `separated by ";"`, "a.png|cat\n": `separated by "|"`, "a;b.tar;3\n": "no column file",
+		"f\x00i\x00l\x00e\x00": "UTF-16", "file,label\ra.png,3\r": "carriage returns",
 		`{"a.png": 3}`: "JSON", "\n[{\"file\": \"a.png\"}]": "JSON", "\xff\xfef\x00i\x00": "UTF-16", "PK\x03\x04\x14": "spreadsheet",
 		"file;label\na.png;3\n": `separated by ";"`, "label\t\"Path\"\n3\ta.png\n": `separated by "\t"`, "id;class\n1;2\n": "no column file",
 	} {
@@ -366,6 +368,25 @@ func TestMissingLabels(t *testing.T) {
 	}
 	if labels, classes, err := labelsOf([]string{"none", "hat"}); err != nil || !slices.Equal(labels, []int{1, 0}) || len(classes) != 2 {
 		t.Errorf("none and hat are %v of %q, error %v", labels, classes, err)
+	}
+}
+
+// TestNumbersThatAreNoLabels checks that labels that are all numbers, of which one is the number of
+// no class, are an error, and are not sorted as names.
+func TestNumbersThatAreNoLabels(t *testing.T) {
+	t.Parallel()
+	for _, wrong := range []string{"-100", "-2", "-100.0", "2.5", "inf", "-Infinity", "10000001", "1e-09"} {
+		if labels, classes, err := labelsOf([]string{"10", wrong, "2"}); err == nil || !strings.Contains(err.Error(), wrong) {
+			t.Errorf("10, %s and 2 are %v of %q, error %v", wrong, labels, classes, err)
+		}
+	}
+	if labels, _, err := labelsOf([]string{"10000002", "10000001"}); err != nil || !slices.Equal(labels, []int{1, 0}) {
+		t.Errorf("identifiers are %v, error %v", labels, err)
+	}
+	for _, wrong := range []string{"3\x00", "caf\xe9"} { // of UTF-16 and Latin 1
+		if _, _, err := labelsOf([]string{wrong, "4"}); err == nil || !strings.Contains(err.Error(), "is not UTF-8") {
+			t.Errorf("label %q: error %v", wrong, err)
+		}
 	}
 }
 

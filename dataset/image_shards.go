@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/noether-ml/noether/internal/filestate"
@@ -28,7 +29,9 @@ type ShardsOptions struct {
 	// "json.KEY" for a field of the member with extension json. If it is "", the label is that of
 	// the member cls, if there is one.
 	Label string
-	Names string // text file with the name of class i in line i + 1; "": the labels are the names
+	// Names is a text file with the name of class i in line i + 1. The labels are such names, or
+	// numbers of lines from 0. If it is "", the labels are the names.
+	Names string
 }
 
 // Shards is a Source of images in the shards of a WebDataset, which are tar files.
@@ -124,11 +127,28 @@ func (s *Shards) setLabels(texts []string, o ShardsOptions) error {
 		return err
 	}
 	if len(names) < len(classes) {
-		return fmt.Errorf("%s names %d classes, and the labels go up to %d", o.Names, len(names), len(classes)-1)
+		return fmt.Errorf("%s names %d classes, and the labels are of %d", o.Names, len(names), len(classes))
 	}
 	s.classes = names
+	if slices.Equal(classes, numberNames(len(classes)-1)) {
+		return nil
+	}
+	places := make([]int, len(classes)) // of the sorted labels, which are names, among all names
+	for i, class := range classes {
+		if places[i] = slices.Index(names, class); places[i] < 0 {
+			return fmt.Errorf("%s has no class %q, which is a label", o.Names, class)
+		}
+	}
+	for i, label := range labels {
+		if label != NoLabel {
+			s.samples[i].label = places[label]
+		}
+	}
 	return nil
 }
+
+// byteOrderMark starts the text files of some programs.
+const byteOrderMark = "\ufeff"
 
 // readLines returns the lines of a short text file, without empty ones at its end.
 func readLines(file string) ([]string, error) {
@@ -145,7 +165,7 @@ func readLines(file string) ([]string, error) {
 	if len(text) > maxBytes {
 		return nil, fmt.Errorf("%s has more than %d bytes: a list of class names is expected", file, maxBytes)
 	}
-	lines := strings.Split(strings.TrimRight(string(text), "\r\n"), "\n")
+	lines := strings.Split(strings.TrimRight(strings.TrimPrefix(string(text), byteOrderMark), "\r\n"), "\n")
 	for i := range lines {
 		lines[i] = strings.TrimSpace(lines[i])
 	}
@@ -265,6 +285,7 @@ func (r *shardReader) readLabel(t io.Reader, h *tar.Header) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("the shard is damaged: %s: %w", h.Name, err)
 	}
+	text = bytes.TrimPrefix(text, []byte(byteOrderMark))
 	if r.field == "" {
 		return strings.TrimSpace(string(text)), nil
 	}
@@ -272,14 +293,23 @@ func (r *shardReader) readLabel(t io.Reader, h *tar.Header) (string, error) {
 	d := json.NewDecoder(bytes.NewReader(withoutNaN(text)))
 	d.UseNumber()
 	if err := d.Decode(&fields); err != nil {
+		if errors.As(err, new(*json.UnmarshalTypeError)) {
+			err = errors.New("it is no object of JSON")
+		}
 		return "", fmt.Errorf("%s: %w", h.Name, err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return "", fmt.Errorf("%s holds more than one object of JSON", h.Name)
 	}
 	switch v := fields[r.field].(type) {
 	case nil:
 		return "", nil
 	case string:
-		return v, nil
+		return strings.TrimSpace(v), nil
 	case json.Number:
+		if number, err := v.Float64(); err == nil && strings.ContainsAny(v.String(), "eE") {
+			return strconv.FormatFloat(number, 'f', -1, 64), nil
+		}
 		return v.String(), nil
 	}
 	return "", fmt.Errorf("%s: %q is neither a number nor text", h.Name, r.field)

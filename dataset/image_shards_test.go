@@ -126,6 +126,38 @@ func TestShardsWithNumbers(t *testing.T) {
 	if s, err = labelled(`{"label": "NaN"}`, `{"label": "a \" NaN"}`); err != nil || !slices.Equal(s.Classes(), []string{"NaN", `a " NaN`}) {
 		t.Errorf("%v: texts with NaN are not kept", err)
 	}
+	if s, err = labelled(`{"label": 1e1}`, `{"label": " 2 "}`); err != nil || s.Describe(0).Label != 10 || s.Describe(1).Label != 2 {
+		t.Errorf("%v: 1e1 and a number between spaces are not 10 and 2", err)
+	}
+	for text, want := range map[string]string{`{"label": -100}`: `label "-100"`, "{\"label\": 1}\n{\"label\": 2}": "more than one object"} {
+		_, err = labelled(`{"label": 1}`, text)
+		wantErrorContaining(t, err, want)
+	}
+}
+
+// TestShardsWithNames checks that labels that are names are lines of the file of names, whatever
+// their order, and that a name that it lacks is an error.
+func TestShardsWithNames(t *testing.T) {
+	t.Parallel()
+	labelled := func(names string, texts ...string) (*Shards, error) {
+		var members []member
+		for i, text := range texts {
+			key := strconv.Itoa(i)
+			members = append(members, member{key + ".png", dot(t, 1)}, member{key + ".cls", []byte(text)})
+		}
+		return OpenShards(t.Context(), ShardsOptions{Paths: []string{shard(t, "a.tar", members...)}, Names: writeText(t, filepath.Join(t.TempDir(), "names.txt"), names)})
+	}
+	s, err := labelled("\xef\xbb\xbfdog\nowl\ncat\n", "owl", "cat", "", "\xef\xbb\xbfdog")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []int{1, 2, NoLabel, 0} {
+		if got := s.Describe(i).Label; got != want {
+			t.Errorf("the label of sample %d is %d, want %d", i, got, want)
+		}
+	}
+	_, err = labelled("dog\nowl\ncat\n", "owl", "bee")
+	wantErrorContaining(t, err, `no class "bee"`)
 }
 
 func TestShardsWithSeveralImages(t *testing.T) {

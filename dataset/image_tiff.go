@@ -3,6 +3,7 @@ package dataset
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"image"
 	"image/color"
@@ -28,6 +29,7 @@ const (
 	tiffTileWidth    = 322
 	tiffTileHeight   = 323
 	tiffFormat       = 339 // of the samples: 3 for floats
+	tiffWhiteIsZero  = 0
 	tiffBlackIsZero  = 1
 	tiffFaxGroup3    = 3
 	tiffFaxGroup4    = 4
@@ -97,29 +99,35 @@ var tiffCompressions = map[int]string{
 	50000: "Zstandard", 50001: "WebP", 50002: "JPEG XL", 52546: "JPEG XL",
 }
 
-// decodeTIFF decodes a TIFF file, and returns an error for what package tiff passes over. As PIL,
-// it gives colours 8 bits.
-func decodeTIFF(data []byte, c image.Config) (image.Image, error) {
-	tags := tiffTags(data)
-	fax := tags[tiffCompression] == tiffFaxGroup3 || tags[tiffCompression] == tiffFaxGroup4
+// isFax reports whether an image has a compression of fax.
+func isFax(tags map[int]int) bool {
+	return tags[tiffCompression] == tiffFaxGroup3 || tags[tiffCompression] == tiffFaxGroup4
+}
+
+// checkTIFF returns an error for what package tiff passes over, or reads otherwise than PIL.
+func checkTIFF(tags map[int]int, c image.Config) error {
 	switch {
-	case tags[tiffFillOrder] > 1 && !fax:
-		return nil, fmt.Errorf("bits in reverse order (fill order %d) are not supported without fax compression: convert it to PNG", tags[tiffFillOrder])
+	case tags[tiffFillOrder] > 1 && !isFax(tags):
+		return fmt.Errorf("bits in reverse order (fill order %d) are not supported without fax compression: convert it to PNG", tags[tiffFillOrder])
 	case tags[tiffPlanar] > 1:
-		return nil, fmt.Errorf("channels in separate planes (planar configuration %d) are not supported: convert it to PNG", tags[tiffPlanar])
+		return fmt.Errorf("channels in separate planes (planar configuration %d) are not supported: convert it to PNG", tags[tiffPlanar])
 	case tags[tiffCompression] == tiffFaxGroup3 && tags[tiffFaxOptions] != 0:
-		return nil, fmt.Errorf("the options %d of its fax compression (group 3) are not supported: convert it to PNG", tags[tiffFaxOptions])
+		return fmt.Errorf("the options %d of its fax compression (group 3) are not supported: convert it to PNG", tags[tiffFaxOptions])
 	case tiffCompressions[tags[tiffCompression]] != "":
-		return nil, fmt.Errorf("compression %s within TIFF is not supported: convert it to PNG", tiffCompressions[tags[tiffCompression]])
+		return fmt.Errorf("compression %s within TIFF is not supported: convert it to PNG", tiffCompressions[tags[tiffCompression]])
+	case tags[tiffBits] == 16 && tags[tiffSamples] <= 1 && tags[tiffPhotometric] == tiffWhiteIsZero:
+		return errors.New("TIFF of grey of 16 bits whose white is 0 is not supported, since programs differ about it: convert it to PNG")
 	}
-	if err := checkTIFFMemory(tags, c); err != nil {
-		return nil, err
-	}
+	return checkTIFFMemory(tags, c)
+}
+
+// decodeTIFF decodes a TIFF file that checkTIFF accepts. As PIL, it gives colours 8 bits.
+func decodeTIFF(data []byte, tags map[int]int) (image.Image, error) {
 	img, err := tiff.Decode(bytes.NewReader(data))
 	if err != nil {
 		return nil, err
 	}
-	if grey, ok := img.(*image.Gray); ok && fax && tags[tiffPhotometric] == tiffBlackIsZero {
+	if grey, ok := img.(*image.Gray); ok && isFax(tags) && tags[tiffPhotometric] == tiffBlackIsZero {
 		for i, v := range grey.Pix { // package tiff takes the white of a fax as 1
 			grey.Pix[i] = 255 - v
 		}

@@ -44,6 +44,7 @@ func TestTIFFRefused(t *testing.T) {
 		"TIFF of grey with 1 more channels is not supported":  {{258, 8}, {259, 1}, {262, 1}, {277, 2}, {338, 2}},
 		"TIFF of signed or floating-point values":             {{258, 32}, {259, 1}, {262, 1}, {339, 3}},
 		"TIFF of 12 bits is not supported":                    {{258, 12}, {259, 1}, {262, 1}},
+		"TIFF of grey of 16 bits whose white is 0":            {{258, 16}, {259, 1}, {262, 0}},
 	} {
 		if !slices.ContainsFunc(tags, func(t [2]uint16) bool { return t[0] == 277 }) {
 			tags = append(tags, [2]uint16{277, 1})
@@ -53,8 +54,8 @@ func TestTIFFRefused(t *testing.T) {
 			at := bytes.Index(data, []byte{2, 1, 3, 0, 1, 0, 0, 0, 8, 0})
 			data[at+4], data[at+10] = 2, 8
 		}
-		if _, err := decodeImage(data); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("error %v, want one line with %q", err, want)
+		if _, err := decodeImage(data); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), "damaged") {
+			t.Errorf("error %v, want one line with %q, and nothing of damage", err, want)
 		}
 	}
 }

@@ -129,7 +129,7 @@ func unknownFormat(data []byte) error {
 		"riff": "W64, the WAV of large files", "FORM": "AIFF", "OggS": "Ogg", "ID3": "MP3, or another format after an ID3 tag",
 		"caff": "CAF", ".snd": "AU", "\xff\xfb": "MP3", "\xff\xfa": "MP3", "\xff\xf3": "MP3", "\xff\xf2": "MP3", "\xff\xf1": "AAC", "\xff\xf9": "AAC",
 		"ftyp": "MP4 (M4A)", "\x1aE\xdf\xa3": "WebM or Matroska", "0&\xb2u": "WMA", "#!AMR": "AMR", "wvpk": "WavPack", "MAC ": "Monkey's Audio", "DSD ": "DSF",
-		"version http": "a pointer of Git LFS (git lfs pull)", "<": "a web page or XML", "NIST_1A": "NIST SPHERE",
+		"version http": "a pointer of Git LFS (git lfs pull)", "<": "a web page or XML", "NIST_1A": "NIST SPHERE", "Creative Voice": "VOC", "TTA1": "TTA", ".SoX": "SoX", "\x0bw": "AC-3",
 	} {
 		if bytes.HasPrefix(data, []byte(start)) {
 			return fmt.Errorf("the file is %s, not WAV or FLAC: convert it (ffmpeg -i OLD NEW.wav)", name)

@@ -17,6 +17,10 @@ const (
 	wavExtensible = 0xFFFE
 )
 
+// wavFormats are what follows the number of a format in the identifiers of extensible formats: of
+// usual ones, and of Ambisonics.
+var wavFormats = []string{"\x00\x00\x00\x00\x10\x00\x80\x00\x00\xaa\x00\x38\x9b\x71", "\x00\x00\x21\x07\xd3\x11\x86\x44\xc8\xc1\xca\x00\x00\x00"}
+
 // A wavHeader is the format and the position of the samples of a WAV file. Its Info is the rate,
 // the number of channels and the number of frames (samples of each channel).
 type wavHeader struct {
@@ -46,6 +50,9 @@ func parseWAV(r io.ReaderAt, size int64) (wavHeader, error) {
 		at += 8
 		switch name {
 		case "fmt ":
+			if h.bits > 0 {
+				return h, errors.New("the WAV file has two format chunks: convert it (ffmpeg -i OLD NEW.wav)")
+			}
 			if err := h.parseFormat(r, at, length, size); err != nil {
 				return h, err
 			}
@@ -101,6 +108,9 @@ func (h *wavHeader) parseFormat(r io.ReaderAt, at, length, size int64) error {
 			return errors.New("an extensible WAV format chunk has no sub-format")
 		}
 		h.format = u16(24)
+		if !slices.Contains(wavFormats, string(chunk[26:40])) {
+			return fmt.Errorf("WAV in a format with the unknown identifier %x: convert it to 16-bit integers", chunk[24:40])
+		}
 	}
 	switch {
 	case h.format == wavInteger && (h.bits == 8 || h.bits == 16 || h.bits == 24 || h.bits == 32):

@@ -185,6 +185,8 @@ func TestDecodeErrors(t *testing.T) {
 		{wavOf(3, 1, 32, 8000, false, math.NaN()), "value 0 is NaN"},
 		{wavOf(3, 1, 64, 8000, false, 0, math.Inf(1)), "value 1 is +Inf"},
 		{wavOf(3, 1, 64, 8000, false, 0, -1e300), "value 1 is -Inf"}, // values are read as float32
+		{bytes.Replace(wavOf(1, 1, 16, 8000, true, 0.5), []byte("\xaa\x00\x38"), []byte("\xab\x00\x38"), 1), "unknown identifier 0100"},
+		{slices.Concat(good[:36], good[12:]), "two format chunks"},
 		{append(slices.Clone(good), "data\x02\x00\x00\x00\x01\x01"...), "several parts with data"},
 		{[]byte("fLaC"), "FLAC"},
 	} {

@@ -37,6 +37,8 @@ func (m *Model) confirmClasses(ctx context.Context) error {
 		s.none(fmt.Sprintf("task in the metadata is %s", task))
 	case strings.HasSuffix(s.head.after, "Softmax"):
 		s.by = s.head.after
+	case config.problem() != "":
+		s.none("config.json says " + config.problem() + setScores)
 	case scoresByName(s.output):
 		s.by = "the name of the output"
 	case len(output.ParseNames(m.properties["names"])) == s.classes:
@@ -98,11 +100,20 @@ func (m *Model) growsWithInput(ctx context.Context) (bool, error) {
 	return len(shape) == 0 || shape[0] != m.scores.classes, nil
 }
 
+// problem returns the problem that the model is trained on, if its values are no scores of classes
+// that exclude each other, or "".
+func (c *modelConfig) problem() string {
+	switch c.Problem {
+	case "regression":
+		return "problem_type: regression"
+	case "multi_label_classification":
+		return "problem_type: multi_label_classification, whose classes do not exclude each other"
+	}
+	return ""
+}
+
 // without returns what says that the model scores no classes, or "".
 func (c *modelConfig) without() string {
-	if c.Problem == "regression" {
-		return "problem_type: regression"
-	}
 	if len(c.Architectures) == 0 {
 		return ""
 	}

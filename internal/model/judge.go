@@ -154,6 +154,10 @@ func (s *scores) judge(values []float32) {
 		s.none(unitLength + setScores)
 	case s.by == "" && s.head.shifted && width <= few && bounds.Low > 0 && level > far && !inside:
 		s.none(fmt.Sprintf("the values of noise range from %.3g to %.3g, far above 0, as ratings and measured quantities do%s", bounds.Low, bounds.High, setScores))
+	case s.by == "" && inside && cumulative(values, width):
+		s.none("the values of each sample of noise rise to 1, as cumulative probabilities do" + setScores)
+	case s.by == "" && parallel(values, width):
+		s.none("the values of each sample of noise differ from each other by the same amounts, as those of ordinal regression do" + setScores)
 	case s.findTotal(values):
 		s.kind = probabilities
 		s.basis = fmt.Sprintf("the values of noise are between %.3g and %.3g, and each sample's sum is %.3g", bounds.Low, bounds.High, s.total)
@@ -163,7 +167,69 @@ func (s *scores) judge(values []float32) {
 		s.doubt(s.basis + ", so they may be probabilities")
 	default:
 		s.basis = fmt.Sprintf("the values of noise range from %.3g to %.3g", bounds.Low, bounds.High)
+		if why := probabilitiesAs(values, width); why != "" && !s.single {
+			s.doubt(why + ", so that they are no logits")
+		}
 	}
+}
+
+// probabilitiesAs returns what says that rows of values are computed from probabilities, or "".
+func probabilitiesAs(values []float32, width int) string {
+	const rounding = 1e-3
+	low, high := float64(slices.Min(values)), float64(slices.Max(values))
+	twos, tens, sums, first := true, true, true, 0.
+	for i := range len(values) / width {
+		two, ten, sum := 0., 0., 0.
+		for _, v := range values[i*width : (i+1)*width] {
+			two, ten, sum = two+math.Exp2(float64(v)), ten+math.Pow(10, float64(v)), sum+float64(v)
+		}
+		if i == 0 {
+			first = sum
+		}
+		twos, tens = twos && math.Abs(two-1) < rounding, tens && math.Abs(ten-1) < rounding
+		sums = sums && math.Abs(sum-first) < rounding*(high-low)
+	}
+	switch {
+	case twos:
+		return "the powers of 2 of the values of noise sum to 1, as logarithms to base 2 of probabilities do"
+	case tens:
+		return "the powers of 10 of the values of noise sum to 1, as logarithms to base 10 of probabilities do"
+	case sums && math.Abs(first) > 0.1*(high-low): // logits that are centred sum to 0
+		return fmt.Sprintf("the values of each sample of noise sum to %.3g", first)
+	}
+	return ""
+}
+
+// cumulative reports whether the values of each row never fall and end at 1.
+func cumulative(values []float32, width int) bool {
+	const fewest, rounding = 3, 1e-3
+	for row := range slices.Chunk(values, width) {
+		if width < fewest || !slices.IsSorted(row) || math.Abs(float64(row[width-1])-1) > rounding {
+			return false
+		}
+	}
+	return true
+}
+
+// parallel reports whether all rows are the same but for a number that is added to each, which is
+// not the same for all rows. The values of a row differ.
+func parallel(values []float32, width int) bool {
+	const fewest, rounding = 3, 1e-4
+	first, shifted := values[:width], false
+	scale := float64(slices.Max(values) - slices.Min(values))
+	if width < fewest || float64(slices.Max(first)-slices.Min(first)) < 0.01*scale {
+		return false
+	}
+	for row := range slices.Chunk(values, width) {
+		shift := float64(row[0] - first[0])
+		shifted = shifted || math.Abs(shift) > 0.01*scale
+		for k, v := range row {
+			if math.Abs(float64(v-first[k])-shift) > rounding*scale {
+				return false
+			}
+		}
+	}
+	return shifted
 }
 
 // findTotal finds out whether the rows of values have one sum other than 1 and are not negative, as

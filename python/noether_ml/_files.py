@@ -23,6 +23,9 @@ INPUTS = (*IMAGES, *SOUNDS, "input", "inputs", "x", "data")
 
 SOUND_FILES = (".wav", ".flac")
 
+# Waveforms of floats that were not divided by their full scale are above, those that clip are below.
+_LOUDEST = 100
+
 
 def is_picture(value: Any) -> bool:
     """Report whether a value is an image of PIL."""
@@ -120,9 +123,9 @@ def write(numpy: Any, items: Iterable[Any], limit: int | None, rate: int | None 
             x, y = pair(item)
             if is_picture(x):
                 name = f"{i:06d}.png"
-                mode = x.mode if x.mode in ("L", "RGB") else "L" if x.mode == "1" else "RGB"
-                x.convert(mode).save(folder / name, compress_level=1)
-                shapes.add((1 if mode == "L" else 3, x.height, x.width))
+                x = _eight_or_sixteen_bits(x)
+                x.save(folder / name, compress_level=1)
+                shapes.add((3 if x.mode == "RGB" else 1, x.height, x.width))
             elif kind == "sound" or i == 0:
                 kind, name = "sound", f"{i:06d}.wav"
                 lengths.add(_write_wave(numpy, folder / name, x, rate))
@@ -152,6 +155,18 @@ def write(numpy: Any, items: Iterable[Any], limit: int | None, rate: int | None 
     return {"name": "data", kind: keys}, labelled, shapes.pop() if len(shapes) == 1 else None
 
 
+def _eight_or_sixteen_bits(image: Any) -> Any:
+    """Return an image of PIL as one that a PNG holds without transparency: of 16 bits if it is grey and has them."""
+    if image.mode in ("L", "RGB") or image.mode.startswith("I;16"):
+        return image
+    if image.mode in ("I", "F"):  # of 32 bits
+        low, high = image.getextrema()
+        if image.mode == "F" or low < 0 or high > 65535:
+            raise Error(f"an image of PIL in mode {image.mode} has values from {low:g} to {high:g}: convert it to 8 bits, or give arrays of floats from 0 to 1")
+        return image.convert("I;16")
+    return image.convert("L" if image.mode == "1" else "RGB")
+
+
 def _label(y: Any) -> Any:
     """Return a label as a whole number, perhaps given as a float, or a text; "" if it is missing, and None for anything else."""
     if hasattr(y, "item") and getattr(y, "size", 1) in (1, ()) or hasattr(y, "numel") and y.numel() == 1:
@@ -174,14 +189,19 @@ def _write_wave(numpy: Any, path: Path, value: Any, rate: int | None) -> float:
     from ._data import array
 
     x = array(numpy, value, "a recording")
+    if x.dtype.kind in "iu":
+        if x.dtype.itemsize > 4:
+            raise Error(f"a recording has values of {x.dtype}, whose full scale is not known: give int16, or floats from -1 to 1")
+        half = 2.0 ** (8 * x.dtype.itemsize - 1)
+        x = (x - half) / half if x.dtype.kind == "u" else x / half
+    elif x.size and numpy.abs(x).max() > _LOUDEST:
+        raise Error(f"a recording has floats up to {numpy.abs(x).max():g}, whose full scale is 1: divide by 32768 if they were int16")
     if x.ndim == 2 and 1 in x.shape:
         x = x.reshape(-1)
     elif x.ndim == 2:
         x = x.mean(0 if x.shape[0] < x.shape[1] else 1)  # of channels
     if x.ndim != 1 or not len(x):
         raise Error(f"a recording has the shape {x.shape}: it must be samples, or channels x samples")
-    if x.dtype.kind in "iu":
-        x = x / (numpy.iinfo(x.dtype).max + 1)
     data = x.astype("<f4").tobytes()
     head = struct.pack("<4sI4s4sIHHIIHH4sI", b"RIFF", 36 + len(data), b"WAVE", b"fmt ", 16, 3, 1, rate, 4 * rate, 4, 32, b"data", len(data))
     path.write_bytes(head + data)
@@ -194,6 +214,9 @@ def table(data: Any, limit: int | None) -> tuple[dict[str, Any], bool]:
     if name is None:
         raise Error(f"the DataFrame has the columns {', '.join(map(str, data.columns))}: one with the paths must be called {', '.join(PATHS[:4])} or the like")
     label = column((c for c in data.columns if c != name), LABELS)
+    other = next((p for p in data[name] if not isinstance(p, (str, os.PathLike))), None)
+    if other is not None:
+        raise Error(f"the column {name} of the DataFrame has a value of type {type(other).__name__}: it must have the paths of files")
     paths = [os.path.abspath(os.fspath(p)) for p in data[name]]
     missing = [p for p in paths if not os.path.isfile(p)]
     if missing:

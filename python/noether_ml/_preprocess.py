@@ -103,34 +103,54 @@ def _timm(config: Mapping[str, Any]) -> dict[str, Any]:
 def _torchvision(steps: Any) -> dict[str, Any]:
     """Return the keys of a study for transforms of torchvision, of either version."""
     out: dict[str, Any] = {}
-    scaled = False
+    tensor = type(steps).__name__ == "Sequential"  # of the kinds that a step may get, an image or a tensor
+    floats, high = False, 255  # the type of the values and the one of white
     for step in _flat(steps):
         kind = type(step).__name__
         own = type(step).__module__.split(".")[0] in ("torchvision", "timm")
         if own and kind in ("ImageClassification", "SemanticSegmentation", "VideoClassification", "ObjectDetection"):  # of weights
-            _resize(out, getattr(step, "resize_size", None), step)
+            _resize(out, getattr(step, "resize_size", None), step, tensor, floats)
             _crop(out, getattr(step, "crop_size", None), step)
-            out.update({key: list(getattr(step, key)) for key in ("mean", "std") if hasattr(step, key)})
-            scaled = True
+            if hasattr(step, "mean"):
+                _normalise(out, step)
+            tensor, high, floats = True, high if floats else 1, True
         elif own and kind == "Resize" and getattr(step, "max_size", None) is None:
-            _resize(out, step.size, step)
+            _resize(out, step.size, step, tensor, floats)
         elif own and kind == "CenterCrop":
             _crop(out, step.size, step)
-        elif own and kind in ("ToTensor", "MaybeToTensor", "ConvertImageDtype") or own and kind == "ToDtype" and step.scale:
-            scaled = True
-        elif own and kind in ("PILToTensor", "ToImage", "MaybePILToTensor", "ToPureTensor", "ToDtype", "Identity"):
+        elif own and kind in ("ToTensor", "MaybeToTensor"):
+            tensor, high, floats = True, high if floats else 1, True
+        elif own and kind in ("ConvertImageDtype", "ToDtype"):
+            high, floats = _converted(step, high, floats)
+        elif own and kind in ("PILToTensor", "ToImage", "MaybePILToTensor"):
+            tensor = True
+        elif own and kind in ("ToPureTensor", "Identity"):
             pass
-        elif own and kind == "Grayscale":
-            out["channels"] = step.num_output_channels
-            if step.num_output_channels != 1:
-                raise _refused(step)
+        elif own and kind == "Grayscale" and step.num_output_channels == 1 and "mean" not in out:
+            out["channels"] = 1
         elif own and kind == "Normalize":
-            out.update({key: [float(v) for v in getattr(step, key)] for key in ("mean", "std")})
+            _normalise(out, step)
         else:
             raise _refused(step)
-    if not scaled:
+    if high == 255:
         out["range"] = [0, 255]
     return out
+
+
+def _converted(step: Any, high: int, floats: bool) -> tuple[int, bool]:
+    """Return the value of white, and whether values are floats, after a conversion to another type."""
+    scale, dtype = getattr(step, "scale", True), str(step.dtype).removeprefix("torch.")
+    if "float" in dtype and "{" not in dtype:  # a dict has a type for each kind of input
+        return 1 if scale and not floats else high, True
+    if dtype != "uint8" or floats and (high == 1) != scale:
+        raise _refused(step)
+    return 255, False
+
+
+def _normalise(out: dict[str, Any], step: Any) -> None:
+    if "mean" in out:
+        raise _refused(step)
+    out.update({key: [float(v) for v in getattr(step, key)] for key in ("mean", "std")})
 
 
 def _flat(steps: Any) -> Iterable[Any]:
@@ -145,18 +165,21 @@ def _flat(steps: Any) -> Iterable[Any]:
         yield from _flat(step)
 
 
-def _resize(out: dict[str, Any], size: Any, step: Any) -> None:
+def _resize(out: dict[str, Any], size: Any, step: Any, tensor: bool, floats: bool) -> None:
+    """Add a resize to the keys. One of a tensor has to agree with that of Pillow."""
     if size is None:
         return
-    if "resize" in out or "crop" in out or "mean" in out:
+    interpolation = getattr(step, "interpolation", "bilinear")
+    filter = str(getattr(interpolation, "value", interpolation))
+    agrees = filter == "nearest-exact" or getattr(step, "antialias", None) is True and (filter == "bilinear" or filter == "bicubic" and not floats)
+    if "resize" in out or "crop" in out or "mean" in out or tensor and not agrees:
         raise _refused(step)
     sides = [size] if isinstance(size, int) else list(size)
     if len(sides) == 1:
         out["resize"] = sides[0]
     else:
         out["crop"] = sides  # without resize: stretched to this size
-    interpolation = getattr(step, "interpolation", "bilinear")
-    out["interpolation"] = str(getattr(interpolation, "value", interpolation)).replace("nearest-exact", "nearest")
+    out["interpolation"] = filter.replace("nearest-exact", "nearest")
 
 
 def _crop(out: dict[str, Any], size: Any, step: Any) -> None:

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 import noether_ml
-from noether_ml import _data
+from noether_ml import _data, _files
 
 FLIP = [{"name": "flip", "flip": "horizontal"}]
 SIZES = [(40, 32), (32, 48), (33, 35), (64, 40)]  # of the images of the fixture pictures
@@ -153,6 +153,40 @@ def test_waveforms(recordings):
     with pytest.raises(noether_ml.Error, match="sample rate in Hz, rate=16000"):
         waves(recordings)
     assert waves(recordings, rate=8000, transforms=None) > 0  # the defaults are transformations of sound
+
+
+def as_written(values, tmp_path):
+    """The waveform that a recording is written as."""
+    _files._write_wave(numpy, tmp_path / "x.wav", {"array": values, "sampling_rate": 8000}, None)
+    return numpy.frombuffer((tmp_path / "x.wav").read_bytes()[44:], "<f4")
+
+
+def test_waveforms_of_integers(recordings, tmp_path):
+    x = recordings[0]
+    for scale, dtype, offset in ((2**15, numpy.int16, 0), (2**31, numpy.int32, 0), (128, numpy.uint8, 128)):
+        whole = numpy.floor(x.astype(numpy.float64) * scale + offset).astype(dtype)
+        for values in (whole, numpy.stack([whole, whole], 1), torch.from_numpy(whole)[None]):  # also of two channels
+            numpy.testing.assert_allclose(as_written(values, tmp_path), x, atol=1.01 / scale)
+    for values, message in ((whole.astype(numpy.int64), "of int64, whose full scale is not known"), (x * 32768, "divide by 32768")):
+        with pytest.raises(noether_ml.Error, match=message):
+            as_written(values, tmp_path)
+
+
+def test_pictures_of_16_bits(tmp_path):
+    Image = pytest.importorskip("PIL.Image")
+    values = numpy.linspace(0, 65535, 64).reshape(8, 8)
+    for picture in (Image.fromarray(values.astype(numpy.uint16)), Image.fromarray(values.astype(numpy.int32))):
+        _files._eight_or_sixteen_bits(picture).save(tmp_path / "x.png")
+        assert numpy.abs(numpy.asarray(Image.open(tmp_path / "x.png")) - values).max() < 1
+    for wrong in (values.astype(numpy.float32), 2 * values.astype(numpy.int32), -values.astype(numpy.int32)):
+        with pytest.raises(noether_ml.Error, match="convert it to 8 bits"):
+            _files._eight_or_sixteen_bits(Image.fromarray(wrong))
+
+
+def test_a_table_without_paths(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(noether_ml.Error, match="column image of the DataFrame has a value of type dict"):
+        _files.table(pandas.DataFrame({"image": [{"bytes": b""}], "label": [1]}), None)
 
 
 def test_recordings_of_hugging_face(recordings):

@@ -104,7 +104,15 @@ def unseeded(image, own=numpy.random.default_rng(1)):  # noqa: B008  # as people
     return image * own.random()
 
 
-@pytest.mark.parametrize("function, want", [(crop, "must keep the size"), (fails, "ValueError: no luck"), (nan, "NaN"), (unseeded, "not reproducible")])
+def whole(image):
+    return (255 * image).astype(numpy.uint8)
+
+
+def of_255(image):
+    return 255 * image
+
+
+@pytest.mark.parametrize("function, want", [(whole, "values of uint8"), (of_255, "divide by 255"), (crop, "must keep the size"), (fails, "ValueError: no luck"), (nan, "NaN"), (unseeded, "not reproducible")])
 def test_failures_are_one_line_and_others_stay(function, want, module, images):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -206,3 +214,18 @@ def test_measures_that_fail(function, want, module, images):
 def test_names_of_measures(module, images):
     with pytest.raises(noether_ml.Error, match="2 measures are called 'angle'"):
         noether_ml.measure(module, images, measures=[angle, angle])
+
+
+class Darker:
+    """A transformation with settings, whose repr has only its address."""
+
+    def __init__(self, factor):
+        self.factor = factor
+
+    def __call__(self, image):
+        return image * self.factor
+
+
+def test_hashes_of_objects():
+    a, b, c = (_functions.Transformation(Darker(factor)).digest for factor in (0.5, 0.5, 0.25))
+    assert a == b != c

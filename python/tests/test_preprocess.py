@@ -43,6 +43,12 @@ def of_torchvision():
         v2 = torchvision.transforms.v2
         cases["version 2"] = (v2.Compose([v2.ToImage(), v2.Resize(41, antialias=True), v2.CenterCrop(32), v2.ToDtype(torch.float32, scale=True),
                                           v2.Normalize(MEAN, STD)]), {"resize": 41, "crop": 32, "interpolation": "bilinear", **normalise})
+        bytes_of = [v2.ToImage(), v2.ToDtype(torch.uint8, scale=True), v2.Resize(41, antialias=True), v2.CenterCrop(32)]
+        not_scaled = {"resize": 41, "crop": 32, "interpolation": "bilinear", "range": [0, 255]}
+        cases["bytes that stay"] = (v2.Compose(bytes_of), not_scaled)
+        cases["floats of bytes"] = (v2.Compose([*bytes_of, v2.ToDtype(torch.float32, scale=False)]), not_scaled)
+        cases["floats scaled too late"] = (v2.Compose([*bytes_of, v2.ToDtype(torch.float32), v2.ToDtype(torch.float32, scale=True)]), not_scaled)
+        cases["bytes of floats"] = (v2.Compose([v2.ToImage(), v2.ToDtype(torch.float32, scale=True), v2.Resize(41), v2.CenterCrop(32), v2.ToDtype(torch.uint8, scale=True)]), not_scaled)
     return cases
 
 
@@ -76,7 +82,9 @@ def test_weights_of_torchvision(pixels, images_of_files):
 @pytest.mark.parametrize("steps", [
     [v1.ToTensor(), v1.RandomCrop(8)], [v1.CenterCrop(8), v1.Resize(8), v1.ToTensor()], [v1.Resize((8, 9)), v1.CenterCrop(8), v1.ToTensor()],
     [v1.Resize(8, max_size=9), v1.ToTensor()], [v1.ToTensor(), v1.Normalize(MEAN, STD), v1.Resize(8)], [v1.ToTensor(), v1.Lambda(lambda x: x)],
-    [v1.CenterCrop(8), v1.ToTensor()],
+    [v1.CenterCrop(8), v1.ToTensor()], [v1.ToTensor(), v1.Normalize(MEAN, STD), v1.Normalize(MEAN, STD)], [v1.ToTensor(), v1.Normalize(MEAN, STD), v1.Grayscale()],
+    [v1.ToTensor(), v1.Resize(8, antialias=False)], [v1.ToTensor(), v1.Resize(8, BICUBIC, antialias=True)], [v1.PILToTensor(), v1.Resize(8, v1.InterpolationMode.NEAREST)],
+    [v1.ToTensor(), v1.ConvertImageDtype(torch.int16)],
 ])
 def test_other_transforms_are_refused_in_one_line(steps):
     with pytest.raises(noether_ml.Error, match=r"torchvision\.transforms\.\S+ is not supported at its place") as e:

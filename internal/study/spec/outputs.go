@@ -64,7 +64,11 @@ func (d Data) Outputs(names []string, classes int, modelNames []string) (outputs
 // model's outputs, or "". The arguments are those of Outputs. Classes whose order alone says which
 // output is theirs are sorted by name as text, in which 10 comes before 2.
 func (d Data) OrderDoubt(names []string, classes int, modelNames []string) string {
-	if d.Classes != nil || len(names) != classes || classes == len(dataset.ImageNetSynsets()) {
+	imageNet := len(dataset.ImageNetSynsets())
+	if d.Classes == nil && modelNames == nil && len(names) == imageNet && classes == imageNet+1 {
+		return "the model has one output more than the data have classes, which in models of TensorFlow is the first, for the background: if it is, set classes to the output of each class, from 1 on"
+	}
+	if d.Classes != nil || len(names) != classes || classes == imageNet {
 		return ""
 	}
 	if outputs, err := matchNames(names, modelNames); outputs != nil || err != nil {

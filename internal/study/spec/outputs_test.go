@@ -63,6 +63,9 @@ func TestOrderDoubt(t *testing.T) {
 		{[]string{"0", "1", "10", "2"}, 4, []string{"0", "1", "3", "2"}, nil, ""},
 		{[]string{"c10", "c2"}, 2, nil, []string{"c2", "c10"}, ""},
 		{[]string{"c10", "c2"}, 5, nil, nil, ""}, // Outputs returns an error
+		{make([]string, 1000), 1001, nil, nil, "for the background"},
+		{make([]string, 999), 1001, nil, nil, ""},
+		{make([]string, 1000), 1001, nil, make([]string, 1001), ""},
 	} {
 		if got := (Data{Classes: c.explicit}).OrderDoubt(c.names, c.classes, c.labels); (got != "") != (c.doubt != "") || !strings.Contains(got, c.doubt) {
 			t.Errorf("%q: doubt %q, want %q", c.names, got, c.doubt)
