@@ -22,7 +22,8 @@ type SampleSheet struct {
 	// Projections of some layers are two-dimensional, for the samples in Projected.
 	Projected   []SheetSample `json:"projected,omitempty"`
 	Projections []Projection  `json:"projections,omitempty"`
-	Tile        *SheetTile    `json:"tile,omitempty"` // nil if there is no image
+	Tile        *SheetTile    `json:"tile,omitempty"`  // nil if there is no image
+	Sound       *SheetSound   `json:"sound,omitempty"` // nil if there is no sound
 }
 
 // A Projection has positions in the plane of the first two principal components of a layer's pooled
@@ -46,6 +47,15 @@ type SheetTile struct {
 	Height int `json:"height"`
 	Right  int `json:"right"`
 	Down   int `json:"down"`
+}
+
+// A SheetSound says where the clips of samples are in the recording of a sheet. Each sample of Lines,
+// which are indices into Samples, has a clip as it is, and then one under each value of the
+// parameter.
+type SheetSound struct {
+	Rate   int   `json:"rate"`   // values per second
+	Length int   `json:"length"` // values of a clip
+	Lines  []int `json:"lines"`
 }
 
 // A SheetSample is a sample of a sheet.

@@ -225,18 +225,32 @@ func (h wavHeader) decoder() func(b []byte) float64 {
 // WriteWAV writes a clip as a WAV file of one channel of 32-bit floats. It returns an error for a
 // clip above the 4 GiB that the format allows.
 func WriteWAV(w io.Writer, c Clip) error {
-	const head = 44 // bytes before the values
-	if len(c.Wave) > (math.MaxUint32-head)/4 {
-		return fmt.Errorf("%d values are too many for a WAV file", len(c.Wave))
+	return writeWAV(w, c.Rate, wavFloat, 4, len(c.Wave), c.Wave)
+}
+
+// WriteWAV16 is WriteWAV with whole numbers of 16 bits. Values beyond -1 and 1 are clipped.
+func WriteWAV16(w io.Writer, c Clip) error {
+	values := make([]int16, len(c.Wave))
+	for i, v := range c.Wave {
+		values[i] = int16(math.Round(float64(min(1, max(-1, v)) * math.MaxInt16)))
 	}
-	size := 4 * len(c.Wave)
+	return writeWAV(w, c.Rate, wavInteger, 2, len(values), values)
+}
+
+// writeWAV writes n values, a slice of numbers of the given format and number of bytes.
+func writeWAV(w io.Writer, rate int, format uint16, bytesEach, n int, values any) error {
+	const head = 44 // bytes before the values
+	if n > (math.MaxUint32-head)/bytesEach {
+		return fmt.Errorf("%d values are too many for a WAV file", n)
+	}
+	size := bytesEach * n
 	var out bytes.Buffer
 	for _, v := range []any{
 		[]byte("RIFF"), uint32(head - 8 + size),
 		// format; channels; rate; bytes per second, of a block; bits of a value
-		[]byte("WAVEfmt "), uint32(16), uint16(wavFloat), uint16(1), uint32(c.Rate),
-		uint32(4 * c.Rate), uint16(4), uint16(32),
-		[]byte("data"), uint32(size), c.Wave,
+		[]byte("WAVEfmt "), uint32(16), format, uint16(1), uint32(rate),
+		uint32(bytesEach * rate), uint16(bytesEach), uint16(8 * bytesEach),
+		[]byte("data"), uint32(size), values,
 	} {
 		binary.Write(&out, binary.LittleEndian, v) // a Buffer gives no error
 	}

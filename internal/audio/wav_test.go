@@ -210,6 +210,19 @@ func TestWriteWAV(t *testing.T) {
 	}
 }
 
+// TestWriteWAV16 checks that values are rounded to 16 bits and clipped to [-1, 1].
+func TestWriteWAV16(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	if err := WriteWAV16(&b, Clip{8000, []float32{0, 0.1, -2, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Decode(b.Bytes())
+	if err != nil || got.Rate != 8000 || !slices.EqualFunc(got.Wave, []float32{0, 0.1, -1, 1}, func(a, b float32) bool { return math.Abs(float64(a-b)) < 1e-4 }) {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
 func FuzzDecode(f *testing.F) {
 	f.Add(wavOf(1, 2, 24, 8000, true, 0, 0.5, -0.5, 1))
 	f.Add(wavOf(3, 1, 64, 8000, false, 0, 0.5))

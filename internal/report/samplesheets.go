@@ -15,8 +15,8 @@ import (
 // an image of the samples. See scores.SampleSheet.
 type SampleSheet struct {
 	scores.SampleSheet
-	Type  string `json:"type"` // media type of the image; "" if there is none
-	Image []byte `json:"image,omitempty"`
+	Type  string `json:"type"`            // media type of the image or recording; "" if there is none
+	Image []byte `json:"image,omitempty"` // of the samples, or the recording of their clips
 }
 
 // HasClasses reports whether some model has counts of correct predictions for several classes.
@@ -65,7 +65,7 @@ func readSampleSheets(files fs.FS) (sheets []SampleSheet, notes []string, err er
 		}
 		if len(s.Image) > bytesLeft {
 			notes = append(notes, fmt.Sprintf("the images of %s are left out of the report, which holds at most %s of them", name, Mebibytes(maxTotalSheetBytes)))
-			s.Image, s.Tile, s.Type = nil, nil, ""
+			s.Image, s.Tile, s.Sound, s.Type = nil, nil, nil, ""
 		}
 		bytesLeft -= len(s.Image)
 		sheets = append(sheets, s)
@@ -73,8 +73,8 @@ func readSampleSheets(files fs.FS) (sheets []SampleSheet, notes []string, err er
 	return sheets, notes, nil
 }
 
-// readSampleSheet reads the description, NAME.json, and the image NAME.png or .jpg, if there is
-// one.
+// readSampleSheet reads the description, NAME.json, and the image NAME.png or .jpg, or the recording
+// NAME.wav, if there is one.
 func readSampleSheet(files fs.FS, name string) (SampleSheet, error) {
 	var s SampleSheet
 	raw, err := readSmall(files, name)
@@ -87,20 +87,24 @@ func readSampleSheet(files fs.FS, name string) (SampleSheet, error) {
 	if err != nil {
 		return s, fmt.Errorf("reading %s: %w", name, err)
 	}
-	if s.Tile == nil {
+	endings := map[string]string{".png": "image/png", ".jpg": "image/jpeg"}
+	switch {
+	case s.Sound != nil:
+		endings = map[string]string{".wav": "audio/wav"}
+	case s.Tile == nil:
 		return s, nil
 	}
-	for ending, media := range map[string]string{".png": "image/png", ".jpg": "image/jpeg"} {
+	for ending, media := range endings {
 		s.Image, err = readSmall(files, strings.TrimSuffix(name, ".json")+ending)
 		if err == nil {
 			s.Type = media
 			return s, nil
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
-			return s, fmt.Errorf("reading the image of %s: %w", name, err)
+			return s, fmt.Errorf("reading the image or sound of %s: %w", name, err)
 		}
 	}
-	s.Tile = nil // the image was removed
+	s.Tile, s.Sound = nil, nil // the file was removed
 	return s, nil
 }
 
@@ -142,6 +146,10 @@ func (s *SampleSheet) check() error {
 	}
 	for _, one := range s.Samples {
 		checkClasses([]int{one.Label})
+	}
+	if s.Sound != nil {
+		checkIndices(s.Sound.Lines)
+		ok = ok && s.Sound.Rate > 0 && s.Sound.Length > 0
 	}
 	for _, m := range s.Models {
 		ok = ok && len(m.Views) == len(s.Parameters) && (m.Clean == nil || len(m.Clean) == n) && len(m.Confidence) == len(m.Clean)

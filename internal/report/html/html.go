@@ -173,7 +173,7 @@ func start(f func()) (wait func()) {
 // securityPolicy returns the content security policy of a page: only its own script and style, by their
 // hashes.
 func securityPolicy() string {
-	return fmt.Sprintf("default-src 'none'; script-src '%s'; style-src '%s'; img-src data:; base-uri 'none'; form-action 'none'",
+	return fmt.Sprintf("default-src 'none'; script-src '%s'; style-src '%s'; img-src data:; media-src data:; base-uri 'none'; form-action 'none'",
 		hash(frontEnd), hash(Style))
 }
 

@@ -1,6 +1,7 @@
 package html
 
 import (
+	"bytes"
 	"encoding/xml"
 	"fmt"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"github.com/noether-ml/noether/internal/audio"
 	"github.com/noether-ml/noether/internal/report"
 	"github.com/noether-ml/noether/internal/report/internal/reporttest"
 	"github.com/noether-ml/noether/scores"
@@ -75,6 +77,39 @@ func TestFailuresFromTheFirstScreen(t *testing.T) {
 	if alt, want := evaluate[string](t, v, samplesSection+`.querySelectorAll(".card img")[1].alt`), ", under quarter 270"; !strings.HasSuffix(alt, want) {
 		t.Errorf("the alternative text is %q, want %q at its end", alt, want)
 	}
+	v.quiet(t)
+}
+
+// TestSounds plays the clips of a sample of sound, one at a time; a second click ends it.
+func TestSounds(t *testing.T) {
+	t.Parallel()
+	run := withSamples(soundRun(), reporttest.FakeRun{Models: 2, Layers: 4, Transforms: 2}, false)
+	for i := range run.SampleSheets {
+		s := &run.SampleSheets[i]
+		const rate, length = 8000, 4000
+		s.Sound = &scores.SheetSound{Rate: rate, Length: length}
+		for line := range s.Samples[:6] {
+			s.Sound.Lines = append(s.Sound.Lines, line)
+		}
+		var wave bytes.Buffer
+		if err := audio.WriteWAV16(&wave, audio.Clip{Rate: rate, Wave: make([]float32, length*len(s.Sound.Lines)*(1+len(s.Parameters)))}); err != nil {
+			t.Fatal(err)
+		}
+		s.Type, s.Image = "audio/wav", wave.Bytes()
+	}
+	v := openAt(t, run, 1440, 900, "#samples.show=all")
+	const buttons = samplesSection + `.querySelectorAll(".card .play")`
+	if n := evaluate[int](t, v, buttons+".length"); n != 12 {
+		t.Errorf("%d buttons for the six samples with clips, want 12", n)
+	}
+	if label := evaluate[string](t, v, buttons+`[1].getAttribute("aria-label")`); !strings.HasPrefix(label, "Play ") || !strings.Contains(label, ", under ") {
+		t.Errorf("a button says %q", label)
+	}
+	pressed := func(want string) string {
+		return `[...` + buttons + `].map((b, i) => b.getAttribute("aria-pressed") === "true" ? i : "").join("") === "` + want + `"`
+	}
+	click := func(i int) chromedp.Action[chromedp.Void] { return script(fmt.Sprintf(buttons+`[%d].click()`, i)) }
+	v.do(t, click(0), until(pressed("0")), click(3), until(pressed("3")), click(3), until(pressed("")))
 	v.quiet(t)
 }
 

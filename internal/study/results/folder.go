@@ -172,9 +172,9 @@ var isRunFile = map[string]func(name string) bool{
 	modelImageFolder:   isSheet,
 }
 
-// isSheet reports whether a file is a contact sheet, an image of a model, or a description.
+// isSheet reports whether a file is a contact sheet, a recording, an image of a model, or a description.
 func isSheet(name string) bool {
-	return slices.Contains([]string{".png", ".jpg", ".json"}, filepath.Ext(name))
+	return slices.Contains([]string{".png", ".jpg", ".wav", ".json"}, filepath.Ext(name))
 }
 
 // asideFolder is the subfolder to which damaged files, obstacles and files not of a run are moved.

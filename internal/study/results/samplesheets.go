@@ -73,6 +73,10 @@ func (r *Writer) writeSampleSheet(ctx context.Context, name string, cells []*pla
 	}
 	files := []string{name + ".json"}
 	raw, ending, err := r.drawSamples(ctx, s, sheet)
+	if err == nil && raw == nil {
+		ending = ".wav"
+		raw, err = r.recordSamples(ctx, s, sheet)
+	}
 	if err != nil {
 		return nil, err
 	}

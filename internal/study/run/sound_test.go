@@ -2,7 +2,9 @@ package run_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -18,6 +20,7 @@ import (
 	"github.com/noether-ml/noether/internal/testdata"
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/scores"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -91,6 +94,42 @@ func TestAudioEndToEnd(t *testing.T) {
 	for key, want := range map[string]float64{"accuracy clean ": 1, "accuracy moved ": 1, "distance l2 logits": 0} {
 		if got, ok := seen[key]; !ok || math.Abs(got-want) > 1e-6 {
 			t.Errorf("%s is %v, want %v (%v)", key, got, want, seen)
+		}
+	}
+}
+
+// TestSounds checks the recording that a report plays: for each of the 9 samples the first 0.2 s as
+// they are, and then under the transformation.
+func TestSounds(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writeTones(t, filepath.Join(dir, "tones"), 8000)
+	writeListener(t, filepath.Join(dir, "listener.onnx"), 12)
+	out := filepath.Join(dir, "run")
+	studytest.Run(t, studytest.Parse(t, dir, strings.Replace(soundStudy, "[identity]", "[{name: loud, gain: 6}]", 1)), out, studytest.Options(t))
+	files := studytest.Pictures(t, out)
+	raw, err := fs.ReadFile(files, "pictures/samples/01.json")
+	var sheet scores.SampleSheet
+	if err == nil {
+		err = json.Unmarshal(raw, &sheet)
+	}
+	if err != nil || sheet.Sound == nil || sheet.Sound.Rate != 8000 || sheet.Sound.Length != 1600 || len(sheet.Sound.Lines) != len(sheet.Samples) {
+		t.Fatalf("the sheet has %+v; error %v", sheet.Sound, err)
+	}
+	raw, err = fs.ReadFile(files, "pictures/samples/01.wav")
+	if err != nil {
+		t.Fatal(err)
+	}
+	clip, err := audio.Decode(raw)
+	if err != nil || len(clip.Wave) != 2*1600*len(sheet.Samples) {
+		t.Fatalf("%d values for %d samples; error %v", len(clip.Wave), len(sheet.Samples), err)
+	}
+	gain := math.Pow(10, 6.0/20)
+	for i := 0; i < len(clip.Wave); i += 2 * 1600 {
+		for k := i; k < i+1600; k++ {
+			if want := max(-1, min(1, gain*float64(clip.Wave[k]))); math.Abs(float64(clip.Wave[k+1600])-want) > 1e-3 {
+				t.Fatalf("value %d is %v, and %v with 6 dB more", k, clip.Wave[k], clip.Wave[k+1600])
+			}
 		}
 	}
 }

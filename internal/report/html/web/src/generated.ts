@@ -254,6 +254,7 @@ export interface SampleSheet {
   projected?: SheetSample[];
   projections?: Projection[];
   tile?: SheetTile;
+  sound?: SheetSound;
   type: string;
   image?: string;
 }
@@ -311,6 +312,12 @@ export interface SheetSample {
   index: number;
   name: string;
   label: number;
+}
+
+export interface SheetSound {
+  rate: number;
+  length: number;
+  lines: number[];
 }
 
 export interface SheetTile {

@@ -9,6 +9,7 @@ import { Figure } from './figure';
 import type { Filter } from './filters';
 import { number, shorten } from './format';
 import type { Drawable } from './save';
+import { playButton } from './sounds';
 import type { State } from './state';
 import { tableOf, type Field } from './table';
 import { hasImages, tile } from './tiles';
@@ -270,6 +271,8 @@ function cardElement(sheet: SampleSheet, c: Card, k: number, condition: string):
       });
       parts.push(image);
     }
+    const play = playButton(sheet, c.line, column, `${c.name}, ${what}`);
+    if (play) parts.push(play);
     if (name)
       parts.push(
         element(
