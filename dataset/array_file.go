@@ -10,9 +10,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// An ArrayFile is an array in an npy, npz, safetensors or Parquet file whose rows, the slices along
-// the first axis, are read on demand. It serves matrices of activations that do not fit into
-// memory. Close it after use.
+// An ArrayFile is an array in an npy, npz, safetensors or Parquet file, or in a folder of Zarr, whose
+// rows, the slices along the first axis, are read on demand. It serves matrices of activations that
+// do not fit into memory. Close it after use.
 type ArrayFile struct {
 	file archive
 	npy  npyArray // shape and type of the array, and where its bytes are
@@ -25,6 +25,9 @@ const maxPreloaded = 64 << 20
 // OpenArrayFile opens the array of an .npy file, or the array of a key in an .npz, safetensors or
 // Parquet file. The key "" selects the only array of a file. The arrays of a Parquet file are its
 // columns of numbers, or of lists of equally many numbers.
+//
+// path may also be a folder: an array of Zarr, version 3, or a group, whose arrays have their paths
+// below it as keys. Their chunks are not compressed, or by gzip or zstd, perhaps with crc32c.
 func OpenArrayFile(ctx context.Context, path, key string) (*ArrayFile, error) {
 	file, a, err := openArray(ctx, path, key)
 	if err != nil {
@@ -44,7 +47,7 @@ func OpenArrayFile(ctx context.Context, path, key string) (*ArrayFile, error) {
 
 // openArray opens an array of at least one axis. The caller must close the archive, the open file.
 func openArray(ctx context.Context, path, key string) (archive, npyArray, error) {
-	file, err := openArchive(ctx, path)
+	file, err := openArrays(ctx, path)
 	if err != nil {
 		return archive{}, npyArray{}, err
 	}
@@ -62,10 +65,18 @@ func openArray(ctx context.Context, path, key string) (archive, npyArray, error)
 	return file, a, nil
 }
 
+// openArrays opens a file of arrays, or a folder of Zarr.
+func openArrays(ctx context.Context, path string) (archive, error) {
+	if a, ok, err := openZarr(path); ok {
+		return a, err
+	}
+	return openArchive(ctx, path)
+}
+
 // ArrayKeys returns the keys of the arrays in an .npz, safetensors or Parquet file, in the order of
-// the file, and none for an .npy file.
+// the file, or in a group of Zarr, by name. An .npy file and an array of Zarr have none.
 func ArrayKeys(ctx context.Context, path string) ([]string, error) {
-	file, err := openArchive(ctx, path)
+	file, err := openArrays(ctx, path)
 	if err != nil {
 		return nil, fmt.Errorf("reading an array: %w", err)
 	}

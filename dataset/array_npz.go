@@ -12,7 +12,7 @@ import (
 )
 
 // An archive is an open file of arrays: an npz, safetensors or Parquet file, which holds arrays by
-// key, or an npy file, which holds one array without a key.
+// key, or an npy file, which holds one array without a key. It may also be a folder of Zarr.
 type archive struct {
 	path    string
 	data    fileData               // random access to the bytes of the file
@@ -94,11 +94,13 @@ func (a archive) open(ctx context.Context, key string) (npyArray, error) {
 		return npyArray{}, fmt.Errorf("%s contains one array without a key, not %q", a.path, key)
 	case a.members == nil:
 		open = func(context.Context) (npyArray, error) { return openNPY(a.data) }
+	case open == nil && len(a.keys) == 0:
+		return npyArray{}, fmt.Errorf("%s contains one array without a key, not %q", a.path, key)
 	case open == nil && key == "":
 		return npyArray{}, fmt.Errorf("%s contains the arrays %s: set the key", a.path, strings.Join(a.keys, ", "))
 	case open == nil:
 		return npyArray{}, fmt.Errorf("%s: unknown array %q: use one of %s", a.path, key, strings.Join(a.keys, ", "))
-	default:
+	case key != "":
 		where = fmt.Sprintf("%s: array %q", a.path, key)
 	}
 	arr, err := open(ctx)

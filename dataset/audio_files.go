@@ -259,6 +259,9 @@ func (s *Audio) at(i int, frame Frame) (Sample, error) {
 	}
 	channels, err := s.channels(item.file, rate, frame.Stereo)
 	if err == nil {
+		for i, wave := range channels {
+			channels[i] = repeated(wave, length, frame.Repeat)
+		}
 		err = s.fit(&out, channels, rate, length, item.part)
 	}
 	if err != nil {
@@ -353,4 +356,20 @@ func (s *Audio) fit(out *Sample, channels [][]float32, rate, length, part int) e
 		copy(out.Input.Data[c*length:(c+1)*length], out.Waveform.Data[c*all+from:])
 	}
 	return nil
+}
+
+// repeated returns audio that is repeated as Frame.Repeat says, up to length samples.
+func repeated(wave []float32, length int, how string) []float32 {
+	n := len(wave)
+	if how == "" || n == 0 || n >= length {
+		return wave
+	}
+	if how == "repeatpad" {
+		length = length / n * n
+	}
+	out := make([]float32, length)
+	for i := range out {
+		out[i] = wave[i%n]
+	}
+	return out
 }

@@ -20,8 +20,8 @@ type Waveform struct {
 	Start int // index in a channel of the first value of Input
 }
 
-// Apply returns the sample's image or audio, transformed by op: a transformation whose random
-// parameters have been drawn.
+// Apply returns the sample's image, audio or array, transformed by op: a transformation whose random
+// parameters have been drawn. An array is transformed as maps, if it has them (see MapsOf).
 //
 // For audio the whole waveform is transformed. If its N values become N', positions scale by N'/N,
 // and the excerpt that was Input starts and ends at the scaled positions. An excerpt that is longer
@@ -33,7 +33,11 @@ type Waveform struct {
 func (s Sample) Apply(op transform.Op) (tensor.Tensor, error) {
 	if s.Waveform == nil {
 		out := tensor.New(s.Input.Shape...)
-		op.Apply(out, s.Input)
+		dst, src := out, s.Input
+		if maps := MapsOf(s.Arrays); maps != nil {
+			dst.Shape, src.Shape = maps, maps
+		}
+		op.Apply(dst, src)
 		return out, transform.Err(op)
 	}
 	audioOp, ok := op.(transform.AudioOp)

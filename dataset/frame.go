@@ -45,9 +45,12 @@ type Frame struct {
 	// Frames asks for all frames of a sequence, such as a video, and not only for the first.
 	Frames bool `json:",omitzero"`
 
-	Rate   int  `json:",omitzero"` // audio: values per second that the model takes; 0: unchanged
-	Length int  `json:",omitzero"` // audio: number of values that the model takes; 0: unchanged
-	Stereo bool `json:",omitzero"` // audio: both channels, of a recording of one the same twice; else the mean of all
+	Rate   int `json:",omitzero"` // audio: values per second that the model takes; 0: unchanged
+	Length int `json:",omitzero"` // audio: number of values that the model takes; 0: unchanged
+	// Repeat is how audio that is shorter than Length is repeated before zeros are added: "repeatpad" as
+	// often as it fits, "repeat" up to Length, "" not.
+	Repeat string `json:",omitzero"`
+	Stereo bool   `json:",omitzero"` // audio: both channels, of a recording of one the same twice; else the mean of all
 }
 
 // ForImages reports whether the frame sets a size or channels, which only images have.
@@ -67,6 +70,8 @@ func (f Frame) Check() error {
 		return fmt.Errorf("frame: rate %d, length %d: neither can be negative", f.Rate, f.Length)
 	case f.ForImages() && (f.Rate > 0 || f.Length > 0):
 		return errors.New("frame: rate and length are for audio, sizes and channels for images")
+	case f.Repeat != "" && f.Repeat != "repeat" && f.Repeat != "repeatpad":
+		return fmt.Errorf("frame: unknown repeat %q: use repeat or repeatpad", f.Repeat)
 	case f.Letterbox && (f.Height == 0 || f.Width == 0 || f.Resize > 0 || f.Square):
 		return errors.New("frame: letterbox needs a height and a width, and no resize")
 	case f.Channels != 0 && f.Channels != 1 && f.Channels != 3:

@@ -21,6 +21,26 @@ type Array struct {
 // Len returns the number of values of one sample.
 func (a Array) Len() int { return tensor.Size(a.Shape) }
 
+// Maps returns the shape c x h x w of the array as feature maps, which transformations of maps apply
+// to: the last two axes are those of space, such as of the frames of a video. It is nil for integers
+// and for arrays of fewer axes than three.
+func (a Array) Maps() []int {
+	n := len(a.Shape)
+	if a.Integer || n < 3 || a.Len() == 0 {
+		return nil
+	}
+	h, w := a.Shape[n-2], a.Shape[n-1]
+	return []int{a.Len() / (h * w), h, w}
+}
+
+// MapsOf returns Array.Maps of the only array of a sample, or nil if it has several.
+func MapsOf(arrays []Array) []int {
+	if len(arrays) != 1 {
+		return nil
+	}
+	return arrays[0].Maps()
+}
+
 // Equal reports whether two arrays have the same name and shape.
 func (a Array) Equal(b Array) bool { return a.Name == b.Name && slices.Equal(a.Shape, b.Shape) }
 

@@ -60,10 +60,15 @@ func (m *Model) match(layers []tensor.Layer, pattern string) ([]string, error) {
 			names = append(names, l.Name)
 		}
 	}
-	if names == nil {
-		return nil, err
+	if names != nil {
+		return names, nil
 	}
-	return names, nil
+	for _, out := range m.proto.Graph.Output {
+		if name := out.GetName(); name == pattern || glob(pattern, name) {
+			return nil, fmt.Errorf("no layer matches %q: output %q is no float32 tensor that depends on the input, as layers are", pattern, name)
+		}
+	}
+	return nil, err
 }
 
 // SelectLayers is Select for one pattern without a graph: outputs names the outputs, residual and

@@ -120,6 +120,20 @@ func TestSelectSuggestsNames(t *testing.T) {
 	}
 }
 
+// TestSelectIntegerOutput checks that the error for an output of classes does not suggest that output.
+func TestSelectIntegerOutput(t *testing.T) {
+	t.Parallel()
+	b := NewBuilder(17)
+	b.Output("output", b.Op("ArgMax", Attrs{"axis": 1}, b.Relu(b.Input("x", Float, -1, 3))))
+	m, err := b.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Select("output*"); err == nil || !strings.HasSuffix(err.Error(), `no layer matches "output*": output "output" is no float32 tensor that depends on the input, as layers are`) {
+		t.Errorf("error %v", err)
+	}
+}
+
 // TestNoPenultimate checks that a model without a classifier (a product with weights at an output)
 // has no penultimate layer.
 func TestNoPenultimate(t *testing.T) {

@@ -84,7 +84,7 @@ func inspectForStudy(ctx context.Context, engine *engineFlags, address, dataPath
 	if err != nil {
 		return templateInfo{}, err
 	}
-	data, err := open.OpenPath(ctx, localData)
+	data, arrays, err := openForStudy(ctx, localData)
 	if err != nil {
 		return templateInfo{}, err
 	}
@@ -116,7 +116,7 @@ func inspectForStudy(ctx context.Context, engine *engineFlags, address, dataPath
 			rate, resampled = of, true
 		}
 	}
-	options := model.Options{Layers: []string{"all"}, Size: size, Samples: rate, Preprocess: preprocess}
+	options := model.Options{Layers: []string{"all"}, Size: size, Samples: rate, Preprocess: preprocess, Arrays: arrays}
 	m, err := model.Open(ctx, net, options)
 	if err != nil && processor != nil && ctx.Err() == nil {
 		return templateInfo{}, processor
@@ -172,6 +172,10 @@ func inspectForStudy(ctx context.Context, engine *engineFlags, address, dataPath
 	}
 	if rate == 0 {
 		g.Positions = seisPositions(chosen, min(data.Len(), 1000)) // the study reads at most 1000
+	}
+	if maps := dataset.MapsOf(arrays); maps != nil {
+		g.Maps, g.Square = true, maps[1] == maps[2]
+	} else if rate == 0 {
 		sizes, err := sizesOf(ctx, data)
 		if err != nil {
 			return templateInfo{}, err
@@ -186,13 +190,32 @@ func inspectForStudy(ctx context.Context, engine *engineFlags, address, dataPath
 			g.Normalises = fmt.Sprintf("subtract %s and divide by %s", perChannel(n.Mean), perChannel(n.Std))
 		}
 	}
-	if beside := open.PreprocessorConfig(modelPath); beside != "" {
+	if beside := open.PreprocessorConfig(modelPath); beside != "" && arrays == nil {
 		g.Preprocess, g.PreprocessIsFile = beside, true
 		if uri.IsURL(address) {
 			g.Preprocess = filepath.Base(beside) + " of the repository"
 		}
 	}
 	return g, nil
+}
+
+// openForStudy opens data. Arrays that hold no images, such as videos, are read as the model takes
+// them, and described.
+func openForStudy(ctx context.Context, path string) (dataset.Source, []dataset.Array, error) {
+	data, err := open.OpenPath(ctx, path)
+	if kind, _ := open.GuessKind(path); err == nil || kind != "arrays" {
+		return data, nil, err
+	}
+	raw, rawErr := dataset.OpenRawArrays(ctx, dataset.RawArraysOptions{Inputs: path})
+	if rawErr != nil {
+		return nil, nil, err
+	}
+	s, rawErr := dataset.Describe(ctx, raw, 0)
+	if rawErr != nil || dataset.MapsOf(s.Arrays) == nil {
+		dataset.Close(raw) // it was only read
+		return nil, nil, fmt.Errorf("%w; no transformation applies to such arrays, so that a study of them has pairs of arrays, which init does not write", err)
+	}
+	return raw, s.Arrays, nil
 }
 
 // layersOf chooses the ends of the model's blocks and the input of its classifier or, without

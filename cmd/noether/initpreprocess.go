@@ -60,6 +60,9 @@ func guessPreprocess(m *model.Model, sizes imageSizes) string {
 	}
 	// inside is true if the model normalises its input itself; one that takes 8-bit images must.
 	inside := m.Normalisation() != nil || m.TakesBytes()
+	if text := letterboxOf(m, height, width); text != "" && !inside {
+		return text
+	}
 	switch {
 	case inside || m.Frame().Channels != 3:
 	case min(height, width) >= 128: // most networks of large images are trained on ImageNet
@@ -94,6 +97,23 @@ func guessPreprocess(m *model.Model, sizes imageSizes) string {
 	default:
 		return text
 	}
+}
+
+// letterboxOf returns the preprocessing of a detector of the YOLO family, as YAML, or "" for another
+// model. Those of Megvii (YOLOX) take blue, green and red from 0 to 255, the others values from 0 to
+// 1.
+func letterboxOf(m *model.Model, height, width int) string {
+	f, _ := m.Decoded()
+	if f == nil || m.Frame().Channels != 3 {
+		return ""
+	}
+	switch f.Layout {
+	case "yolox":
+		return "{letterbox: " + side(height, width) + ", order: bgr, range: [0, 255]}"
+	case "yolov5", "yolov8", "yolov10", "suppressed":
+		return "{letterbox: " + side(height, width) + "}"
+	}
+	return ""
 }
 
 // suggested returns the preprocessing that noether init guesses for some images, as the value of a

@@ -26,7 +26,9 @@ type templateInfo struct {
 	Decoded   string // decoding of boxes or maps, such as "{boxes: yolov8}"; "": no such output
 	Channels  int    // of the model's input
 	Space     bool   // some layer has positions: feature maps, or tokens
-	Rate      int    // sampling rate of the audio in Hz; 0: the data are images
+	Maps      bool   // the data are arrays that the model takes as they are, of maps such as the frames of videos
+	Square    bool   // these maps are as high as wide
+	Rate      int    // sampling rate of the audio in Hz; 0: the data are images or arrays
 	Length    int    // number of waveform samples that the model takes
 	// GuessedLength: the model failed on a second of audio, and Length is a usual window.
 	GuessedLength bool

@@ -170,10 +170,48 @@ func (c *client) ended(ctx context.Context) error {
 // errAnswer is wrapped by errors of answers that the protocol does not allow.
 var errAnswer = errors.New("the server's answer is not the protocol's")
 
+// A stalled is the error of a request of which no byte was sent or arrived for a time.
+type stalled struct{ after time.Duration }
+
+func (s stalled) Error() string { return fmt.Sprintf("the connection stood still for %v", s.after) }
+func (stalled) Timeout() bool   { return true }
+func (stalled) Temporary() bool { return true }
+
+// A watched restarts a timer whenever bytes are read.
+type watched struct {
+	io.Reader
+	timer *time.Timer
+	after time.Duration
+}
+
+func (w watched) Read(p []byte) (int, error) {
+	w.timer.Reset(w.after)
+	return w.Reader.Read(p)
+}
+
+// try sends a request once. ResponseHeaderTimeout bounds the time from the end of the request to the
+// beginning of the answer; here requests and answers end that stand still in between.
 func (c *client) try(ctx context.Context, method, path string, body []byte, header int, limit int64) (answer, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	timer := time.AfterFunc(2*c.timeout, func() { cancel(stalled{2 * c.timeout}) })
+	defer timer.Stop()
+	watch := func(r io.Reader) io.Reader { return watched{r, timer, 2 * c.timeout} }
+	a, err := c.exchange(ctx, method, path, body, header, limit, watch)
+	if still := (stalled{}); err != nil && errors.As(context.Cause(ctx), &still) {
+		return answer{}, still
+	}
+	return a, err
+}
+
+func (c *client) exchange(ctx context.Context, method, path string, body []byte, header int, limit int64, watch func(io.Reader) io.Reader) (answer, error) {
 	request, err := http.NewRequestWithContext(ctx, method, c.server+path, bytes.NewReader(body))
 	if err != nil {
 		return answer{}, err
+	}
+	if len(body) > 0 {
+		request.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(watch(bytes.NewReader(body))), nil }
+		request.Body, _ = request.GetBody()
 	}
 	request.Header.Set("User-Agent", "noether")
 	if body != nil {
@@ -195,7 +233,10 @@ func (c *client) try(ctx context.Context, method, path string, body []byte, head
 		text, _ := io.ReadAll(io.LimitReader(response.Body, 64<<10))
 		return answer{}, &refusal{response.StatusCode, message(text)}
 	}
-	raw, err := io.ReadAll(io.LimitReader(response.Body, limit+1))
+	if encoding := response.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
+		return answer{}, fmt.Errorf("%w: it is encoded as %.20q, which was not asked for", errAnswer, encoding)
+	}
+	raw, err := io.ReadAll(io.LimitReader(watch(response.Body), limit+1))
 	if err != nil {
 		return answer{}, err
 	}
@@ -214,7 +255,8 @@ func (c *client) try(ctx context.Context, method, path string, body []byte, head
 // headerLength is the HTTP header with the length of the JSON before binary data.
 const headerLength = "Inference-Header-Content-Length"
 
-// message returns the first line of an error of a server.
+// message returns the first line of an error of a server; of a traceback of Python the last one,
+// which has the error.
 func message(body []byte) string {
 	var structured struct {
 		Error  string `json:"error"`
@@ -229,7 +271,11 @@ func message(body []byte) string {
 			text = fmt.Sprint(structured.Detail)
 		}
 	}
-	text, _, _ = strings.Cut(strings.TrimSpace(text), "\n")
+	text = strings.TrimSpace(text)
+	if strings.HasPrefix(text, "Traceback (most recent call last)") {
+		text = text[strings.LastIndexByte(text, '\n')+1:]
+	}
+	text, _, _ = strings.Cut(text, "\n")
 	const most = 300
 	if r := []rune(text); len(r) > most {
 		text = string(r[:most]) + "..."

@@ -32,7 +32,12 @@ const (
 // its outputs, whose names begin with prefix.
 func (n *Network) findDerivative(ctx context.Context, end, what, prefix string) (d derivative, err error) {
 	var m modelMetadata
-	err = n.client.get(ctx, n.client.model+end, &m)
+	name, version, versioned := strings.Cut(n.client.model, "/versions/")
+	path := name + end
+	if versioned {
+		path += "/versions/" + version
+	}
+	err = n.client.get(ctx, path, &m)
 	if refused := (*refusal)(nil); errors.As(err, &refused) {
 		d.why = fmt.Sprintf("is of a server without %s: it would have to serve them as a second model, with %s at the end of the name", what, end)
 		if refused.status != http.StatusNotFound && refused.status != http.StatusBadRequest {
@@ -48,7 +53,7 @@ func (n *Network) findDerivative(ctx context.Context, end, what, prefix string) 
 		return d, nil
 	}
 	c := *n.client
-	c.model += end
+	c.model = path
 	d.Network = &Network{client: &c, requests: n.requests, types: map[string]string{}}
 	d.metadata.Name = n.metadata.Name + end
 	for _, t := range m.Inputs {

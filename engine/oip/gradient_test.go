@@ -44,26 +44,31 @@ func TestOpenVJP(t *testing.T) {
 		}
 		_ = json.NewEncoder(w).Encode(map[string]any{"outputs": out})
 	}
-	for name, c := range map[string]struct{ vjp, want string }{
-		"both":         {vjp, ""},
-		"no gradients": {"", "would have to serve them as a second model"},
-		"any name":     {model, "has no output whose name begins with"},
+	for name, c := range map[string]struct{ vjp, want, version string }{
+		"both":         {vjp, "", ""},
+		"a version":    {vjp, "", "3"},
+		"no gradients": {"", "would have to serve them as a second model", ""},
+		"any name":     {model, "has no output whose name begins with", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				text := map[string]string{"/v2/models/double": model, "/v2/models/double.vjp": c.vjp}[r.URL.Path]
+				version := ""
+				if c.version != "" {
+					version = "/versions/" + c.version
+				}
+				text := map[string]string{"/v2/models/double" + version: model, "/v2/models/double.vjp" + version: c.vjp}[strings.TrimSuffix(r.URL.Path, "/infer")]
 				switch {
-				case r.Method == http.MethodPost:
-					answer(w, r)
 				case text == "":
 					http.NotFound(w, r)
+				case r.Method == http.MethodPost:
+					answer(w, r)
 				default:
 					fmt.Fprint(w, text)
 				}
 			}))
 			t.Cleanup(h.Close)
-			n, err := Open(t.Context(), h.URL+"/v2/models/double", Options{})
+			n, err := Open(t.Context(), h.URL+"/v2/models/double", Options{Version: c.version})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -256,6 +256,10 @@ func TestBadAnswers(t *testing.T) {
 		"too few bytes":    {"all", `{"outputs": [{"name": "y", "datatype": "FP32", "shape": [2, 3], "parameters": {"binary_data_size": 24}}]}`, "24 of 0 bytes"},
 		"wrong size":       {"all", `{"outputs": [{"name": "y", "datatype": "FP32", "shape": [2, 3], "parameters": {"binary_data_size": 0}}]}`, "0 bytes for the shape [2 3]"},
 		"error":            {"", `{"error": "out of memory"}`, "out of memory"},
+		"transposed":       {"", `{"outputs": [{"name": "y", "datatype": "FP32", "shape": [2, 3], "data": [[0, 3], [1, 4], [2, 5]]}]}`, "a list of 2 where the shape [2 3] has 3"},
+		"renamed":          {"", `{"outputs": [{"name": "y:0", "datatype": "FP32", "shape": [2, 3], "data": [0, 1, 2, 3, 4, 5]}]}`, `no output "y"`},
+		"sample first":     {"", `{"outputs": [{"name": "y", "datatype": "FP32", "shape": [3, 2], "data": [0, 3, 1, 4, 2, 5]}]}`, "shape [3 2] for a batch of 2"},
+		"half the bytes":   {"all", `{"outputs": [{"name": "y", "datatype": "FP16", "shape": [2, 3], "parameters": {"binary_data_size": 24}}]}`, "24 of 0 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -276,6 +280,79 @@ func TestBadAnswers(t *testing.T) {
 				t.Errorf("error %v, want one that contains %q", err, c.want)
 			}
 		})
+	}
+}
+
+// TestNumbers checks lists of JSON against shapes.
+func TestNumbers(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		list  string
+		shape []int
+		want  string // numbers, or of an error
+	}{
+		{"[1, 2.5,-3e0\n,4]", []int{2, 2}, "[1 2.5 -3 4]"},
+		{"[[1,2],[3,4]]", []int{2, 2}, "[1 2 3 4]"},
+		{"[[[1],[2]]]", []int{1, 2, 1}, "[1 2]"},
+		{"[true,false,null,1e39]", []int{4}, "[1 0 NaN +Inf]"},
+		{"7", nil, "[7]"},
+		{"[]", []int{0, 3}, "[]"},
+		{"[[1,2],[3,4],[5,6]]", []int{2, 3}, "a list of 2"},
+		{"[[1,2,3],[4,5,6]]", []int{3, 2}, "a list of 3"},
+		{"[[[1,2,3,4,5,6]]]", []int{2, 3}, "in 3 lists"},
+		{"[[1,2,3],4,5,6]", []int{2, 3}, "in 1 lists"},
+		{"[1,2,3]", []int{2, 3}, "3 values for a shape of 6"},
+		{`["1",2]`, []int{2}, `the value "1"`},
+		{`{"a":1}`, []int{1}, "the value"},
+	} {
+		got, err := numbers(json.RawMessage(c.list), c.shape)
+		if text := fmt.Sprint(got); err == nil && text != c.want || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s of %v: %v, error %v; want %s", c.list, c.shape, text, err, c.want)
+		}
+	}
+}
+
+func TestMessage(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"error": "later\nand a stack"}`: "later",
+		`{"detail": [1]}`:                 "[1]",
+		`{"error": "Traceback (most recent call last):\n  File x\nValueError: no luck\n"}`: "ValueError: no luck",
+		"\xff plain\n": "? plain",
+	} {
+		if got := message([]byte(body)); got != want {
+			t.Errorf("%s: %q, want %q", body, got, want)
+		}
+	}
+}
+
+// TestStandsStill checks that a connection ends on which nothing arrives any more, and an encoded
+// answer is refused.
+func TestStandsStill(t *testing.T) {
+	t.Parallel()
+	s, done := &server{}, make(chan struct{})
+	n := open(t, s)
+	t.Cleanup(func() { close(done) })
+	if _, err := n.Layers(t.Context(), feed(engine.Float)); err != nil {
+		t.Fatal(err)
+	}
+	n.client.timeout, n.client.tries = 50*time.Millisecond, 2
+	s.requests.Store(0)
+	s.before = func(w http.ResponseWriter) bool {
+		fmt.Fprint(w, `{"outputs": [`)
+		_ = http.NewResponseController(w).Flush()
+		<-done
+		return true
+	}
+	if err := double(t, n, 2); err == nil || !strings.Contains(err.Error(), "stood still for 100ms (tried 2 times)") || s.requests.Load() != 2 {
+		t.Errorf("error %v after %d requests", err, s.requests.Load())
+	}
+	s.before = func(w http.ResponseWriter) bool {
+		w.Header().Set("Content-Encoding", "gzip")
+		fmt.Fprint(w, "no JSON")
+		return true
+	}
+	if err := double(t, n, 2); err == nil || !strings.Contains(err.Error(), `encoded as "gzip"`) {
+		t.Errorf("error %v for an encoded answer", err)
 	}
 }
 

@@ -1,13 +1,14 @@
 package oip
 
 import (
-	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/x448/float16"
 
@@ -267,7 +268,7 @@ func (t wireTensor) values(binaries []byte) (values []float32, rest []byte, err 
 	case !ok:
 		return nil, nil, fmt.Errorf("has the unknown type %q", t.Datatype)
 	case !inBinary:
-		values, err = numbers(t.Data, n)
+		values, err = numbers(t.Data, t.Shape)
 		return values, binaries, err
 	case int(size) != n*d.size:
 		return nil, nil, fmt.Errorf("has %d bytes for the shape %v of %s", int(size), t.Shape, t.Datatype)
@@ -279,30 +280,98 @@ func (t wireTensor) values(binaries []byte) (values []float32, rest []byte, err 
 	return values, binaries[int(size):], nil
 }
 
-// numbers returns the n numbers of a list of JSON, which may be nested. Servers write null for NaN
-// and infinities.
-func numbers(list json.RawMessage, n int) ([]float32, error) {
-	words := bytes.FieldsFunc(list, func(r rune) bool {
-		return r == '[' || r == ']' || r == ',' || r == ' ' || r == '\n' || r == '\t' || r == '\r'
-	})
-	if len(words) != n {
-		return nil, fmt.Errorf("has %d values for a shape of %d", len(words), n)
-	}
-	values := make([]float32, n)
-	for i, w := range words {
-		switch string(w) {
-		case "true":
-			values[i] = 1
-		case "false":
-		case "null":
-			values[i] = float32(math.NaN())
-		default:
-			v, err := strconv.ParseFloat(string(w), 32)
-			if err != nil {
-				return nil, fmt.Errorf("has the value %.40s", w)
+// numbers returns the numbers of a list of JSON, flat or nested as the shape says, row by row. Servers
+// write null for NaN and infinities.
+func numbers(list json.RawMessage, shape []int) ([]float32, error) {
+	n := tensor.Size(shape)
+	values := make([]float32, 0, min(n, len(list)))
+	nest := nesting{shape: shape}
+	for at := 0; at < len(list); {
+		switch c := list[at]; c {
+		case '[', ']':
+			if err := nest.bracket(c == '['); err != nil {
+				return nil, err
 			}
-			values[i] = float32(v)
+			at++
+		case ',', ' ', '\n', '\t', '\r':
+			at++
+		default:
+			end := at
+			for end < len(list) && !strings.ContainsRune("[], \n\t\r", rune(list[end])) {
+				end++
+			}
+			v, err := number(list[at:end])
+			if err == nil {
+				err = nest.value()
+			}
+			if err != nil {
+				return nil, err
+			}
+			values, at = append(values, v), end
 		}
 	}
+	if len(values) != n {
+		return nil, fmt.Errorf("has %d values for a shape of %d", len(values), n)
+	}
 	return values, nil
+}
+
+func number(word []byte) (float32, error) {
+	switch string(word) {
+	case "true":
+		return 1, nil
+	case "false":
+		return 0, nil
+	case "null":
+		return float32(math.NaN()), nil
+	}
+	v, err := strconv.ParseFloat(string(word), 32)
+	if err != nil && !errors.Is(err, strconv.ErrRange) { // beyond float32 it is an infinity
+		return 0, fmt.Errorf("has the value %.40s", word)
+	}
+	return float32(v), nil
+}
+
+// A nesting checks that lists in lists are those of a shape: a server that transposes its data, but
+// not the shape, must not be believed.
+type nesting struct {
+	shape  []int
+	counts []int // elements so far, of each list that is open
+	leaves int   // lists about a number; 0: none was seen
+}
+
+func (n *nesting) bracket(open bool) error {
+	if open {
+		n.element()
+		n.counts = append(n.counts, 0)
+		return nil
+	}
+	depth := len(n.counts)
+	if depth == 0 {
+		return errors.New("has lists that do not open")
+	}
+	count := n.counts[depth-1]
+	n.counts = n.counts[:depth-1]
+	if n.leaves > 1 && depth <= len(n.shape) && count != n.shape[depth-1] {
+		return fmt.Errorf("has a list of %d where the shape %v has %d", count, n.shape, n.shape[depth-1])
+	}
+	return nil
+}
+
+func (n *nesting) value() error {
+	n.element()
+	depth := len(n.counts)
+	if n.leaves == 0 {
+		n.leaves = depth
+	}
+	if depth != n.leaves || depth > 1 && depth != len(n.shape) {
+		return fmt.Errorf("has a number in %d lists for the shape %v", depth, n.shape)
+	}
+	return nil
+}
+
+func (n *nesting) element() {
+	if len(n.counts) > 0 {
+		n.counts[len(n.counts)-1]++
+	}
 }

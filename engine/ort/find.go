@@ -8,6 +8,7 @@ import (
 	"runtime"
 
 	"github.com/noether-ml/noether/internal/dynlib"
+	"github.com/noether-ml/noether/internal/machine"
 )
 
 // envLibrary names the environment variable that holds the path of the ONNX Runtime library.
@@ -49,7 +50,7 @@ func FindFor(explicit, device string) (path string, tried []string, err error) {
 		}
 		return path, []string{named.path}, err
 	}
-	executable := executablePath()
+	executable := machine.Program()
 	environment := environmentFolders(executable)
 	beside := versionedIn(filepath.Dir(executable))
 	for _, dir := range environment {
@@ -102,17 +103,6 @@ func libraryAt(path string) (string, bool) {
 	}
 	found := versionedIn(path)
 	return found.path, found.path != ""
-}
-
-func executablePath() string {
-	path, err := os.Executable()
-	if err != nil {
-		return ""
-	}
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
-	}
-	return path
 }
 
 func searchFolders(executable string) []string {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/noether-ml/noether/internal/machine"
 )
 
 // putLibrary creates an empty file with the library's name in a folder, and returns its path.
@@ -153,7 +155,7 @@ func TestFindInPythonEnvironment(t *testing.T) {
 	if got, tried, err := FindFor("", Auto); err != nil || got != recent || len(tried) > 2 {
 		t.Errorf("FindFor(auto) = %q, %v after %q, want the package with CUDA", got, err, tried)
 	}
-	beside := filepath.Join(filepath.Dir(executablePath()), "libonnxruntime.so.1.131.0")
+	beside := filepath.Join(filepath.Dir(machine.Program()), "libonnxruntime.so.1.131.0")
 	if err := os.WriteFile(beside, nil, 0o644); err != nil {
 		t.Skip("no library can be put beside the test's program:", err)
 	}

@@ -15,13 +15,15 @@
 // If the folder has a file samples.csv, as noether extract writes it, row i belongs to the sample
 // of the data whose number is in the column "index" of its i-th line.
 //
-// Files are .npy, .npz, .safetensors or .parquet: see dataset.OpenArrayFile.
+// Files are .npy, .npz, .safetensors or .parquet. In place of a file there may be a folder of Zarr: an
+// array, or for a view a group whose name ends in .zarr. See dataset.OpenArrayFile.
 //
 //	net, err := recorded.Open(ctx, "resnet20")
 //	m, err := model.Open(ctx, net, model.Options{Layers: []string{"layer*"}})
 package recorded
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/csv"
@@ -51,6 +53,9 @@ const Clean = "clean"
 
 var extensions = []string{".npy", ".npz", ".safetensors", ".parquet"}
 
+// zarr is the end of the name of a folder of Zarr. In a view, an array may be without.
+const zarr = ".zarr"
+
 // A Network is a folder of recorded activations. It implements engine.Network; it has no inputs.
 type Network struct {
 	dir    string
@@ -67,7 +72,7 @@ type Network struct {
 // An array is an open file, or an array of one.
 type array struct {
 	*dataset.ArrayFile
-	path string
+	files []string // that must not change
 }
 
 // Open reads the shapes of the clean activations. It is an error if layers have different numbers
@@ -150,14 +155,33 @@ func (n *Network) readSamples() error {
 }
 
 // eachFile calls f for the list of samples and the files of arrays in the folder, in the order of
-// their paths.
+// their paths. All files of an array of Zarr belong to it.
 func (n *Network) eachFile(f func(path string) error) error {
 	return filepath.WalkDir(n.dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !slices.Contains(extensions, filepath.Ext(path)) && path != filepath.Join(n.dir, SamplesFile) {
+		switch {
+		case err != nil:
 			return err
+		case d.IsDir() && dataset.IsZarrArray(path):
+			files, err := filesBelow(path)
+			for _, file := range files {
+				err = errors.Join(err, f(file))
+			}
+			return cmp.Or(err, fs.SkipDir)
+		case d.IsDir() || !slices.Contains(extensions, filepath.Ext(path)) && path != filepath.Join(n.dir, SamplesFile):
+			return nil
 		}
 		return f(path)
 	})
+}
+
+func filesBelow(dir string) (files []string, err error) {
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			files = append(files, path)
+		}
+		return err
+	})
+	return files, err
 }
 
 // An arrayName is a layer, and where its array is.
@@ -166,29 +190,40 @@ type arrayName struct{ layer, path, key string }
 // listArrays lists the arrays of a view, given its path without an extension: those of a file in
 // the order of the file, those of a folder by name, in which digits count as numbers.
 func listArrays(ctx context.Context, base string) ([]arrayName, error) {
-	for _, ext := range extensions[1:] {
+	var list []arrayName
+	byName := func(a, b arrayName) int { return strings.Compare(natural(a.layer), natural(b.layer)) }
+	for _, ext := range append(extensions[1:len(extensions):len(extensions)], zarr) {
 		if _, err := os.Stat(base + ext); err != nil {
 			continue
 		}
 		keys, err := dataset.ArrayKeys(ctx, base+ext)
-		var list []arrayName
 		for _, key := range keys {
-			list = append(list, arrayName{key, base + ext, key})
+			list = append(list, arrayName{strings.TrimSuffix(key, zarr), base + ext, key})
+		}
+		if ext == zarr {
+			slices.SortFunc(list, byName)
 		}
 		return list, err
 	}
-	var list []arrayName
 	err := filepath.WalkDir(base, func(path string, d fs.DirEntry, err error) error {
-		if ext := filepath.Ext(path); err == nil && !d.IsDir() && slices.Contains(extensions, ext) {
+		ext := filepath.Ext(path)
+		folder := err == nil && d.IsDir() && dataset.IsZarrArray(path)
+		if folder && ext != zarr {
+			ext = ""
+		}
+		if folder || err == nil && !d.IsDir() && slices.Contains(extensions, ext) {
 			layer, _ := filepath.Rel(base, strings.TrimSuffix(path, ext))
 			list = append(list, arrayName{filepath.ToSlash(layer), path, ""})
+		}
+		if folder {
+			return fs.SkipDir
 		}
 		return err
 	})
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("there is no folder %s, and no file %s%s: record the activations there", base, base, strings.Join(extensions[1:], ", "))
+		return nil, fmt.Errorf("there is no folder %s, and no file %s%s, %s: record the activations there", base, base, strings.Join(extensions[1:], ", "), zarr)
 	}
-	slices.SortFunc(list, func(a, b arrayName) int { return strings.Compare(natural(a.layer), natural(b.layer)) })
+	slices.SortFunc(list, byName)
 	return list, err
 }
 
@@ -215,7 +250,7 @@ func (n *Network) view(ctx context.Context, view string) (map[string]array, erro
 	base := filepath.Join(n.dir, folder)
 	list, err := listArrays(ctx, base)
 	if err == nil && len(list) == 0 {
-		err = fmt.Errorf("%s has no arrays (%s)", base, strings.Join(extensions, ", "))
+		err = fmt.Errorf("%s has no arrays (%s, %s)", base, strings.Join(extensions, ", "), zarr)
 	}
 	arrays := map[string]array{}
 	n.views[view] = arrays // Close closes what has been opened
@@ -224,7 +259,17 @@ func (n *Network) view(ctx context.Context, view string) (map[string]array, erro
 		if file, err = dataset.OpenArrayFile(ctx, a.path, a.key); err != nil {
 			break
 		}
-		arrays[a.layer] = array{file, a.path}
+		if _, twice := arrays[a.layer]; twice {
+			err = errors.Join(fmt.Errorf("%s has two arrays of layer %s", base, a.layer), file.Close())
+			break
+		}
+		opened := array{file, []string{a.path}}
+		if info, failed := os.Stat(a.path); failed == nil && info.IsDir() {
+			if opened.files, err = filesBelow(filepath.Join(a.path, filepath.FromSlash(a.key))); err != nil {
+				break
+			}
+		}
+		arrays[a.layer] = opened
 	}
 	if err == nil && view != "" {
 		err = n.checkView(arrays, view)
@@ -384,8 +429,10 @@ func (s *session) Run(ctx context.Context, b engine.Batch) error {
 		if err := a.Rows(rows, values); err != nil {
 			return err
 		}
-		if err := s.network.states[a.path].Check(a.path); err != nil {
-			return err
+		for _, path := range a.files {
+			if err := s.network.states[path].Check(path); err != nil {
+				return err
+			}
 		}
 		for i, v := range values {
 			dst[i] = float32(v)

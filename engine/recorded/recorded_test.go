@@ -65,6 +65,25 @@ func safetensors(t *testing.T, names []string, arrays ...tensor.Tensor) []byte {
 	return slices.Concat(binary.LittleEndian.AppendUint64(nil, uint64(len(raw))), raw, values)
 }
 
+// writeZarr writes an array of Zarr in chunks of two rows.
+func writeZarr(t *testing.T, dir string, a tensor.Tensor) {
+	t.Helper()
+	list := func(shape []int) string { return strings.Join(strings.Fields(fmt.Sprint(shape)), ", ") }
+	writeFile(t, filepath.Join(dir, "zarr.json"), fmt.Appendf(nil, `{"zarr_format": 3, "node_type": "array", "data_type": "float32", "fill_value": 0, "shape": %s,
+		"chunk_grid": {"name": "regular", "configuration": {"chunk_shape": %s}}, "chunk_key_encoding": {"name": "default"},
+		"codecs": [{"name": "bytes", "configuration": {"endian": "little"}}]}`, list(a.Shape), list(append([]int{2}, a.Shape[1:]...))))
+	size := tensor.Size(a.Shape[1:])
+	for at := 0; at < a.Shape[0]; at += 2 {
+		chunk := make([]float32, 2*size)
+		copy(chunk, a.Data[at*size:])
+		raw, err := binary.Append(nil, binary.LittleEndian, chunk)
+		if err != nil {
+			t.Fatal(err)
+		}
+		writeFile(t, filepath.Join(dir, "c", fmt.Sprint(at/2)+strings.Repeat("/0", len(a.Shape)-1)), raw)
+	}
+}
+
 // rowsOf runs a network on some samples and returns the rows of a layer.
 func rowsOf(t *testing.T, n *recorded.Network, layer tensor.Layer, s engine.Samples) ([]float32, error) {
 	t.Helper()
@@ -94,6 +113,15 @@ func TestFormats(t *testing.T) {
 		},
 		"safetensors": func(base string, a []tensor.Tensor) {
 			writeFile(t, base+".safetensors", safetensors(t, []string{"layer2", "layer10"}, a...))
+		},
+		"folder of zarr": func(base string, a []tensor.Tensor) {
+			writeZarr(t, filepath.Join(base, "layer2.zarr"), a[0])
+			writeZarr(t, filepath.Join(base, "layer10"), a[1])
+		},
+		"group of zarr": func(base string, a []tensor.Tensor) {
+			writeFile(t, filepath.Join(base+".zarr", "zarr.json"), []byte(`{"zarr_format": 3, "node_type": "group"}`))
+			writeZarr(t, filepath.Join(base+".zarr", "layer2"), a[0])
+			writeZarr(t, filepath.Join(base+".zarr", "layer10"), a[1])
 		},
 		"parquet": func(base string, a []tensor.Tensor) {
 			var rows []row
@@ -168,6 +196,9 @@ func TestErrors(t *testing.T) {
 		"unknown type":       {map[string][]byte{"clean.safetensors": []byte(strings.Replace(string(whole), `"F32"`, `"F8_"`, 1))}, "type F8_ is not supported"},
 		"cut npy":            {map[string][]byte{"clean/a.npy": []byte("\x93NUMPY\x01\x00")}, "a.npy"},
 		"cut parquet":        {map[string][]byte{"clean.parquet": []byte("PAR1 and no more")}, "not a whole Parquet file"},
+		"cut zarr.json":      {map[string][]byte{"clean/a.zarr/zarr.json": []byte("{")}, "zarr.json: unexpected end of JSON"},
+		"old zarr":           {map[string][]byte{"clean/a/.zarray": []byte("{}")}, "Zarr, version 2"},
+		"two of a name":      {map[string][]byte{"clean/a.safetensors": whole, "clean/a.npz": whole}, "two arrays of layer a"},
 		"vector":             {map[string][]byte{"clean.safetensors": safetensors(t, []string{"a"}, numbered(0, 3))}, "layer a has the shape [3]"},
 		"numbers of samples": {map[string][]byte{"clean.safetensors": safetensors(t, []string{"a", "b"}, numbered(0, 3, 2), numbered(0, 4, 2))}, "layer b has 4 samples, and layer a has 3"},
 	}

@@ -8,8 +8,8 @@
 // Each benchmark runs in a process of its own. NOETHER_TESTDATA is the folder of test data. PEERS
 // is a folder outside this repository. It has bench.py and similarity.py, which hold reference
 // implementations in PyTorch and numpy, compiled.py, the same by torch.compile, nets.py, which
-// builds networks, and export.py, which exports them; PYTHON is the interpreter that runs them.
-// Without it the columns of PyTorch and numpy, and the rows of exported networks, stay empty. In
+// builds networks, and export.py, which prepares them for export; PYTHON is the interpreter that
+// runs them. Without it the columns of PyTorch and numpy, and the rows of exported networks, stay empty. In
 // each round, Noether and its peer, the reference implementation of the same task, are measured one
 // after the other. A table has the median over the rounds, the smallest and the largest value, and
 // the peak memory. tables.yaml describes the tables, and networks.txt lists the networks of two of

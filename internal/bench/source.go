@@ -89,14 +89,15 @@ func (r *runner) once(ctx context.Context, name, dir string, command ...string) 
 	return path, nil
 }
 
-// model returns the path of a network that export.py writes for images of size pixels a side.
-// Without PEERS it returns errSkip.
+// model returns the path of a network of PEERS, exported for images of size pixels a side. Without
+// PEERS it returns errSkip.
 func (r *runner) model(ctx context.Context, name, size string) (string, error) {
 	if r.peers == "" {
 		return "", errSkip
 	}
-	dir, err := r.once(ctx, name+"-"+size, r.peers, python(), "export.py", filepath.Join(r.work, name+"-"+size), name+":"+size)
-	return filepath.Join(dir, name, "model.onnx"), err
+	folder := name + "-" + size
+	dir, err := r.once(ctx, folder, "", python(), "internal/bench/model.py", r.peers, filepath.Join(r.work, folder), name, size)
+	return filepath.Join(dir, "model.onnx"), err
 }
 
 // program returns the path of Noether: that in BINARIES, or a build of this repository.
@@ -128,7 +129,7 @@ var kinds = map[string]struct {
 	arguments int
 	run       func(ctx context.Context, r *runner, args []string) (metrics, error)
 }{
-	"go": {3, runBenchmark}, "python": {1, runPeer}, "noether": {1, runCommand}, "study": {3, runStudy},
+	"go": {3, runBenchmark}, "python": {1, runPeer}, "noether": {1, runCommand}, "study": {3, runStudy}, "training": {1, runTraining},
 	"first-run": {1, runFirst}, "cells": {2, runOnCells}, "submission": {3, runOnSubmission}, "growth": {2, runGrowth},
 }
 
@@ -273,8 +274,8 @@ func (r *runner) noether(ctx context.Context, dir string, args ...string) (metri
 	return used, err
 }
 
-// runStudy runs a study of a network, or of the ResNet-20 of the test data if that is "". Arguments
-// are the network, the number of forward passes, the text of the study, and flags of the command
+// runStudy runs a study of a network (NAME or NAME:SIZE, of 224 pixels by default), or of the
+// ResNet-20 of the test data if that is "". Arguments are the network, the number of forward passes, the text of the study, and flags of the command
 // run. The metrics are those of call, the seconds of each stage and of the whole run ("s") by the
 // record, what the run takes besides engine and wait ("other"), what it adds to the engine's time
 // in percent of that ("share"), and by passes "images/s" and, without the time of opening,
@@ -294,25 +295,16 @@ func runStudy(ctx context.Context, r *runner, args []string) (metrics, error) {
 		return nil, errSkip
 	}
 	model := filepath.Join(r.data, "models", "resnet20-cifar10.onnx")
-	if args[0] != "" {
-		if model, err = r.model(ctx, args[0], "224"); err != nil {
+	if name, size, _ := strings.Cut(args[0], ":"); name != "" {
+		if model, err = r.model(ctx, name, cmp.Or(size, "224")); err != nil {
 			return nil, err
 		}
 	}
-	dir, err := os.MkdirTemp(r.work, "study-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	file, out := filepath.Join(dir, "study.yaml"), filepath.Join(dir, "run")
-	if err := os.WriteFile(file, []byte(r.replace(args[2:3], "$MODEL", model)[0]), 0o666); err != nil {
-		return nil, err
-	}
-	used, err := r.noether(ctx, "", append([]string{"run", file, "-o", out}, args[3:]...)...)
-	if err != nil {
-		return nil, err
-	}
-	record, err := scores.ReadRecord(filepath.Join(out, "run.json"))
+	var record scores.Record
+	used, err := r.onFile(ctx, "run", r.replace(args[2:3], "$MODEL", model)[0], args[3:], func(out string) (err error) {
+		record, err = scores.ReadRecord(filepath.Join(out, "run.json"))
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -326,6 +318,31 @@ func runStudy(ctx context.Context, r *runner, args []string) (metrics, error) {
 	used["work-images/s"] = passes / (used["s"] - used["open"])
 	used["cpu-ms/pass"] = 1000 * (used["cpu-s"] - used["open"]) / passes
 	return used, nil
+}
+
+// runTraining trains the networks of a training file. Arguments are its text, and flags of the
+// command train. The metrics are those of call.
+func runTraining(ctx context.Context, r *runner, args []string) (metrics, error) {
+	return r.onFile(ctx, "train", r.replace(args)[0], args[1:], func(string) error { return nil })
+}
+
+// onFile runs a command of the program on a file with the given text, and calls read with the
+// folder that it wrote before that is removed. The metrics are those of call.
+func (r *runner) onFile(ctx context.Context, command, text string, flags []string, read func(out string) error) (metrics, error) {
+	dir, err := os.MkdirTemp(r.work, command+"-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	file, out := filepath.Join(dir, "file.yaml"), filepath.Join(dir, "out")
+	if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+		return nil, err
+	}
+	used, err := r.noether(ctx, "", append([]string{command, file, "-o", out}, flags...)...)
+	if err != nil {
+		return nil, err
+	}
+	return used, read(out)
 }
 
 // runFirst exports a network and does what a newcomer does on a folder of images: noether init,

@@ -137,15 +137,12 @@ const (
 // ofPython returns the path of the library of that package, in the environment of the program and
 // in the active one.
 func ofPython() []string {
-	executable, err := os.Executable()
-	if err == nil {
-		executable, err = filepath.EvalSymlinks(executable)
-	}
-	if err != nil {
+	program := machine.Program()
+	if program == "" {
 		return nil
 	}
 	var found []string
-	for _, folder := range machine.PythonPackages(executable) {
+	for _, folder := range machine.PythonPackages(program) {
 		for _, name := range []string{"libscipy_openblas.so", "libscipy_openblas.dll"} {
 			if path := filepath.Join(folder, packageName, "lib", name); exists(path) {
 				found = append(found, path)
@@ -162,7 +159,7 @@ func exists(path string) bool {
 
 // hint returns how to install a fast library. In a Python environment that is a package of Python.
 func hint() string {
-	if executable, err := os.Executable(); err == nil && filepath.Base(filepath.Dir(filepath.Dir(executable))) == release.Import {
+	if filepath.Base(filepath.Dir(filepath.Dir(machine.Program()))) == release.Import {
 		return "pip install " + strings.ReplaceAll(packageName, "_", "-")
 	}
 	return machine.HowToInstall(machine.Packages{Library: "OpenBLAS", Debian: "libopenblas0-pthread", Fedora: "openblas-threads", Arch: "openblas",

@@ -9,11 +9,14 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
 	cdx "github.com/CycloneDX/cyclonedx-go"
+
+	"github.com/noether-ml/noether/internal/testdata"
 )
 
 // TestGlibcWith checks N of the oldest glibc 2.N whose systems have a version of symbols; 0: all
@@ -72,6 +75,26 @@ func TestWriteWheel(t *testing.T) {
 		"noether_ml/__init__.py", "noether_ml/bin/noether", "noether_ml/py.typed", info + "RECORD"}
 	if !slices.Equal(names, want) {
 		t.Errorf("files %q, want %q", names, want)
+	}
+}
+
+// TestFindJPEG finds libjpeg-turbo of this system for packages for it, with its version and licence,
+// and none for another system or for an older glibc than the library needs.
+func TestFindJPEG(t *testing.T) {
+	t.Parallel()
+	here := target{os: runtime.GOOS, arch: runtime.GOARCH}
+	found, err := findJPEG(here, 99)
+	if runtime.GOOS == "linux" {
+		testdata.NeedLibrary(t, "libjpeg-turbo with its licence", "apt-get install libturbojpeg0", err)
+		if found.part.version == "" || !bytes.Contains(found.part.text, []byte("Independent JPEG Group")) {
+			t.Errorf("version %q, licence %.100q", found.part.version, found.part.text)
+		}
+		if _, err := findJPEG(here, 2); err == nil {
+			t.Error("no error for an old glibc")
+		}
+	}
+	if _, err := findJPEG(target{os: "windows", arch: "amd64"}, 99); err == nil {
+		t.Error("no error for another system")
 	}
 }
 

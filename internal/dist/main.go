@@ -128,6 +128,16 @@ func pack(out string, t target, host, program, share string, withArchive bool) (
 	if err != nil {
 		return nil, err
 	}
+	binaries := map[string]string{t.program(): program, library.name: library.path}
+	tag, err := platformTag(t.os, t.arch, program, library.path)
+	if err != nil {
+		return nil, err
+	}
+	if jpeg, err := findJPEG(t, tag.glibc); err == nil {
+		binaries[jpegLibrary], parts = jpeg.path, append(parts, jpeg.part)
+	} else {
+		fmt.Printf("%s/%s is without libjpeg-turbo: %v\n", t.os, t.arch, err)
+	}
 	notices, err := parts.notices()
 	if err != nil {
 		return nil, err
@@ -136,11 +146,7 @@ func pack(out string, t target, host, program, share string, withArchive bool) (
 	if err != nil {
 		return nil, err
 	}
-	tag, err := platformTag(t.os, t.arch, program, library.path)
-	if err != nil {
-		return nil, err
-	}
-	content := bundle{version: stated, binaries: map[string]string{t.program(): program, library.name: library.path}, share: share, notices: notices, sbom: sbom}
+	content := bundle{version: stated, binaries: binaries, share: share, notices: notices, sbom: sbom}
 	ofWheel := content
 	if ofWheel.version, err = release.PythonVersion(stated); err != nil {
 		return nil, err
@@ -149,7 +155,7 @@ func pack(out string, t target, host, program, share string, withArchive bool) (
 	if err != nil {
 		return nil, err
 	}
-	wheel, err := writeWheel(out, wheel{bundle: ofWheel, tag: "py3-none-" + tag, project: project, module: filepath.Join("python", release.Import), readme: "README.md", licence: "LICENSE"})
+	wheel, err := writeWheel(out, wheel{bundle: ofWheel, tag: "py3-none-" + tag.String(), project: project, module: filepath.Join("python", release.Import), readme: "README.md", licence: "LICENSE"})
 	if err != nil {
 		return nil, err
 	}

@@ -30,30 +30,39 @@ var glibcOf = []struct {
 	{"CXXABI_1.3.", 13, 34}, {"CXXABI_1.3.", 14, 38}, {"CXXABI_1.3.", 15, 39},
 }
 
+// A platform is the platform tag of a wheel.
+type platform struct {
+	name  string
+	glibc int // on Linux, N of the oldest version 2.N of glibc
+}
+
+func (p platform) String() string { return p.name }
+
 // platformTag returns the platform tag of a wheel for the oldest systems on which all files run: on
 // Linux by the versions of the symbols that they import, on macOS by the version that they state.
 // On Linux another architecture than amd64 or arm64, a library that is not allowed and a version of
 // symbols that no known system has are errors.
-func platformTag(goos, goarch string, files ...string) (string, error) {
+func platformTag(goos, goarch string, files ...string) (platform, error) {
 	switch goos {
 	case "windows":
-		return map[string]string{"amd64": "win_amd64", "arm64": "win_arm64"}[goarch], nil
+		return platform{name: map[string]string{"amd64": "win_amd64", "arm64": "win_arm64"}[goarch]}, nil
 	case "darwin":
-		return macTag(goarch, files...)
+		tag, err := macTag(goarch, files...)
+		return platform{name: tag}, err
 	}
 	arch := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[goarch]
 	if arch == "" {
-		return "", fmt.Errorf("no wheels for %s", goarch)
+		return platform{}, fmt.Errorf("no wheels for %s", goarch)
 	}
 	glibc := 17 // of the oldest systems with a tag, manylinux2014
 	for _, path := range files {
 		needed, err := glibcNeeded(path)
 		if err != nil {
-			return "", fmt.Errorf("%s: %w", path, err)
+			return platform{}, fmt.Errorf("%s: %w", path, err)
 		}
 		glibc = max(glibc, needed)
 	}
-	return fmt.Sprintf("manylinux_2_%d_%s", glibc, arch), nil
+	return platform{fmt.Sprintf("manylinux_2_%d_%s", glibc, arch), glibc}, nil
 }
 
 // macTag returns the tag of the oldest macOS on which files run.

@@ -73,9 +73,6 @@ func write(t *testing.T, dir string, o extract.Options, views []string) *extract
 func TestFormats(t *testing.T) {
 	t.Parallel()
 	for _, format := range extract.Formats() {
-		if format == extract.Zarr {
-			continue // see TestZarr
-		}
 		t.Run(string(format), func(t *testing.T) {
 			t.Parallel()
 			dir := filepath.Join(t.TempDir(), "model")

@@ -1,4 +1,5 @@
-// Package turbojpeg decodes JPEG images with libjpeg-turbo, if the system has it.
+// Package turbojpeg decodes JPEG images with libjpeg-turbo, if the system has it, or the library is
+// beside the program as in the wheel.
 //
 // The pixels are those that PIL and torchvision read with the same version of the library, to the
 // bit. Go's decoder rounds the inverse cosine transform differently: 3 % of the values differ, by 3
@@ -8,9 +9,12 @@ package turbojpeg
 import (
 	"image"
 	"image/color"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/noether-ml/noether/internal/chroma"
 	"github.com/noether-ml/noether/internal/dynlib"
@@ -77,7 +81,16 @@ func candidates() []string {
 	case "windows":
 		return []string{"turbojpeg.dll", `C:\libjpeg-turbo64\bin\turbojpeg.dll`}
 	}
-	return []string{"libturbojpeg.so.0", "libturbojpeg.so"}
+	names := []string{"libturbojpeg.so.0", "libturbojpeg.so"}
+	if own := filepath.Join(filepath.Dir(machine.Program()), names[0]); isFile(own) {
+		return append([]string{own}, names...)
+	}
+	return names
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
 }
 
 // Find returns the path of the library, or the reason why there is none.
@@ -92,12 +105,22 @@ func Hint() string {
 		Alpine: "libturbojpeg", Homebrew: "jpeg-turbo", Conda: "libjpeg-turbo"})
 }
 
+// missed is set when an image was to be decoded without a library.
+var missed atomic.Bool
+
+// Missed reports whether an image was decoded without the library because there is none.
+func Missed() bool { return missed.Load() && os.Getenv(Env) != "none" }
+
 // Decode returns the image of JPEG data: an *RGB, or an *image.Gray for an image without colour. It
 // returns false if there is no library, and for what it leaves to another decoder: images of
 // another size than width x height, or damaged.
 func Decode(data []byte, width, height int) (image.Image, bool) {
 	l := loaded()
-	if l.problem != nil || len(data) == 0 || width <= 0 || height <= 0 {
+	if l.problem != nil {
+		missed.Store(true)
+		return nil, false
+	}
+	if len(data) == 0 || width <= 0 || height <= 0 {
 		return nil, false
 	}
 	d := l.take()

@@ -84,6 +84,11 @@ def is_program(model: Any) -> bool:
     return program is not None and isinstance(model, program)
 
 
+def is_keras(model: Any) -> bool:
+    """Return whether a model is one of Keras, which with its backend torch is a torch.nn.Module too."""
+    return any(c.__module__.startswith("keras.") and c.__name__ == "Model" for c in type(model).__mro__)
+
+
 def adapted(model: Any) -> Any:
     """Return a model as a torch.nn.Module or as Batched; None if it is neither, nor can become one."""
     torch = sys.modules.get("torch")
@@ -94,10 +99,10 @@ def adapted(model: Any) -> Any:
         return _scripted(model, _of_weights(model.state_dict(), torch.__version__, str(model.code)))
     if is_program(model):
         return sys.modules["torch"].export.unflatten(model)
+    if is_keras(model):
+        return _keras(model)
     if torch is not None and isinstance(model, torch.nn.Module):
         return model
-    if any(c.__module__.startswith("keras.") and c.__name__ == "Model" for c in type(model).__mro__):
-        return _keras(model)
     if callable(model):
         return Batched(model, getattr(model, "input", None), "float32", _functions._digest(model))
     return None

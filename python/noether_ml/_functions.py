@@ -32,7 +32,7 @@ class Transformation:
     image is of float32 in [0, 1]. With the parameter strength it gets the strength of the study,
     with generator a numpy.random.Generator that is seeded for each sample. Whatever else it draws
     from random, numpy.random and torch is seeded as well. Transformations of albumentations,
-    torchvision, kornia and timm get what they take.
+    torchvision, kornia, timm and nrtk get what they take.
     """
 
     inputs = (_IMAGES, Port("strength", "FP64", (-1,)), Port("seed", "INT64", (-1,)))
@@ -111,7 +111,7 @@ def _seeded(seed: int) -> Iterator[None]:
 def _adapted(function: Any) -> Callable[[Any, float, Any], Any]:
     """Return a function of an image of h x w x c in [0, 1], a strength and a generator."""
     packages = {c.__module__.partition(".")[0] for c in type(function).__mro__}
-    for package, adapt in (("albumentations", _albumentations), ("kornia", _kornia), ("torchvision", _tensors), ("timm", _pictures)):
+    for package, adapt in (("albumentations", _albumentations), ("kornia", _kornia), ("torchvision", _tensors), ("timm", _pictures), ("nrtk", _nrtk)):
         if package in packages:
             return adapt(function)
     try:
@@ -134,6 +134,17 @@ def _albumentations(transform: Any) -> Callable[[Any, float, Any], Any]:
             transform.set_random_seed(int(generator.integers(2**32)))
         pixels = numpy.rint(255 * image).astype(numpy.uint8)  # which all of its transformations take
         out = transform(image=pixels)["image"]
+        return out.astype(numpy.float32) / 255 if out.dtype == numpy.uint8 else out
+
+    return apply
+
+
+def _nrtk(perturber: Any) -> Callable[[Any, float, Any], Any]:
+    def apply(image: Any, _strength: float, _generator: Any) -> Any:
+        import numpy
+
+        out = perturber(image=numpy.rint(255 * image).astype(numpy.uint8))
+        out = out[0] if isinstance(out, tuple) else out  # beside boxes
         return out.astype(numpy.float32) / 255 if out.dtype == numpy.uint8 else out
 
     return apply
@@ -169,9 +180,19 @@ def _pictures(transform: Any) -> Callable[[Any, float, Any], Any]:
     return apply
 
 
+def _described(value: Any) -> str:
+    """Return the repr of an object without addresses; of one that has no other repr, with its attributes."""
+    def text(value: Any) -> str:
+        return re.sub(r" at 0x[0-9a-f]+", "", repr(value))
+
+    if text(value) == repr(value):
+        return text(value)
+    return text(value) + text(sorted(getattr(value, "__dict__", {}).items()))
+
+
 def _digest(function: Any) -> str:
     """Return a hash of the source code of a function, of its module and of the user's modules that this imports, and of versions of packages."""
-    parts = [repr(function) if type(function).__module__ != "builtins" else ""]
+    parts = [_described(function) if type(function).__module__ != "builtins" else ""]
     module = sys.modules.get(getattr(function, "__module__", "") or "")
     sources: list[Any] = [function, type(function), module]
     parts += _sources.of(module, sys.modules.get(type(function).__module__), *_sources.used(function))

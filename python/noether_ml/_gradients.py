@@ -95,6 +95,8 @@ class Tangents:
 
         def write(layer: str, x: Any, _op: str) -> Any:
             primal, tangent = forward_ad.unpack_dual(x)
+            if tangent is not None and tangent.shape != primal.shape:  # of an operator with a wrong rule
+                raise Error(f"the tangent of {layer} has the shape {tuple(tangent.shape)}, and the layer {tuple(primal.shape)}")
             for key, value in ((layer, primal), (TANGENT + layer, tangent)):
                 if key in wanted:
                     to = torch.from_numpy(room(key, tuple(primal.shape)))

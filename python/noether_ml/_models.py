@@ -30,8 +30,8 @@ def prepared(model: Any, preprocess: Any, input: Any, engine: str | None) -> Ite
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(model, type) and issubclass(model, torch.nn.Module):
         raise Error(f"the model is the class {model.__name__}: make an object of it, {model.__name__}(...)")
-    scripted = torch is not None and (isinstance(model, torch.jit.ScriptModule) or _adapters.is_program(model))
-    module = _export.unwrapped(model) if torch is not None and isinstance(model, torch.nn.Module) and not scripted else None
+    adapted = torch is not None and (isinstance(model, torch.jit.ScriptModule) or _adapters.is_program(model) or _adapters.is_keras(model))
+    module = _export.unwrapped(model) if torch is not None and isinstance(model, torch.nn.Module) and not adapted else None
     found = _adapters.adapted(model) if module is None and not hasattr(model, "SerializeToString") else None
     if found is not None and engine != "onnx":
         with serving(found if not isinstance(found, _adapters.Batched) else model, input if input is not None else frame(preprocess)) as served:

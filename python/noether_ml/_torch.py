@@ -218,10 +218,7 @@ def _digest(module: Any, autocast: Mapping[str, Any]) -> str:
     sum = hashlib.sha256(f"{torch.__version__}\n{autocast if autocast['enabled'] else ''}\n{module!r}".encode())
     for name, x in sorted(module.state_dict().items()):
         if isinstance(x, torch.Tensor):
-            x = x.detach()
-            x = x.int_repr() if x.is_quantized else x
-            sum.update(f"\n{name} {x.dtype} {tuple(x.shape)} ".encode())
-            sum.update(x.cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
+            _digest_tensor(sum, name, x.detach())
         else:
             sum.update(f"\n{name} {x!r}".encode())
     for cls in sorted({type(m) for m in module.modules()}, key=lambda c: f"{c.__module__}.{c.__qualname__}"):
@@ -233,6 +230,20 @@ def _digest(module: Any, autocast: Mapping[str, Any]) -> str:
     modules = {m.__module__ for m in map(type, module.modules())}
     sum.update("\n".join(_sources.of(*map(sys.modules.get, sorted(modules)))).encode())
     return sum.hexdigest()
+
+
+def _digest_tensor(sum: Any, name: str, x: Any) -> None:
+    import torch
+
+    if hasattr(x, "__tensor_flatten__"):  # of several tensors, such as the integers and scales of torchao
+        parts, context = x.__tensor_flatten__()
+        sum.update(f"\n{name} {type(x).__name__} {context!r} ".encode())
+        for part in parts:
+            _digest_tensor(sum, f"{name}.{part}", getattr(x, part))
+        return
+    x = x.int_repr() if x.is_quantized else x
+    sum.update(f"\n{name} {x.dtype} {tuple(x.shape)} ".encode())
+    sum.update(x.cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
 
 
 @contextlib.contextmanager

@@ -57,6 +57,21 @@ def test_scripted_modules(module, want, images, tmp_path):
         near(scores(model, images, input=(3, 32, 32)), want)
 
 
+def test_torchao(images):
+    quantization = pytest.importorskip("torchao.quantization")
+    torch.manual_seed(1)
+    module = networks.small_vit().eval()
+    torch.nn.init.normal_(module.heads.head.weight)  # which is 0
+    whole = scores(module, images, engine="torch", layers=["encoder.layers.encoder_layer_0", "output"])
+    quantization.quantize_(module, quantization.Int8WeightOnlyConfig())
+    found = scores(module, images, engine="torch", layers=["encoder.layers.encoder_layer_0", "output"])
+    x = torch.from_numpy(images).permute(0, 3, 1, 2).float() / 255
+    with torch.no_grad():
+        want = (module(x) - module(x.flip(3))).norm(dim=1).mean().item()
+    assert found[0]["output", "l2"] == pytest.approx(want, rel=1e-4) != whole[0]["output", "l2"]
+    assert found[0]["encoder.layers.encoder_layer_0", "l2"] == pytest.approx(whole[0]["encoder.layers.encoder_layer_0", "l2"], rel=0.1)
+
+
 def test_functions_of_a_batch(module, want, images):
     def plain(x):
         with torch.no_grad():

@@ -214,3 +214,18 @@ def test_measures_that_fail(function, want, module, images):
 def test_names_of_measures(module, images):
     with pytest.raises(noether_ml.Error, match="2 measures are called 'angle'"):
         noether_ml.measure(module, images, measures=[angle, angle])
+
+
+class Darker:
+    """A transformation with settings, whose repr has only its address."""
+
+    def __init__(self, factor):
+        self.factor = factor
+
+    def __call__(self, image):
+        return image * self.factor
+
+
+def test_hashes_of_objects():
+    a, b, c = (_functions.Transformation(Darker(factor)).digest for factor in (0.5, 0.5, 0.25))
+    assert a == b != c

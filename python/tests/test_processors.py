@@ -8,12 +8,16 @@ import importlib
 import json
 import os
 import subprocess
+import wave
 
 import numpy
 import pytest
 from conftest import ROOT
 
+import noether_ml
+
 transformers = pytest.importorskip("transformers", minversion="5")
+onnx = pytest.importorskip("onnx")
 from PIL import Image  # noqa: E402
 
 TABLE = json.loads((ROOT / "internal/model/preprocessing/processors.json").read_text())
@@ -236,11 +240,11 @@ def test_files_of_the_library(noether, images, tmp_path):
 @pytest.mark.parametrize("normalised", [True, False])
 def test_waveforms(noether, tmp_path, normalised):
     """Values of Wav2Vec2FeatureExtractor, as its default is and without normalisation."""
-    wave = numpy.random.default_rng(2).normal(0.1, 0.3, 3000).astype("<f4")
-    wave.tofile(tmp_path / "wave")
+    samples = numpy.random.default_rng(2).normal(0.1, 0.3, 3000).astype("<f4")
+    samples.tofile(tmp_path / "wave")
     extractor = transformers.Wav2Vec2FeatureExtractor(do_normalize=normalised)
     extractor.save_pretrained(tmp_path)
-    want = extractor(wave, sampling_rate=16000, return_tensors="np")["input_values"]
+    want = extractor(samples, sampling_rate=16000, return_tensors="np")["input_values"]
     (answer,) = noether([{"config": tmp_path / "preprocessor_config.json", "waveform": tmp_path / "wave"}])
     assert "error" not in answer, answer
     numpy.testing.assert_allclose(values(answer), want, atol=2e-5 if normalised else 0)
@@ -261,7 +265,40 @@ def test_each_audio_extractor_is_applied_or_refused(noether, tmp_path):
                 names.append(name)
     assert len(names) > 25
     for name, answer in zip(names, noether(asked)):
-        if name not in ("Wav2Vec2FeatureExtractor", "WhisperFeatureExtractor"):
+        if name not in ("ASTFeatureExtractor", "Wav2Vec2FeatureExtractor", "WhisperFeatureExtractor"):
             assert name in answer["error"] and "preprocess: {rate" in answer["error"], answer
         else:
             assert "error" not in answer, answer
+
+
+@pytest.mark.parametrize("name, keys, seconds", [
+    ("ASTFeatureExtractor", {"num_mel_bins": 32, "max_length": 64}, 0.4),  # zeros are added to 38 frames
+    ("ASTFeatureExtractor", {"num_mel_bins": 40, "max_length": 30, "do_normalize": False}, 0.5),  # of 48 frames 18 are left out
+    ("ClapFeatureExtractor", {"truncation": "rand_trunc", "max_length_s": 1}, 0.3),  # three times, then zeros
+    ("ClapFeatureExtractor", {"truncation": "rand_trunc", "max_length_s": 1, "padding": "repeat", "frequency_min": 50}, 0.3),
+    ("ClapFeatureExtractor", {"truncation": "rand_trunc", "max_length_s": 1, "padding": "pad", "feature_size": 32, "hop_length": 320}, 0.3),
+    ("WhisperFeatureExtractor", {"chunk_length": 1, "feature_size": 16}, 0.4),
+])
+def test_spectrograms(tmp_path, name, keys, seconds):
+    """Spectrograms of recordings that are shorter than the model's input, read as the input of a model of one node."""
+    extractor = getattr(transformers, name)(**keys)
+    rate = extractor.sampling_rate
+    waves = numpy.random.default_rng(3).normal(0, 0.2, (2, int(seconds * rate))).clip(-1, 1).astype("f4")
+    want = next(iter(extractor(list(waves), sampling_rate=rate, return_tensors="np").values()))
+    helper, kind = onnx.helper, onnx.TensorProto.FLOAT
+    graph = helper.make_graph([helper.make_node("Identity", ["x"], ["features"]), helper.make_node("ReduceMean", ["features"], ["y"], axes=[-1], keepdims=0)], "m",
+                              [helper.make_tensor_value_info("x", kind, ["n", *want.shape[1:]])], [helper.make_tensor_value_info("y", kind, None)])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), tmp_path / "model.onnx")
+    extractor.save_pretrained(tmp_path)
+    (tmp_path / "waves").mkdir()
+    for i, x in enumerate(waves):
+        with wave.open(str(tmp_path / "waves" / f"{i}.wav"), "wb") as file:
+            file.setnchannels(1)
+            file.setsampwidth(2)
+            file.setframerate(rate)
+            file.writeframes((x * 32767).round().astype("<i2").tobytes())
+    length = {"length": seconds} if name == "ASTFeatureExtractor" else {}  # the others have their own
+    data = {"name": "waves", "sound": {"folder": str(tmp_path / "waves"), **length}}
+    got = noether_ml.activations(tmp_path / "model.onnx", data, "features", quiet=True)["clean"]["features"]
+    # In units of the deviation: values are logarithms, and samples are written with 16 bits.
+    assert numpy.abs(got.reshape(want.shape) - want).max() < 0.02 * want.std()

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 import noether_ml
-from noether_ml import _server, _torch
+from noether_ml import _measure, _server, _torch
 
 FLIP = [{"name": "flip", "flip": "horizontal"}]
 KEYS = ["layer", "transformation", "parameter", "measure", "statistic"]
@@ -113,6 +113,53 @@ def test_failures_are_one_line_and_others_stay(fail, want, images):
     assert any(want in str(f) and "\n" not in str(f["error"]) for f in run.failures), run.failures
 
 
+class Identity(torch.autograd.Function):
+    """The identity, of which change replaces the derivatives."""
+
+    @staticmethod
+    def forward(ctx, x, change):
+        ctx.change = change
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, dy):
+        return ctx.change(dy), None
+
+    @staticmethod
+    def jvp(ctx, dx, _):
+        return ctx.change(dx)
+
+
+class Sloped(nn.Module):
+    def __init__(self, change):
+        super().__init__()
+        torch.manual_seed(1)
+        self.conv, self.change = nn.Conv2d(3, 5, 3), change
+
+    def forward(self, x):
+        return Identity.apply(self.conv(x).mean((2, 3)), self.change)
+
+
+@pytest.mark.parametrize("measure", [{"robust-accuracy": {"steps": 2, "radius": 0.5}}, {"lie-derivative": {"images": 8, "generators": ["translate-x"]}}])
+def test_derivatives_that_fail(measure, images):
+    """Of models whose derivatives fail, the other scores and the other models stay."""
+    changes = {"good": lambda d: d, "prints": lambda d: print("to standard output") or d, "raises": raises, "shape": lambda d: d[:, :2], "nan": lambda d: d * float("nan")}
+    labels = numpy.arange(len(images)) % 5
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        run = noether_ml.measure({name: Sloped(change) for name, change in changes.items()}, (images, labels), transforms=FLIP, engine="torch", quiet=True,
+                                 measures=["distance", measure], layers="output", preprocess={"crop": [32, 32], "mean": [0, 0, 0], "std": [1, 1, 1]})
+    rows = run.scores
+    assert set(rows[rows.measure == "distance"].model) == set(changes)
+    found = rows[rows.measure == next(iter(measure))].set_index(["model", "statistic"]).value
+    assert found["good"].notna().all() and found["prints"].equals(found["good"])
+    errors = {f["model"]: f["error"] for f in run.failures}
+    assert set(errors) in ({"raises", "shape"}, {"raises", "shape", "nan"})
+    assert "ValueError: no luck" in errors["raises"] and not any("\n" in e for e in errors.values())
+    if "nan" not in errors:
+        assert found["nan"].isna().any()
+
+
 def test_a_module_that_fails_at_once():
     module = Failing(raises)
     module.calls = 6
@@ -184,6 +231,29 @@ def test_the_protocol():
     with pytest.raises(OSError):
         request(address, "/v2")
     assert not [t for t in threading.enumerate() if "serve_forever" in t.name]
+
+
+class Scaled:
+    """A model of two inputs, an image and a number of its own."""
+
+    inputs = (_server.Port("image", "FP32", (-1, 3, 32, 32)), _server.Port("scale", "FP32", (1,)))
+    outputs = (_server.Port("y", "FP32", (-1, 96)),)
+    layers = ()
+    digest = "1"
+
+    def infer(self, inputs, wanted, room):
+        for name in wanted:
+            room(name, (len(inputs["image"]), 96))[:] = inputs["scale"] * inputs["image"].mean(3).reshape(-1, 96)
+
+
+def test_a_model_of_two_inputs(images, tmp_path):
+    with _server.serving({"scaled": Scaled()}) as address:
+        models = [{"name": f"by {scale}", "url": address + "/v2/models/scaled", "inputs": {"scale": scale}, "preprocess": "none"} for scale in (1, 2.5)]
+        run = _measure.run({"name": "two", "data": _measure._data.prepare(images, None, None, None)[0].entry, "models": models,
+                            "transforms": [{"flip": "vertical"}], "measures": ["distance"]}, tmp_path / "run", quiet=True)
+    assert not run.failures
+    found = run.scores[run.scores.statistic == "l2"].set_index("model").value
+    assert found["by 2.5"] == pytest.approx(2.5 * found["by 1"], rel=1e-5) and found["by 1"] > 0
 
 
 def test_shared_memory_leaves_nothing(images):

@@ -3,6 +3,8 @@
 import csv
 import json
 import os
+import pty
+import select
 import shutil
 import signal
 import subprocess
@@ -40,7 +42,30 @@ def nan(): return broken(lambda y: y * float("nan"))
 def shape(): return broken(lambda y: y[:, :2])
 def batch(): return broken(lambda y: y[:1])
 def prints(): print("a model that prints"); return broken(lambda y: print("and again") or y)
+def slow():
+    pathlib.Path(__file__).with_name("pid").write_text(str(os.getpid()))
+    return broken(lambda y: time.sleep(1) or y)
 def raises(): raise ValueError("no luck\\nand more")
+
+class Identity(torch.autograd.Function):
+    """The identity, whose derivatives fail."""
+    @staticmethod
+    def forward(ctx, x, fail):
+        ctx.fail = fail
+        return x.clone()
+    @staticmethod
+    def backward(ctx, dy): return ctx.fail(dy), None
+    @staticmethod
+    def jvp(ctx, dx, _): return ctx.fail(dx)
+
+class Sloped(nn.Module):
+    def __init__(self, fail):
+        super().__init__()
+        self.net, self.fail = net()[0], fail
+    def forward(self, x): return Identity.apply(self.net(x), self.fail)
+
+def slope_dies(): return Sloped(lambda d: os._exit(7)), (3, 16, 16)
+def slope_stalls(): return Sloped(lambda d: time.sleep(600)), (3, 16, 16)
 
 def dark(image, strength): return image * (1 - strength)
 def flip(image): print("to standard output"); return image[:, ::-1]
@@ -139,6 +164,46 @@ def test_nothing_runs_unless_it_is_allowed(noether):
             assert done.returncode == 0, done.stderr
 
 
+def on_terminal(noether, keys):
+    """Run the study on a terminal of its own, press keys when it asks, and return the exit status and what is on the screen."""
+    (noether.path / "study.yaml").write_text(json.dumps(STUDY))
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(noether.path)
+        os.execve(_command.program(), ["noether", "run", "study.yaml", "-o", "out"], {**noether.environment, "TERM": "dumb"})
+    screen, pressed, deadline = b"", False, time.monotonic() + 60
+    try:
+        while time.monotonic() < deadline and select.select([terminal], [], [], 60)[0]:
+            try:
+                read = os.read(terminal, 1 << 16)
+            except OSError:  # the terminal has no user left
+                break
+            screen += read
+            if not pressed and b"[y/N]" in screen:
+                os.write(terminal, keys)
+                pressed = True
+            if not read:
+                break
+    finally:
+        os.close(terminal)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), screen.decode()
+
+
+def test_the_question_on_a_terminal(noether):
+    status, screen = on_terminal(noether, b"y\n")
+    assert status == 0, screen
+    assert f"{sys.executable} calls mine:net." in screen.replace("\r\n", " ") and "Allow it? [y/N]" in screen
+    assert scores(noether.path / "out")
+    shutil.rmtree(noether.path / "out")
+    (noether.path / "imported").unlink()
+    for keys in (b"n\n", b"\n", b"yes please\n", b"\x04", b"\x03"):  # the last are the end of input and an interrupt
+        status, screen = on_terminal(noether, keys)
+        assert status != 0, (keys, screen)
+        assert "--allow-python allows it" in screen or keys == b"\x03", (keys, screen)
+        assert not (noether.path / "imported").exists() and not (noether.path / "out").exists()
+        assert not processes(noether.path)
+
+
 def test_shards_start_the_worker_again(noether):
     assert noether({}).returncode == 0
     for shard in ("1/2", "2/2"):
@@ -159,6 +224,60 @@ def test_models_that_fail(name, want, noether):
     assert done.returncode == 1
     assert {r["model"] for r in scores(noether.path / "out")} == {"net"}
     assert want in done.stderr
+    assert not processes(noether.path)
+
+
+def test_kills(noether):
+    """A killed command leaves no process, and the next one completes its run. A killed process of a model fails its cells."""
+    net = {**STUDY["models"][0], "layers": ["output"]}
+    study = {"models": [net, {**net, "name": "slow", "python": "mine:slow"}], "transforms": [{"name": "turn", "rotate": {"values": [90, 180, 270]}}], "batch": 8}
+    (noether.path / "study.yaml").write_text(json.dumps({**STUDY, **study}))
+
+    def start(folder):
+        (noether.path / "pid").unlink(missing_ok=True)
+        process = subprocess.Popen([_command.program(), "run", "study.yaml", "-o", folder, "--allow-python"], cwd=noether.path, env=noether.environment,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        deadline = time.monotonic() + 60
+        while not (noether.path / "pid").exists() or not (noether.path / folder).exists():
+            assert process.poll() is None and time.monotonic() < deadline
+            time.sleep(0.05)
+        time.sleep(2)
+        assert process.poll() is None
+        return process
+
+    killed = start("out")
+    killed.kill()
+    killed.communicate(timeout=30)
+    deadline = time.monotonic() + 10
+    while processes(noether.path):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    assert noether(study).returncode == 0
+    rows = scores(noether.path / "out")
+    values = {name: [r["value"] for r in rows if r["model"] == name] for name in ("net", "slow")}
+    assert values["net"] == values["slow"] != []
+
+    cut = start("cut")
+    os.kill(int((noether.path / "pid").read_text()), signal.SIGKILL)
+    _, errors = cut.communicate(timeout=60)
+    assert cut.returncode == 1 and "its Python process ended: signal: killed" in errors
+    assert [r["value"] for r in scores(noether.path / "cut") if r["model"] == "net"] == values["net"]
+    assert not processes(noether.path)
+
+
+def test_derivatives_that_fail(noether):
+    """The process of a model ends, or hangs, in a vector-Jacobian product."""
+    measure = {"stir": {"between": [["net", "net"], ["slope_dies", "net"], ["slope_stalls", "net"]], "layers": "same", "steps": 2, "images": 4}}
+    want = {"slope_dies": "its Python process ended: exit status 7", "slope_stalls": "does not answer within 12s"}
+    models = [{**STUDY["models"][0], "name": n, "python": f"mine:{n}", "layers": ["output"]} for n in ("net", *want)]
+    noether.environment["NOETHER_SERVER_TIMEOUT"] = "12s"
+    done = noether({"models": models, "measures": ["distance", measure]})
+    assert done.returncode == 1
+    found = {(r["model"], r["measure"]) for r in scores(noether.path / "out")}
+    assert found == {("net", "stir"), *((m["name"], "distance") for m in models)}, done.stderr
+    errors = {f["model"]: f["error"] for f in json.loads((noether.path / "out/run.json").read_text())["failed"]}
+    assert set(errors) == set(want)
+    assert all(text in errors[model] and "\n" not in errors[model] for model, text in want.items())
     assert not processes(noether.path)
 
 

@@ -249,7 +249,9 @@ func (r *run) problem(rows []int) invert.Problem {
 	return p
 }
 
-// scores returns the accuracies. A sample that is misclassified without an attack is not robust.
+// scores returns the accuracies. A sample that is misclassified without an attack is not robust. If
+// the attacks on all samples that withstood them ended in NaN or infinity, as with a gradient that is
+// always NaN, robust has no value.
 func (r *run) scores() []measure.Score {
 	score := func(statistic string, yes []bool) measure.Score {
 		count := 0
@@ -261,13 +263,18 @@ func (r *run) scores() []measure.Score {
 		return fraction(statistic, count, len(yes))
 	}
 	robust := score("robust", r.withstood)
-	dropped := 0
+	dropped, held := 0, 0
 	for i, holds := range r.withstood {
+		if holds {
+			held++
+		}
 		if holds && r.dropped[i] {
 			dropped++
 		}
 	}
-	if dropped > 0 {
+	if dropped > 0 && dropped == held {
+		robust = robust.Undefined(fmt.Sprintf("the attacks on all %s that withstood them ended in NaN or infinity", plural.Of(held, "sample")))
+	} else if dropped > 0 {
 		robust.Warnings = append(robust.Warnings, fmt.Sprintf("attacks on %s ended in NaN or infinity without success: they count as robust", plural.Of(dropped, "sample")))
 	}
 	return []measure.Score{robust, score("clean", r.correct)}

@@ -246,6 +246,22 @@ func TestDroppedInAnyRestart(t *testing.T) {
 	}
 }
 
+// TestNaNGradient checks that there is no robust accuracy where each gradient is NaN.
+func TestNaNGradient(t *testing.T) {
+	t.Parallel()
+	m := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value { // the square root of 0 has no derivative
+		v := b.Slice(b.Flatten(x, 1), 1, 0, 1, 1)
+		zero := b.Mul(b.Sqrt(b.Mul(v, b.Scalar(0))), b.Scalar(0))
+		return b.Concat(1, b.Add(b.Add(v, b.Scalar(10)), zero), b.Mul(v, b.Scalar(0)))
+	})
+	s := robust.Defaults()
+	s.Steps, s.Random = 3, false
+	got, clean := run(t, s, job(m, source{tensor.New(4, 1, 2, 2), make([]int, 4)}))
+	if !math.IsNaN(got.Value) || clean.Value != 1 || len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], "all 4 samples") {
+		t.Errorf("robust %v with warnings %q, clean %v; want no value, and 1", got.Value, got.Warnings, clean.Value)
+	}
+}
+
 // TestErrors checks invalid settings, by a part of the error, and inputs without robust accuracy.
 func TestErrors(t *testing.T) {
 	t.Parallel()

@@ -13,11 +13,12 @@ import (
 )
 
 const (
-	imagesName = "images"
-	inputName  = "stitch input"
-	scoresName = "scores"
-	weightName = "stitch weight"
-	biasName   = "stitch bias"
+	imagesName      = "images"
+	activationsName = "activations"
+	inputName       = "stitch input"
+	scoresName      = "scores"
+	weightName      = "stitch weight"
+	biasName        = "stitch bias"
 )
 
 const maxWeights = 1 << 24
@@ -56,25 +57,34 @@ type stitchedNetwork struct {
 }
 
 // network returns the stitched network with untrained weights: x -> a up to the layer from ->
-// stitch -> b after the layer to -> logits. Layers that do not fit are an incompatible error.
-// b.Outputs nil: all. images: n x c x h x w in [0, 1]; scores: n x classes; stitch input: n x p x
-// grid.
+// stitch -> b after the layer to -> logits. If a is no graph, the network begins with the activations
+// of the layer from. Layers that do not fit are an incompatible error. b.Outputs nil: all. images: n
+// x c x h x w in [0, 1]; scores: n x classes; stitch input: n x p x grid.
 func (s Settings) network(a, b procedure.Subject, from, to tensor.Layer, r *rand.Rand) (*stitchedNetwork, error) {
 	opset := max(a.Model.Opset(), b.Model.Opset())
 	for _, m := range []procedure.Subject{a, b} {
+		if m.Model.Graph() == nil {
+			continue
+		}
 		if err := m.Model.Graph().CompatibleWith(opset); err != nil {
 			return nil, fmt.Errorf("%s beside a model of opset %d: %w", m.Name, opset, err)
 		}
 	}
 	g := onnx.NewBuilder(opset)
-	images := g.Input(imagesName, onnx.Float, append([]int{-1}, a.Model.ImageShape()...)...)
 	const n = 1 // constant inputs of a model are those of one image, and are broadcast to the batch
-	front, err := a.Model.Include(g.Scope("front"), images, n, from.Name)
-	if err != nil {
-		return nil, err
+	var z onnx.Value
+	if a.Model.Graph() == nil {
+		z = g.Input(activationsName, onnx.Float, append([]int{-1}, from.Shape...)...)
+	} else {
+		images := g.Input(imagesName, onnx.Float, append([]int{-1}, a.Model.ImageShape()...)...)
+		front, err := a.Model.Include(g.Scope("front"), images, n, from.Name)
+		if err != nil {
+			return nil, err
+		}
+		z = front[0]
 	}
 	net := &stitchedNetwork{}
-	z, err := s.stitch(g, net, front[0], from, to, r)
+	z, err := s.stitch(g, net, z, from, to, r)
 	if err != nil {
 		return nil, err
 	}

@@ -26,6 +26,7 @@ type run struct {
 	imagesB     []tensor.Tensor // the training images in the frame of the second model
 	correctB    []float64       // 1 for each test image that the unchanged second model classifies correctly, else 0
 	work        int64           // finished work, in forward passes of one sample, as Work estimates it
+	front       *front          // of the layer that is stitched; nil: the network takes images
 }
 
 // newRun reads labelled samples in both frames, and tests the second model. Unreadable samples are
@@ -104,6 +105,10 @@ func (r *run) stitch(ctx context.Context, from, to tensor.Layer) ([]measure.Scor
 	if err != nil {
 		return nil, err
 	}
+	if err := r.openFront(from); err != nil {
+		return nil, err
+	}
+	defer r.closeFront()
 	if r.settings.Start == leastSquares {
 		if err := r.fit(ctx, net, to); err != nil {
 			return nil, err
@@ -158,7 +163,11 @@ func (r *run) outputs(ctx context.Context, net *onnx.Model, low, high int, each 
 	}
 	defer session.Close()
 	for at := low; at < high; at += batch {
-		output, err := engine.Compute(ctx, session, r.x.Slice(at, min(at+batch, high)))
+		input, err := r.front.input(ctx, r.x.Slice(at, min(at+batch, high)))
+		if err != nil {
+			return err
+		}
+		output, err := engine.Compute(ctx, session, input)
 		if err != nil {
 			return err
 		}

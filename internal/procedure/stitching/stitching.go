@@ -12,6 +12,9 @@
 // linear map of all values. The stitch is trained by Adam on some of the samples and tested on the
 // others.
 //
+// The second model is an ONNX graph, into which the stitch is put. The first one may be any model that
+// computes its layers: the stitched network then begins with the activations of its layer.
+//
 // A job is one run of the measure on two models, A and B (procedure.Job). A model that is stitched
 // to itself by the identity, without training (Start identity, Epochs 0), has exactly its own
 // accuracy.
@@ -64,9 +67,7 @@ func (m *stitching) Skip(j *procedure.Job) string {
 		return "a classifier needs at least two classes"
 	case j.B.Model.Graph() == nil:
 		return j.B.Name + " is no ONNX graph, into which a stitch could be put"
-	case j.A.Model.Graph() == nil:
-		return j.A.Name + " is no ONNX graph, behind which a stitch could be put"
-	case j.A.Model.NoGradient() != "":
+	case !j.A.Model.TakesInput(), j.A.Model.Graph() != nil && j.A.Model.NoGradient() != "":
 		return j.A.Name + " " + j.A.Model.NoGradient()
 	case m.trainCount(j.Data.Len()) < 2 || j.Data.Len()-m.trainCount(j.Data.Len()) < 2:
 		return fmt.Sprintf("%d samples are too few: two train the stitch, and two others test it", j.Data.Len())

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/engine"
 	"github.com/noether-ml/noether/engine/ort"
 	"github.com/noether-ml/noether/internal/checkpoint"
 	"github.com/noether-ml/noether/internal/features"
@@ -230,6 +231,49 @@ func TestTrained(t *testing.T) {
 				t.Errorf("%s: %s is %v in [%v, %v] of %d samples", name, s.Statistic, s.Value, s.Low, s.High, s.N)
 			}
 		}
+	}
+}
+
+// noGraph hides the graph of a network, so that it is one that a server runs.
+type noGraph struct{ engine.Network }
+
+// TestFrontThatIsNoGraph checks that a first model that is no graph gives the scores of the graph,
+// and that a second one is skipped.
+func TestFrontThatIsNoGraph(t *testing.T) {
+	t.Parallel()
+	layers := []string{"stem", "block", "pooled"}
+	a := open(t, "a", architecture{side: 8, stride: 1, width: 6}, layers...)
+	b := open(t, "b", architecture{side: 8, stride: 2, width: 9, channelsLast: true}, layers...)
+	net, err := orttest.Load(t).OpenNetwork(a.Model.Path(), ort.NetworkOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := procedure.Subject{Name: "served"}
+	if served.Model, err = model.Open(t.Context(), noGraph{net}, model.Options{Layers: layers}); err != nil {
+		t.Fatal(err)
+	}
+	served.Layers = a.Layers
+	if served.Model.Graph() != nil {
+		t.Fatal("the model is a graph")
+	}
+	settings := Defaults()
+	settings.Epochs, settings.Rate = 3, 0.01
+	data := newSource(200, 8)
+	want, got := scoresOf(t, settings, jobOf(t, a, b, data)), scoresOf(t, settings, jobOf(t, served, b, data))
+	if len(want) != len(got) || len(want) != 9 {
+		t.Fatalf("%d and %d scores", len(want), len(got))
+	}
+	for i, w := range want { // one of 100 samples may be classified otherwise by rounding
+		if g := got[i]; g.A != w.A || g.Statistic != w.Statistic || math.Abs(g.Value-w.Value) > 0.011 || w.Statistic == "accuracy" && w.Value < 0.5 {
+			t.Errorf("layer %d: %s is %v, and %v of the graph", w.A, w.Statistic, g.Value, w.Value)
+		}
+	}
+	m, err := New(settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if why := m.Skip(jobOf(t, b, served, data)); !strings.Contains(why, "served is no ONNX graph, into which") {
+		t.Errorf("skipped because %q", why)
 	}
 }
 

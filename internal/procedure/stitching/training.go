@@ -45,7 +45,8 @@ func (r *run) train(ctx context.Context, net *onnx.Model, from, to tensor.Layer,
 	before := r.work   // done by the job so far
 	const perImage = 3 // work of training on an image: a step costs about three forward passes
 	// nil: there are no validation samples.
-	_, err = t.Fit(ctx, &train.Arrays{Inputs: []tensor.Tensor{r.x.Slice(0, r.trainImages)}, Targets: train.Targets{Classes: r.labels[:r.trainImages]}}, nil, train.FitOptions{
+	images := &train.Arrays{Inputs: []tensor.Tensor{r.x.Slice(0, r.trainImages)}, Targets: train.Targets{Classes: r.labels[:r.trainImages]}}
+	_, err = t.Fit(ctx, frontSource{images, r.front}, nil, train.FitOptions{
 		Epochs: r.settings.Epochs, Batch: r.settings.Batch, Seed: seed, Checkpoint: checkpoint,
 		AfterStep: func(p train.StepProgress) {
 			r.job.Progress(before+perImage*int64((p.Epoch-1)*p.Total+p.Samples), fmt.Sprintf("layer %s to %s, epoch %d, loss %.3g", from.Name, to.Name, p.Epoch, p.Loss))

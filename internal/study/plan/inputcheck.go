@@ -82,12 +82,17 @@ func (p *Plan) checkInputs(ctx context.Context, m *Model) error {
 		}
 		needed = needed || !d.Entry.ReadyPairs()
 	}
+	maps := dataset.MapsOf(p.Data[0].inputInfo(ctx).arrays)
 	for _, t := range p.Study.Transforms {
 		for _, c := range t.Cells { // one for each value of the transformation's parameters
 			switch {
 			case t.On == "activations" || c.Transform == nil:
-			case taken == "arrays" && needed:
-				return fmt.Errorf("transformation %s applies to images or audio, but model %s takes arrays: give transformed arrays as pairs", t.Name, m.Entry.Name)
+			case taken == "arrays" && needed && (maps == nil || !transform.OnMaps(c.Transform)):
+				other := ""
+				if maps != nil {
+					other = ", or use one that applies to maps, such as rotate, flip or gaussian-blur"
+				}
+				return fmt.Errorf("transformation %s applies to images or audio, but model %s takes arrays: give transformed arrays as pairs%s", t.Name, m.Entry.Name, other)
 			case taken == "arrays":
 			case m.Net.TakesAudio() && !transform.OnAudio(c.Transform):
 				return fmt.Errorf("transformation %s applies to images, but model %s takes audio", t.Name, m.Entry.Name)

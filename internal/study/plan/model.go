@@ -24,9 +24,12 @@ func openModel(ctx context.Context, files *open.Files, s *spec.Study, entry spec
 	if err != nil {
 		return nil, err
 	}
-	pre, err := files.Preprocessing(ctx, entry, path, func(text string) { o.Warnf("%s", text) })
-	if err != nil {
-		return nil, err
+	var pre model.Preprocess
+	// A model that takes arrays as they are ignores the config of a processor beside its file.
+	if data.arrays == nil || entry.Preprocess.Given || entry.Preprocess.File != nil {
+		if pre, err = files.Preprocessing(ctx, entry, path, func(text string) { o.Warnf("%s", text) }); err != nil {
+			return nil, err
+		}
 	}
 	layers := entry.Layers
 	if len(layers) == 0 {

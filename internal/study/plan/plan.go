@@ -68,7 +68,11 @@ func (p *Plan) open(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	defer machine.AllowGarbage()() // for the many small objects of a large study
-	return p.addCells()
+	if err := p.addCells(); err != nil {
+		return err
+	}
+	p.warnOfNumbers(o)
+	return nil
 }
 
 // openData records data that cannot be opened as failures; it is an error if none can.

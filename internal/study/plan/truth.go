@@ -28,3 +28,26 @@ func (d *Data) truth(f *decoded.Format) (measure.Truth, error) {
 	}
 	return measure.Truth{Masks: masks, Classes: to}, nil
 }
+
+// warnOfNumbers warns of models whose classes have no names, so that only their order or number says
+// which of them the labelled categories are.
+func (p *Plan) warnOfNumbers(o Options) {
+	warned := map[[2]string]bool{}
+	for _, c := range p.Cells {
+		m, ok := c.Method.(measure.Measure)
+		if !ok || !m.Needs().Truth || c.Data.Entry.Classes != nil {
+			continue
+		}
+		names := [2]string{c.Model.Entry.Name, c.Data.Entry.Name}
+		format := decodedFormat(c.Model)
+		classes, _ := dataset.TruthClasses(c.Data.Source)
+		truth, err := c.Data.truth(format)
+		if err != nil || len(truth.Classes) == 0 || format.Names != nil || warned[names] {
+			continue
+		}
+		warned[names] = true
+		last := len(classes) - 1
+		o.Warnf("data %s: the classes of model %s have no names, so the labels are matched with them by number only: %q is taken for class %d; set classes of the data if it is another",
+			names[1], names[0], classes[last].Name, truth.Classes[last])
+	}
+}
