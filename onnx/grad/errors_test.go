@@ -80,6 +80,36 @@ func TestOperatorsBesideThePath(t *testing.T) {
 	}
 }
 
+// A gradient that would have to flow through a sequence or an optional, which are no tensors, is an
+// error, forwards too: it is not zero.
+func TestSequences(t *testing.T) {
+	t.Parallel()
+	for name, through := range map[string]func(b *onnx.Builder, x onnx.Value) onnx.Value{
+		"SequenceInsert": func(b *onnx.Builder, x onnx.Value) onnx.Value {
+			return b.Op("SequenceAt", nil, b.Op("SequenceInsert", nil, b.Op("SequenceEmpty", nil), x), b.Int(0))
+		},
+		"SequenceConstruct": func(b *onnx.Builder, x onnx.Value) onnx.Value {
+			return b.Op("ConcatFromSequence", onnx.Attrs{"axis": 0}, b.Op("SequenceConstruct", nil, x, x))
+		},
+		"SplitToSequence": func(b *onnx.Builder, x onnx.Value) onnx.Value {
+			return b.Op("SequenceAt", nil, b.Op("SplitToSequence", nil, x), b.Int(0))
+		},
+		"Optional": func(b *onnx.Builder, x onnx.Value) onnx.Value {
+			return b.Op("OptionalGetElement", nil, b.Op("Optional", nil, x))
+		},
+	} {
+		b := onnx.NewBuilder(18)
+		b.Output("y", through(b, b.Input("x", onnx.Float, 2, 3)))
+		m := build(t, b)
+		if _, err := grad.Add(m, grad.Options{}); err == nil || !strings.Contains(err.Error(), "no rule") {
+			t.Errorf("%s: error %v", name, err)
+		}
+		if _, err := grad.AddJVP(m, grad.Options{}); err == nil || !strings.Contains(err.Error(), "no rule") {
+			t.Errorf("%s, forwards: error %v", name, err)
+		}
+	}
+}
+
 // A string tensor, and a tensor without a cotangent, are errors. The builder keeps its first error,
 // here that of Add, and Of returns it.
 func TestStringTensorsAndEarlierErrors(t *testing.T) {

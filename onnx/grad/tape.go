@@ -131,13 +131,19 @@ func (t *tape) readsActive(n *pb.NodeProto) bool {
 	return slices.ContainsFunc(onnx.Reads(n), func(name string) bool { return t.active[onnx.Value(name)] })
 }
 
+// carries reports whether a gradient may have to flow through a value: a tensor of floating-point
+// numbers, or a sequence, an optional or a map, which may hold such tensors.
+func (t *tape) carries(v onnx.Value) bool {
+	return t.mayBeFloat(v) || t.info.Type(string(v)) == onnx.NoTensor
+}
+
 // activate marks outputs of a node with active inputs, unless piecewise constant or no floats.
 func (t *tape) activate(n *pb.NodeProto) {
 	if piecewiseConstant[n.GetOpType()] || !t.readsActive(n) {
 		return
 	}
 	for _, out := range n.Output {
-		if out != "" && t.mayBeFloat(onnx.Value(out)) {
+		if out != "" && t.carries(onnx.Value(out)) {
 			t.active[onnx.Value(out)] = true
 		}
 	}
