@@ -60,6 +60,7 @@ CHANGES = {
     "box": {**SIZE, "resample": 4},
     "not rescaled": {**SIZE, "do_rescale": False, **MEAN},
     "rescaled to 2": {**SIZE, "rescale_factor": 1 / 127.5},
+    "rescaled to 510": {**SIZE, "do_normalize": False, "rescale_factor": 2},
     "normalised": {**SIZE, **MEAN},
     "not normalised": {**SIZE, "do_normalize": False},
     "neither": {**SIZE, "do_normalize": False, "do_rescale": False},

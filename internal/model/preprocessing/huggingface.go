@@ -441,8 +441,8 @@ func (c processorConfig) values(p *Settings) error {
 	if !c.DoRescale {
 		factor = 1
 	}
-	if !(factor > 0) {
-		return fmt.Errorf("rescale_factor %v is not supported", factor)
+	if !(factor > 0 && factor <= 1) { // bytes times a whole number overflow in the library
+		return fmt.Errorf("rescale_factor %v is not above 0 and at most 1: %s", factor, stateYourself)
 	}
 	if high := float32(255 * factor); high != 1 {
 		p.Range = [2]float32{0, high}
