@@ -96,7 +96,7 @@ func (m *ModelSummary) Counts() string {
 		text += fmt.Sprintf(", %d do not", n[Fail])
 	}
 	if n[Undecided] > 0 {
-		text += fmt.Sprintf(", %d are not decided", n[Undecided])
+		text += fmt.Sprintf(", %d undecided", n[Undecided])
 	}
 	if up := m.Reach(); up != "" {
 		text += ". All hold up to " + up

@@ -24,7 +24,7 @@ func TestVerdict(t *testing.T) {
 		t.Error("a run without a policy has a verdict")
 	}
 	at := 0
-	for _, want := range []string{`href="#verdict"`, "street &lt;cameras&gt;", `class="judged not-enough-data"`, "int8: not enough data", "1 of 2 claims hold, 1 are not decided. All hold up to fog 1.",
+	for _, want := range []string{`href="#verdict"`, "street &lt;cameras&gt;", `class="judged not-enough-data"`, "int8: not enough data", "1 of 2 claims hold, 1 undecided. All hold up to fog 1.",
 		"<b>not enough data</b>: loss &lt;= 0.02 (street, fog=3): 0.03 [0.01, 0.05], n = 200", "loss of &lt;script&gt;", `id="summary"`} {
 		i := strings.Index(page[at:], want)
 		if i < 0 {
