@@ -23,7 +23,7 @@ func TestScales(t *testing.T) {
 		"":      "name: s\nepochs: 12\nnetwork:\n  resnet:\n    depth: 18\n    width: 8\nmodels:\n  - name: a\n  - name: b\n    layers: all\nlimit: 5\nvary:\n  data.limit:\n    - 1\n",
 		"small": "name: s\nepochs: 12\nnetwork:\n  resnet:\n    depth: 18\n    width: 8\nmodels:\n  - name: a\n  - name: b\n    layers: all\nlimit: 5\nvary:\n  data.limit:\n    - 1\n",
 		"paper": "name: s\nepochs: 200\nnetwork:\n  resnet:\n    depth: 18\n    width: 64\n  extra:\n    - 1\nmodels:\n  - name: c\n  - name: b\nlimit: 5\nvary:\n  data.limit:\n    - 2\n",
-		"huge":  "name: h\nepochs: 12\nnetwork:\n  resnet:\n    depth: 18\n    width: 8\nmodels:\n  - name: a\n  - name: b\n    layers: all\nlimit: \"7\"\nvary:\n  data.limit:\n    - 1\n",
+		"huge":  "name: h\nepochs: 12\nnetwork:\n  resnet:\n    depth: 18\n    width: 8\nmodels:\n  - name: a\n  - name: b\n    layers: all\nlimit: 7\nvary:\n  data.limit:\n    - 1\n",
 	} {
 		n, err := ParseScaled("s.yaml", []byte(scaled), map[string]string{"SCALE": scale})
 		if err != nil {
