@@ -37,6 +37,13 @@ func newRunner() (*runner, error) {
 		return nil, fmt.Errorf("set NOETHER_TESTDATA to the folder of test data")
 	}
 	blas.Load() // sets OPENBLAS_CORETYPE, so that NumPy takes the same kernels as Noether
+	client, err := filepath.Abs("python") // for models that PyTorch serves
+	if err == nil {
+		err = os.Setenv("PYTHONPATH", client+string(filepath.ListSeparator)+os.Getenv("PYTHONPATH"))
+	}
+	if err != nil {
+		return nil, err
+	}
 	work, remove, err := tempfolder.New("bench")
 	return &runner{work: work, remove: remove, data: data, peers: os.Getenv("PEERS"), built: map[string]bool{}}, err
 }
