@@ -36,7 +36,7 @@ func newRunner() (*runner, error) {
 	if data == "" {
 		return nil, fmt.Errorf("set NOETHER_TESTDATA to the folder of test data")
 	}
-	blas.Load() // sets OPENBLAS_CORETYPE, so that NumPy takes the same kernels as Noether
+	blas.Load()                           // sets OPENBLAS_CORETYPE, so that NumPy takes the same kernels as Noether
 	client, err := filepath.Abs("python") // for models that PyTorch serves
 	if err == nil {
 		err = os.Setenv("PYTHONPATH", client+string(filepath.ListSeparator)+os.Getenv("PYTHONPATH"))
