@@ -62,6 +62,8 @@ check-wheel: wheel
 	$(PUBLISH)/twine check --strict dist/noether_ml-*.whl
 	$(PUBLISH)/check-wheel-contents dist/noether_ml-*.whl
 	$(PUBLISH)/auditwheel show dist/noether_ml-*.whl | grep -A1 'consistent with'
+	sed -n '/^```python/,/^```/p' README.md | sed '/^```/d' >dist/readme.py
+	cd python && .venv/bin/mypy --strict ../dist/readme.py
 
 # The documentation as a site in dist/site, with the report of the demo. Broken links, pages outside
 # its navigation, misspelt words and examples in Python that do not compile are errors.
