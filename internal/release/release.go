@@ -12,7 +12,7 @@ import (
 const (
 	// Version is the version of the program, the Python wheel and the archives. It ends in -dev
 	// between releases.
-	Version = "0.3.0-dev"
+	Version = "0.3.0"
 	// Command is the name of the program.
 	Command = "noether"
 	// Distribution is the name on the Python package index, where noether is another package.
