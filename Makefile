@@ -51,7 +51,7 @@ release: $(RUNTIME) $(WEB)
 # The same for several systems, with Zig's C compiler. Linux gets a wheel for glibc 2.28 and later.
 # macOS is built on macOS.
 TARGETS ?= linux/amd64,linux/arm64,windows/amd64
-ZIG ?= python/.venv/bin/uvx --from ziglang==0.17.1 python-zig
+ZIG ?= $(CURDIR)/python/.venv/bin/uvx --from ziglang==0.17.1 python-zig
 wheels: $(RUNTIME) $(WEB)
 	$(GO) run ./internal/dist -o dist -commit '$(COMMIT)' -archive -targets $(TARGETS) -zig '$(ZIG)'
 
