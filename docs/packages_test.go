@@ -140,7 +140,7 @@ var order = strings.Fields(`
 	internal/procedure internal/procedure/proceduretest
 	internal/procedure/firing internal/procedure/flips internal/procedure/lie internal/procedure/probe internal/procedure/stir internal/procedure/stitching internal/procedure/robust
 
-	scores scores/correlation internal/parquetfile internal/junit internal/junit/junittest internal/policy
+	scores scores/correlation internal/parquetfile internal/junit internal/junit/junittest internal/schematest internal/policy
 
 	internal/functions
 	internal/study/internal/guard internal/study/internal/telemetry

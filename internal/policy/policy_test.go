@@ -12,10 +12,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-
 	"github.com/noether-ml/noether/internal/junit"
 	"github.com/noether-ml/noether/internal/junit/junittest"
+	"github.com/noether-ml/noether/internal/schematest"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
 )
@@ -190,35 +189,6 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// validateSARIF validates a file by the schema of SARIF 2.1.0, with its formats.
-func validateSARIF(t *testing.T, file []byte) {
-	t.Helper()
-	raw, err := os.ReadFile("testdata/sarif-2.1.0.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := jsonschema.NewCompiler()
-	c.AssertFormat()
-	if err := c.AddResource("sarif.json", document); err != nil {
-		t.Fatal(err)
-	}
-	schema, err := c.Compile("sarif.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := jsonschema.UnmarshalJSON(bytes.NewReader(file))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := schema.Validate(got); err != nil {
-		t.Error(err)
-	}
-}
-
 // TestFiles checks JUnit's XML and SARIF of a verdict with claims of all three states, also by their
 // schemas.
 func TestFiles(t *testing.T) {
@@ -254,7 +224,13 @@ func TestFiles(t *testing.T) {
 	if err := p.WriteSARIF(&b, verdicts, "a policy:%.yaml", "1"); err != nil {
 		t.Fatal(err)
 	}
-	validateSARIF(t, b.Bytes())
+	schema, err := os.ReadFile("testdata/sarif-2.1.0.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := schematest.Compile(t, schema).Validate(schematest.Value(t, b.Bytes())); err != nil {
+		t.Error(err)
+	}
 	var sarif struct {
 		Version string
 		Runs    []struct {

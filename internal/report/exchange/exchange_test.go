@@ -13,12 +13,12 @@ import (
 	"testing"
 
 	yaml "github.com/goccy/go-yaml"
-	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/noether-ml/noether/internal/junit"
 	"github.com/noether-ml/noether/internal/junit/junittest"
 	"github.com/noether-ml/noether/internal/report/exchange"
 	"github.com/noether-ml/noether/internal/report/internal/reporttest"
+	"github.com/noether-ml/noether/internal/schematest"
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -49,18 +49,7 @@ func TestEvalEverFollowsItsSchema(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := jsonschema.NewCompiler()
-	if err := c.AddResource("eval.schema.json", document); err != nil {
-		t.Fatal(err)
-	}
-	schema, err := c.Compile("eval.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema, version := schematest.Compile(t, raw), schematest.Value(t, raw).(map[string]any)["version"]
 	plain := usual(firstModel())
 	bare := usual(firstModel())
 	for i := range bare.Rows {
@@ -80,17 +69,14 @@ func TestEvalEverFollowsItsSchema(t *testing.T) {
 		if want := map[string]int{"bare": 1}[name]; without != want {
 			t.Errorf("%s: %d scores without a value, want %d", name, without, want)
 		}
-		got, err := jsonschema.UnmarshalJSON(&b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := schematest.Value(t, b.Bytes())
 		if err := schema.Validate(got); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		record := got.(map[string]any)
 		ids[name] = record["model_info"].(map[string]any)["id"].(string)
-		if record["schema_version"] != document.(map[string]any)["version"] {
-			t.Errorf("the version %v is not that of the schema, %v", record["schema_version"], document.(map[string]any)["version"])
+		if record["schema_version"] != version {
+			t.Errorf("the version %v is not that of the schema, %v", record["schema_version"], version)
 		}
 		if n := len(record["evaluation_results"].([]any)); n < 4 {
 			t.Errorf("%s: %d results", name, n)

@@ -85,12 +85,13 @@ func soundLines(sheet *scores.SampleSheet) []int {
 	return order
 }
 
-// meanChannel returns the first n values of the mean of the channels of a clip.
+// meanChannel returns the first n values of the mean of the channels of a clip, with zeros after a
+// shorter one: recordings may differ in length.
 func meanChannel(clip tensor.Tensor, n int) []float32 {
 	channels, length := clip.Shape[0], clip.Shape[1]
 	out := make([]float32, n)
 	for c := range channels {
-		for i, v := range clip.Data[c*length : c*length+n] {
+		for i, v := range clip.Data[c*length : c*length+min(n, length)] {
 			out[i] += v / float32(channels)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/noether-ml/noether/internal/catalog"
+	"github.com/noether-ml/noether/internal/schematest"
 	"github.com/noether-ml/noether/internal/study/spec"
 )
 
@@ -65,19 +66,7 @@ func compiledSchema(t *testing.T) *jsonschema.Schema {
 	if err != nil {
 		t.Fatal(err)
 	}
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := jsonschema.NewCompiler()
-	if err := c.AddResource("study.json", doc); err != nil {
-		t.Fatal(err)
-	}
-	s, err := c.Compile("study.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return schematest.Compile(t, raw)
 }
 
 // validate returns the error of a schema for a YAML text.
@@ -87,11 +76,7 @@ func validate(t *testing.T, s *jsonschema.Schema, text []byte) error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s.Validate(doc)
+	return s.Validate(schematest.Value(t, raw))
 }
 
 // checkpointFolders matches the variable and the rest of the path in a value of the key
