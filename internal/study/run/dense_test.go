@@ -1,6 +1,7 @@
 package run_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"image"
@@ -10,6 +11,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -317,5 +319,29 @@ measures: [dense-accuracy]
 `), filepath.Join(dir, "unmatched"), studytest.Options(t))
 	if err == nil || !strings.Contains(err.Error(), "the data have 1 categories, with numbers up to 7, and the model has 3 classes without names: set classes") {
 		t.Errorf("categories that do not match: %v", err)
+	}
+	// A category whose number is that of a class is taken for it, and the run says so.
+	boxes := filepath.Join(dir, "boxes.json")
+	text, err := os.ReadFile(boxes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(boxes, bytes.ReplaceAll(bytes.ReplaceAll(text, []byte(`"id": 7, "name"`), []byte(`"id": 2, "name"`)), []byte(`"category_id": 7`), []byte(`"category_id": 2`)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for classes, want := range map[string]int{"": 1, ", classes: [2]": 0} {
+		var warned []string
+		o := studytest.Options(t)
+		o.Warn = func(text string) { warned = append(warned, text) }
+		studytest.Run(t, studytest.Parse(t, dir, `name: numbers
+data: [{name: squares, coco: {annotations: boxes.json, images: .}`+classes+`}]
+models: [{name: net, onnx: net.onnx, output: {boxes: suppressed, classes: 3}}]
+transforms: [{name: flip, flip: horizontal}]
+measures: [dense-accuracy]
+`), filepath.Join(dir, "numbers"+fmt.Sprint(want)), o)
+		warned = slices.DeleteFunc(warned, func(text string) bool { return !strings.Contains(text, "by number only") })
+		if len(warned) != want || want == 1 && !strings.Contains(warned[0], "is taken for class 2") {
+			t.Errorf("classes %q: warnings %q, want %d", classes, warned, want)
+		}
 	}
 }
