@@ -66,9 +66,8 @@ check-wheel: wheel
 	cd python && .venv/bin/mypy --strict ../dist/readme.py
 
 # The documentation as a site in dist/site, with the report of the demo. Broken links, pages outside
-# its navigation, misspelt words and examples in Python that do not compile are errors.
+# its navigation and examples in Python that do not compile are errors.
 site: build
-	$(PUBLISH)/codespell --ignore-words-list informations --skip '*.json,*.svg,*.png,*.go' docs README.md python/noether_ml
 	bin/noether demo --no-open --out dist/demo >/dev/null
 	NOETHER_REPORT=$(CURDIR)/dist/demo/report.html NO_MKDOCS_2_WARNING=1 $(PUBLISH)/mkdocs build -q --strict -f python/site/mkdocs.yml
 
@@ -95,7 +94,8 @@ lint: $(RUNTIME)
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "run gofmt on these files"; exit 1; }
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
-	@if [ -x $(PYTHONLINT)/ruff ]; then cd python && .venv/bin/ruff check . && .venv/bin/mypy; \
+	@if [ -x $(PYTHONLINT)/ruff ]; then cd python && .venv/bin/ruff check . && .venv/bin/mypy && \
+	.venv/bin/codespell --ignore-words-list informations --skip '*.json,*.svg,*.png,*.go' ../docs ../README.md noether_ml; \
 	else echo "python: not checked, as there is no $(PYTHONLINT): see python/requirements-lint.txt"; fi
 
 # The linters of .golangci.yml. They take minutes, so the workflow runs them and make lint does not.

@@ -60,8 +60,9 @@ class Transformation:
                 result = numpy.asarray(returned, numpy.float32)
                 if result.shape != image.shape:
                     raise Error(f"{self.name} returns the shape {result.shape} for an image of {image.shape}: it must keep the size")
-                if numpy.asarray(returned).dtype.kind in "bui" or result.max() > _MOST:
-                    raise Error(f"{self.name} returns values of {numpy.asarray(returned).dtype} up to {result.max():g} for floats from 0 to 1: divide by 255")
+                dtype = numpy.asarray(returned).dtype
+                if not numpy.issubdtype(dtype, numpy.floating) or result.max() > _MOST:
+                    raise Error(f"{self.name} returns values of {dtype} up to {result.max():g} for floats from 0 to 1: divide by 255")
                 return result
 
             result = call()
