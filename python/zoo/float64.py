@@ -9,14 +9,31 @@ import numpy
 import onnx
 from onnx import TensorProto, numpy_helper
 from onnx.reference import ReferenceEvaluator
+from onnx.reference.op_run import OpRun
 
 
 def run(path: Path, name: str, x: Any) -> Any:
     """Return the output of a name for the first input x."""
     model = onnx.load(str(path), load_external_data=True)
     convert(model.graph)
-    (got,) = ReferenceEvaluator(model).run([name], {model.graph.input[0].name: x.astype(numpy.float64)})
+    (got,) = ReferenceEvaluator(model, new_ops=[Pad]).run([name], {model.graph.input[0].name: x.astype(numpy.float64)})
     return got
+
+
+class Pad(OpRun):  # type: ignore[misc]  # of a package without types
+    """Pads by a constant, and cuts where a padding is negative, which the reference implementation lacks."""
+
+    def _run(self, data: Any, pads: Any, value: Any = None, axes: Any = None, mode: str = "constant") -> tuple[Any]:
+        if mode != "constant":
+            raise NotImplementedError(f"Pad in the mode {mode}")
+        axes = range(data.ndim) if axes is None else axes
+        width = [(0, 0)] * data.ndim
+        cut = [slice(None)] * data.ndim
+        for i, axis in enumerate(axes):
+            before, after = int(pads[i]), int(pads[i + len(axes)])
+            width[axis] = max(before, 0), max(after, 0)
+            cut[axis] = slice(max(-before, 0), data.shape[axis] - max(-after, 0))
+        return (numpy.pad(data[tuple(cut)], width, constant_values=0 if value is None else value.item()),)
 
 
 def convert(graph: Any) -> None:
