@@ -250,12 +250,12 @@ def _digest(function: Any) -> str:
         with contextlib.suppress(OSError, TypeError):  # without source code
             parts.append(inspect.getsource(source))
     defaults = getattr(function, "__defaults__", None), getattr(function, "__kwdefaults__", None)
-    parts.append(repr(defaults))
+    parts.append(_sources.stable(defaults))
     closure = [cell.cell_contents for cell in getattr(function, "__closure__", None) or ()]
-    parts += [value.tobytes().hex() if hasattr(value, "tobytes") else repr(value) for value in closure]
+    parts += [value.tobytes().hex() if hasattr(value, "tobytes") else _sources.stable(value) for value in closure]
     code = getattr(function, "__code__", None)
     if code is not None:  # of a notebook, whose functions may have no source
-        parts += [code.co_code.hex(), repr([c for c in code.co_consts if not hasattr(c, "co_code")])]
+        parts.append(_sources.stable(code))
     package = type(function).__module__.partition(".")[0]
     with contextlib.suppress(ImportError):
         parts.append(str(getattr(importlib.import_module(package), "__version__", "")))
