@@ -172,13 +172,17 @@ def _rename(model: Any, modules: set[str]) -> None:
 # Operators that only change the shape of a tensor, and those that take a part or a mean of it.
 _RESHAPING = ("Flatten", "Reshape", "Squeeze", "Transpose", "Unsqueeze")
 _REDUCING = ("Gather", "ReduceMean", "Slice")
+# Functions that a module calls between its own modules, and operators of several tensors.
+_FUNCTIONS = ("AveragePool", "Clip", "Elu", "Gelu", "GlobalAveragePool", "GlobalMaxPool", "HardSigmoid", "HardSwish", "LeakyRelu", "MaxPool", "Relu", "Sigmoid", "Softmax", "Tanh")
+_JOINING = ("Add", "Concat")
 
 
 def _name_reshaped(graph: Any, root: Callable[[str], str], final: dict[str, str], taken: set[str]) -> None:
     """Name tensors next to a module's output: the name of the module and the type of operator, such as "pool.flatten".
 
     They are copies of it in another shape, parts and means of it, and the tensors that a module only
-    reshapes before it returns them.
+    reshapes before it returns them. What the outermost module itself computes of them, as by
+    torch.nn.functional, is named too: no module has its name.
     """
     nodes = [n for n in graph.node if (n.domain, n.op_type) != MARK]
     fixed = {x.name for x in [*graph.input, *graph.output, *graph.initializer]}
@@ -202,8 +206,12 @@ def _name_reshaped(graph: Any, root: Callable[[str], str], final: dict[str, str]
         if n.op_type in _RESHAPING and n.output[0] in module and readers.get(root(n.input[0])) == 1:
             name(root(n.input[0]), n.output[0])
     for n in nodes:
-        if n.op_type in (*_RESHAPING, *_REDUCING) and root(n.input[0]) in module and root(n.input[0]) not in fixed:
-            name(n.output[0], root(n.input[0]))
+        near = [root(x) for x in n.input if root(x) in module and root(x) not in fixed]
+        outermost = n.output and re.fullmatch("/[^/]+", n.output[0])
+        if near and near[0] == root(n.input[0]) and (n.op_type in (*_RESHAPING, *_REDUCING) or outermost and n.op_type in _FUNCTIONS):
+            name(n.output[0], near[0])
+        elif near and outermost and n.op_type in _JOINING:
+            name(n.output[0], near[-1])
 
 
 def _name_joins(graph: Any, modules: set[str], final: dict[str, str], taken: set[str]) -> None:
@@ -214,7 +222,7 @@ def _name_joins(graph: Any, modules: set[str], final: dict[str, str], taken: set
     fixed = {x.name for x in [*graph.input, *graph.output, *graph.initializer]}
     for n in graph.node:
         path = n.output[0].split("/") if n.output else []
-        if n.op_type not in ("Add", "Concat") or n.output[0] in final or n.output[0] in fixed or len(path) < 3 or path[0]:
+        if n.op_type not in _JOINING or n.output[0] in final or n.output[0] in fixed or len(path) < 3 or path[0]:
             continue
         parts: list[str] = []
         for part in path[1:-1]:  # of a list of modules the exporter repeats the name

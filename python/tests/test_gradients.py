@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import noether_ml
+from noether_ml import _export
 
 KEYS = ["model", "layer", "other_model", "other_layer", "transformation", "parameter", "measure", "variant", "statistic"]
 
@@ -56,3 +57,31 @@ def test_lie_derivatives_are_those_of_the_exported_file(make, layers, images):
     assert len(exported) == len(served) > 20
     far = (exported - served.reindex(exported.index)).abs() > 1e-3 * exported.abs() + 1e-6
     assert not far.any(), [*zip(exported[far].index, exported[far], served.reindex(exported.index)[far])]
+
+
+class Fold(torch.nn.Module):
+    """Takes windows of maps apart and adds them up again."""
+
+    def __init__(self, **keys):
+        super().__init__()
+        self.conv, self.keys = torch.nn.Conv2d(3, 4, 3, padding=1), keys
+
+    def forward(self, x):
+        windows = torch.nn.functional.unfold(self.conv(x), **self.keys)
+        return torch.nn.functional.fold(windows * windows.tanh(), (12, 10), **self.keys).flatten(1)
+
+
+@pytest.mark.skipif(torch.__version__ < "2", reason="PyTorch 1.13 exports no fold")
+@pytest.mark.parametrize("keys", [
+    {"kernel_size": 3, "padding": 1}, {"kernel_size": (2, 3), "stride": 2}, {"kernel_size": 3, "dilation": 2, "padding": 2}])
+def test_fold(keys, tmp_path):
+    """The gradient of Col2Im is PyTorch's, in float64 by ONNX's reference implementation."""
+    from zoo import float64
+
+    torch.manual_seed(1)
+    module, x = Fold(**keys).eval(), torch.rand(3, 3, 12, 10, dtype=torch.float64)
+    written = noether_ml.grad(_export.export(module, (3, 12, 10)), tmp_path / "gradient.onnx", of="output", sum=True)
+    x.requires_grad_()
+    module.double()(x).sum().backward()
+    got = torch.from_numpy(float64.run(tmp_path / "gradient.onnx", written["gradients"]["input"], x.detach().numpy()))
+    assert (got - x.grad).norm() < 1e-12 * x.grad.norm()

@@ -361,6 +361,25 @@ def test_sums_in_a_module_have_its_name_with_the_operators():
     assert sums == ["stages.0.0.add", "stages.0.0", "stages.0.1.add", "stages", "late.0.add", "late.0"]
 
 
+class Functional(nn.Module):
+    """Calls functions between its modules, as torchvision's DenseNet does, and adds branches, as timm's HRNet."""
+
+    def __init__(self):
+        super().__init__()
+        self.stem, self.left, self.right, self.fc = nn.Conv2d(3, 4, 3), nn.Conv2d(4, 4, 1), nn.Conv2d(4, 4, 1), nn.Linear(4, 5)
+
+    def forward(self, x):
+        x = self.stem(x).relu()
+        x = self.left(x) + self.right(x)
+        return self.fc(nn.functional.adaptive_avg_pool2d(x, 1).flatten(1))
+
+
+def test_what_the_outermost_module_computes_has_the_name_of_what_it_is_computed_from():
+    graph = onnx.load(_export.export(Functional(), (3, 16, 16))).graph
+    made = {n.output[0] for n in graph.node}
+    assert {"stem", "stem.relu", "right.add", "right.globalaveragepool", "output"} <= made and not [name for name in made if name.startswith("/Add")]
+
+
 @pytest.mark.parametrize("attribute, value, shape", [
     ("pretrained_cfg", {"input_size": (1, 20, 24)}, (1, 20, 24)),
     ("config", types.SimpleNamespace(image_size=20, num_channels=1), (1, 20, 20)),
