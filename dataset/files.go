@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/noether-ml/noether/internal/filesys"
 	"github.com/noether-ml/noether/internal/plural"
 )
 
@@ -173,7 +174,7 @@ func (l *fileList) filesBeneath(ctx context.Context, dir string) ([]fileEntry, e
 	var folders []string
 	for _, e := range entries {
 		name := path.Join(dir, e.Name())
-		if strings.HasPrefix(e.Name(), ".") {
+		if filesys.IsHidden(e.Name()) {
 			continue
 		}
 		if !e.IsDir() && slices.Contains(l.others, strings.ToLower(path.Ext(name))) {
@@ -216,9 +217,9 @@ func statEntry(root, name string, e fs.DirEntry) (fs.FileInfo, error) {
 	return e.Info()
 }
 
-// detectLayout returns the layout of the files: "classes" if all are in subfolders, "synsets" if
-// all names start with a synset, and "flat" otherwise. It is an error if only some are in
-// subfolders.
+// detectLayout returns the layout of the files: "classes" if all are in subfolders that may be
+// classes, "synsets" if all names start with a synset, and "flat" otherwise. It is an error if only
+// some are in subfolders.
 func (l *fileList) detectLayout() (string, error) {
 	nested := func(p fileEntry) bool { return strings.Contains(p.name, "/") }
 	synset := func(p fileEntry) bool { return synsetOf(p.name) != "" }
@@ -226,11 +227,41 @@ func (l *fileList) detectLayout() (string, error) {
 	case i > 0: // the files of the folder itself are listed first
 		return "", fmt.Errorf("%s are both in the folder (%s) and in its subfolders (%s): set the layout, classes or flat", l.what, l.files[0].name, l.files[i].name)
 	case i == 0:
+		if why := l.withoutClasses(); why != "" {
+			l.notes = append(l.notes, why)
+			return "flat", nil
+		}
 		return "classes", nil
 	case !slices.ContainsFunc(l.files, func(p fileEntry) bool { return !synset(p) }):
 		return "synsets", nil
 	}
 	return "flat", nil
+}
+
+// part matches the names of the parts of a data set, which are no classes.
+var part = regexp.MustCompile(`^(?i:train|training|val|valid|validation|dev|test|testing|trainval|minival|unlabell?ed)[-_]?\d{0,4}$`)
+
+// withoutClasses returns why the folders of the files are no classes: they are the parts of a data
+// set, or one folder that has the folders of the classes. "": they may be classes.
+func (l *fileList) withoutClasses() string {
+	var folders, inner []string
+	for _, f := range l.files {
+		names := strings.Split(f.name, "/")
+		folders = append(folders, names[0])
+		if len(names) > 2 {
+			inner = append(inner, names[1])
+		}
+	}
+	all := len(inner) == len(folders)
+	folders, inner = distinct(folders), distinct(inner)
+	switch {
+	case !slices.ContainsFunc(folders, func(name string) bool { return !part.MatchString(name) }):
+		return fmt.Sprintf("the folders (%s) are parts of a data set and no classes, so the %s have no labels: name one of these folders, or set layout: classes",
+			firstNames(folders, 5), l.what)
+	case len(folders) == 1 && all && len(inner) > 1:
+		return fmt.Sprintf("all %s are in folders of %s (%s), so they have no labels: name that folder, or set layout: classes", l.what, folders[0], firstNames(inner, 5))
+	}
+	return ""
 }
 
 // labelByFolder labels files by the first folder of their paths. As in torchvision with
@@ -259,7 +290,7 @@ func classFolders(dir string) ([]string, error) {
 	}
 	var names []string
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), ".") {
+		if filesys.IsHidden(e.Name()) {
 			continue
 		}
 		if info, err := statEntry(dir, e.Name(), e); err == nil && info.IsDir() {

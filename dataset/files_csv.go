@@ -334,10 +334,36 @@ func (l *fileList) fromCSV(ctx context.Context, file, label string) error {
 		l.files = append(l.files, fileEntry{name: row.file, size: info.Size()})
 		texts[i], factors[i] = row.label, row.factors
 	}
+	if err := l.noteUnlisted(ctx, file); err != nil {
+		return err
+	}
 	if err := l.label(texts); err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
 	return l.setFactors(t.factors, factors, func(i int) string { return fmt.Sprintf("%s: line %d", file, t.rows[i].line) })
+}
+
+// noteUnlisted adds a note on the files of the folder that the list, read from a table, lacks.
+func (l *fileList) noteUnlisted(ctx context.Context, table string) error {
+	all := fileList{dir: l.dir, extensions: l.extensions}
+	found, err := all.filesBeneath(ctx, "")
+	if err != nil {
+		return err
+	}
+	listed := map[string]bool{}
+	for _, f := range l.files {
+		listed[f.name] = true
+	}
+	var unlisted []string
+	for _, f := range found {
+		if !listed[f.name] {
+			unlisted = append(unlisted, f.name)
+		}
+	}
+	if len(unlisted) > 0 {
+		l.notes = append(l.notes, fmt.Sprintf("left out %s that %s does not list: %s", plural.Of(len(unlisted), "file"), filepath.Base(table), firstNames(unlisted, 5)))
+	}
+	return nil
 }
 
 // label sets the labels of the files.

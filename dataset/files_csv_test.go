@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -45,6 +46,10 @@ func TestFolderWithCSV(t *testing.T) {
 			}
 			if got := listing(t, src); !slices.Equal(got, c.want) {
 				t.Errorf("samples %q, want %q", got, c.want)
+			}
+			unlisted := 6 - len(c.want)
+			if notes := strings.Join(src.Notes(), "\n"); !strings.Contains(notes, fmt.Sprintf("left out %d files that labels.csv does not list: ", unlisted)) {
+				t.Errorf("notes %q, want one on %d files", notes, unlisted)
 			}
 			if !slices.Equal(src.Factors(), c.factors) {
 				t.Errorf("factors %q, want %q", src.Factors(), c.factors)

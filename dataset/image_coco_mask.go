@@ -130,7 +130,7 @@ func (r regionText) read(file *os.File) (cocoRegion, error) {
 		return cocoRegion{}, err
 	}
 	var a cocoAnnotation
-	if err := json.Unmarshal(withoutNaN(bytes.TrimLeft(text, ", \t\r\n")), &a); err != nil {
+	if err := json.Unmarshal(withoutNaN(bytes.TrimLeft(text, ", \t\r\n"), "null"), &a); err != nil {
 		return cocoRegion{}, err
 	}
 	region, err := parseRegion(a.Segmentation)

@@ -80,6 +80,9 @@ func TestFolderLayouts(t *testing.T) {
 			[]string{"n01440764/n01440764_7.JPEG n01440764", "n01443537/n01443537_1.JPEG n01443537"}},
 		{"synsets", []string{"n01443537_goldfish.png", "n01440764_tench.png", "n01440764-2.png"}, "",
 			[]string{"n01440764-2.png n01440764", "n01440764_tench.png n01440764", "n01443537_goldfish.png n01443537"}},
+		{"an archive of macOS", []string{"dog/1.png", "cat/2.png", "__MACOSX/dog/._1.png", "__MACOSX/other.png"}, "", []string{"cat/2.png cat", "dog/1.png dog"}},
+		{"one class with folders", []string{"dog/young/1.png", "dog/old/2.png", "dog/3.png"}, "", []string{"dog/3.png dog", "dog/old/2.png dog", "dog/young/1.png dog"}},
+		{"stated parts", []string{"train/1.png", "test/2.png"}, "classes", []string{"test/2.png test", "train/1.png train"}},
 		{"nearly synsets", []string{"n01443537_goldfish.png", "n014407641.png"}, "", []string{"n014407641.png -", "n01443537_goldfish.png -"}},
 	}
 	for _, c := range cases {
@@ -96,6 +99,29 @@ func TestFolderLayouts(t *testing.T) {
 	src, err := OpenFolder(t.Context(), FolderOptions{Dir: dots(t, "b/1.png", "a/readme.md")})
 	if err != nil || !slices.Equal(src.Classes(), []string{"a", "b"}) {
 		t.Errorf("classes %v (%v), want [a b]: a folder without images is a class too", src.Classes(), err)
+	}
+}
+
+// TestFoldersThatAreNoClasses checks that the parts of a data set, and the folder above those of the
+// classes, are not taken for classes, with a note.
+func TestFoldersThatAreNoClasses(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		want  string
+		files []string
+	}{
+		{"the folders (test, train) are parts of a data set and no classes", []string{"train/dog/1.png", "train/cat/2.png", "test/dog/3.png"}},
+		{"the folders (Validation) are parts", []string{"Validation/1.png"}},
+		{"the folders (val2017) are parts", []string{"val2017/1.png", "val2017/2.png"}},
+		{"all images are in folders of photos (cat, dog), so they have no labels: name that folder", []string{"photos/dog/1.png", "photos/cat/2.png"}},
+	} {
+		src, err := OpenFolder(t.Context(), FolderOptions{Dir: dots(t, c.files...)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if notes := strings.Join(src.Notes(), "\n"); !strings.Contains(notes, c.want) || len(src.Classes()) != 0 || src.Describe(0).Label != NoLabel {
+			t.Errorf("%v: classes %q, notes %q; want none and %q", c.files, src.Classes(), notes, c.want)
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -30,6 +31,7 @@ type Parquet struct {
 	labels []int
 	values [][]float64 // values[k][i] is the value of factor k for sample i
 	rows   int64       // of the files that are open
+	notes  []string
 
 	mu     sync.Mutex    // guards the fields below
 	pages  []parquetPage // a cache, with the page that was used last first
@@ -117,10 +119,17 @@ func (p *Parquet) open(ctx context.Context, o ParquetOptions) error {
 	if columns.label.name == "" {
 		p.classes = nil
 	} else if names := columns.label.classes; names != nil {
-		if len(p.classes) > len(names) {
+		if columns.label.names {
+			if err := p.byName(names); err != nil {
+				return fmt.Errorf("opening %s: column %s: %w", o.Paths[0], columns.label.name, err)
+			}
+		} else if len(p.classes) > len(names) {
 			return fmt.Errorf("opening %s: the metadata name %d classes, and column %s has label %d", o.Paths[0], len(names), columns.label.name, len(p.classes)-1)
 		}
 		p.classes = names
+	}
+	if columns.note != "" {
+		p.notes = append(p.notes, columns.note)
 	}
 	for _, c := range columns.factors {
 		if len(c.values) == len(texts) {
@@ -132,6 +141,25 @@ func (p *Parquet) open(ctx context.Context, o ParquetOptions) error {
 	p.setFingerprint(d)
 	return nil
 }
+
+// byName replaces labels, indices into the sorted texts, by those of the same names in a list.
+func (p *Parquet) byName(names []string) error {
+	places := make([]int, len(p.classes))
+	for i, class := range p.classes {
+		if places[i] = slices.Index(names, class); places[i] < 0 {
+			return fmt.Errorf("the metadata name no class %q, which is a label", class)
+		}
+	}
+	for i, label := range p.labels {
+		if label != NoLabel {
+			p.labels[i] = places[label]
+		}
+	}
+	return nil
+}
+
+// Notes returns a note on labels that were not found.
+func (p *Parquet) Notes() []string { return p.notes }
 
 // checkPages checks the pages of the columns of an open file, and that the labels and factors of
 // all files so far fit into memory.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -21,6 +22,7 @@ import (
 type parquetColumns struct {
 	image   int // index of the column
 	label   labelColumn
+	note    string // on labels that were not found
 	factors []factorColumn
 }
 
@@ -28,6 +30,7 @@ type labelColumn struct {
 	name    string // "": no labels
 	index   int
 	classes []string // names of the classes in the metadata; nil: none
+	names   bool     // the labels are text, not numbers
 	known   intern.Texts
 }
 
@@ -79,7 +82,7 @@ func findColumns(f *parquet.File, o ParquetOptions) (c parquetColumns, err error
 	case len(images) > 1:
 		return c, fmt.Errorf("several columns can hold the images: %s; set image to one of them", strings.Join(images, ", "))
 	}
-	if c.label, err = findLabels(f, o.Label, leaves); err != nil {
+	if c.label, c.note, err = findLabels(f, o.Label, leaves); err != nil {
 		return c, err
 	}
 	for _, path := range s.Columns() {
@@ -94,14 +97,22 @@ func findColumns(f *parquet.File, o ParquetOptions) (c parquetColumns, err error
 	return c, nil
 }
 
+// usualLabels are the names of columns of labels, and otherLabels those of columns that may be so.
+var (
+	usualLabels = []string{"label", "fine_label"}
+	otherLabels = []string{"labels", "fine_labels", "coarse_label", "class", "classes", "target", "targets", "category"}
+)
+
 // findLabels finds the column of labels. If name is "", it is label, fine_label or else the only
-// ClassLabel of the metadata; without any of these the data have no labels, which is no error. A
-// name without a column is an error. leaves are the names of all columns.
-func findLabels(f *parquet.File, name string, leaves []string) (labelColumn, error) {
+// ClassLabel of the metadata; without any of these the data have no labels, which is no error, and
+// note says which columns may hold some. A name without a column is an error. leaves are the names
+// of all columns.
+func findLabels(f *parquet.File, name string, leaves []string) (c labelColumn, note string, err error) {
 	named := classLabels(f)
-	if name == "" {
-		for _, usual := range []string{"label", "fine_label"} {
-			if slices.Contains(leaves, usual) {
+	detected := name == ""
+	if detected {
+		for _, usual := range usualLabels {
+			if slices.ContainsFunc(leaves, func(leaf string) bool { return leaf == usual || isListOf(leaf, usual) }) {
 				name = usual
 				break
 			}
@@ -112,18 +123,37 @@ func findLabels(f *parquet.File, name string, leaves []string) (labelColumn, err
 		}
 	}
 	if name == "" {
-		return labelColumn{}, nil
+		candidates := slices.Sorted(maps.Keys(named))
+		for _, leaf := range leaves {
+			if before, _, _ := strings.Cut(leaf, "."); slices.Contains(otherLabels, before) && !slices.Contains(candidates, before) {
+				candidates = append(candidates, before)
+			}
+		}
+		if len(candidates) > 0 {
+			note = "the images have no labels, which columns may hold: set label to " + strings.Join(candidates, " or ")
+		}
+		return c, note, nil
 	}
 	leaf, ok := f.Schema().Lookup(name)
-	if !ok {
-		return labelColumn{}, fmt.Errorf("no column %q of labels: the columns are %s", name, strings.Join(leaves, ", "))
+	list := slices.ContainsFunc(leaves, func(leaf string) bool { return isListOf(leaf, name) }) || ok && leaf.MaxRepetitionLevel > 0
+	switch {
+	case list && detected:
+		return c, fmt.Sprintf("column %s holds a list in each row, so the images have no labels", name), nil
+	case list:
+		return c, "", fmt.Errorf("column %s holds a list in each row: labels are one whole number or text", name)
+	case !ok:
+		return c, "", fmt.Errorf("no column %q of labels: the columns are %s", name, strings.Join(leaves, ", "))
 	}
 	kind := leaf.Node.Type().Kind()
-	if leaf.MaxRepetitionLevel > 0 || !slices.Contains([]parquet.Kind{parquet.Int32, parquet.Int64, parquet.Float, parquet.Double, parquet.ByteArray}, kind) {
-		return labelColumn{}, fmt.Errorf("column %s holds %v: labels are whole numbers or text", name, leaf.Node.Type())
+	if !slices.Contains([]parquet.Kind{parquet.Int32, parquet.Int64, parquet.Float, parquet.Double, parquet.ByteArray}, kind) {
+		return c, "", fmt.Errorf("column %s holds %v: labels are whole numbers or text", name, leaf.Node.Type())
 	}
-	return labelColumn{name: name, index: leaf.ColumnIndex, classes: named[name], known: intern.Texts{}}, nil
+	return labelColumn{name: name, index: leaf.ColumnIndex, classes: named[name], names: kind == parquet.ByteArray, known: intern.Texts{}}, "", nil
 }
+
+// isListOf reports whether a column that holds values is that of a list in a column of a name, as
+// Arrow stores it.
+func isListOf(leaf, name string) bool { return strings.HasPrefix(leaf, name+".list.") }
 
 // classLabels returns the names of the classes of each column whose type in the metadata of Hugging
 // Face datasets is ClassLabel.

@@ -150,6 +150,58 @@ func TestParquetLabels(t *testing.T) {
 	wantErrorContaining(t, err, `column label: label "3.5" is not a whole number`)
 }
 
+// TestParquetLabelsThatAreNoNumbers checks labels that are lists, texts of classes that the metadata
+// name in another order, and columns of other names.
+func TestParquetLabelsThatAreNoNumbers(t *testing.T) {
+	t.Parallel()
+	type listRow struct {
+		Img   []byte  `parquet:"img"`
+		Label []int64 `parquet:"label,list"`
+	}
+	lists := parquetOf(t, []listRow{{dot(t, 1), []int64{2}}, {dot(t, 2), []int64{0, 1}}}, 2)
+	p := openParquet(t, ParquetOptions{Paths: []string{lists}})
+	if notes := strings.Join(Notes(p), "\n"); p.Describe(0).Label != NoLabel || !strings.Contains(notes, "column label holds a list in each row, so the images have no labels") {
+		t.Errorf("lists: label %d, notes %q", p.Describe(0).Label, notes)
+	}
+	_, err := OpenParquet(t.Context(), ParquetOptions{Paths: []string{lists}, Label: "label"})
+	wantErrorContaining(t, err, "column label holds a list in each row: labels are one whole number or text")
+	type repeatedRow struct {
+		Img   []byte  `parquet:"img"`
+		Label []int64 `parquet:"label"`
+	}
+	p = openParquet(t, ParquetOptions{Paths: []string{parquetOf(t, []repeatedRow{{dot(t, 1), []int64{2}}}, 1)}})
+	if notes := strings.Join(Notes(p), "\n"); !strings.Contains(notes, "holds a list") {
+		t.Errorf("a repeated column: notes %q", notes)
+	}
+
+	type textRow struct {
+		Img   []byte `parquet:"img"`
+		Label string `parquet:"label"`
+	}
+	metadata := parquet.KeyValueMetadata("huggingface", `{"info": {"features": {"label": {"names": ["owl", "dog", "cat"], "_type": "ClassLabel"}}}}`)
+	p = openParquet(t, ParquetOptions{Paths: []string{parquetOf(t, []textRow{{dot(t, 1), "cat"}, {dot(t, 2), "owl"}, {dot(t, 3), ""}}, 3, metadata)}})
+	if a, b, c := p.Describe(0).Label, p.Describe(1).Label, p.Describe(2).Label; a != 2 || b != 0 || c != NoLabel || len(p.Classes()) != 3 {
+		t.Errorf("cat, owl and an empty text are %d, %d and %d of %q", a, b, c, p.Classes())
+	}
+	_, err = OpenParquet(t.Context(), ParquetOptions{Paths: []string{parquetOf(t, []textRow{{dot(t, 1), "fox"}}, 1, metadata)}})
+	wantErrorContaining(t, err, `the metadata name no class "fox"`)
+
+	type otherRow struct {
+		Img    []byte `parquet:"img"`
+		Labels int64  `parquet:"labels"`
+		Breed  int64  `parquet:"breed"`
+	}
+	p = openParquet(t, ParquetOptions{Paths: []string{parquetOf(t, []otherRow{{dot(t, 1), 2, 3}}, 1)}})
+	if notes := strings.Join(Notes(p), "\n"); !strings.Contains(notes, "the images have no labels, which columns may hold: set label to labels") {
+		t.Errorf("a column labels: notes %q", notes)
+	}
+	two := parquet.KeyValueMetadata("huggingface", `{"info": {"features": {"breed": {"names": ["a"], "_type": "ClassLabel"}, "age": {"names": ["b"], "_type": "ClassLabel"}}}}`)
+	p = openParquet(t, ParquetOptions{Paths: []string{parquetOf(t, []otherRow{{dot(t, 1), 2, 0}}, 1, two)}})
+	if notes := strings.Join(Notes(p), "\n"); !strings.Contains(notes, "set label to age or breed or labels") {
+		t.Errorf("two ClassLabels: notes %q", notes)
+	}
+}
+
 func TestParquetErrors(t *testing.T) {
 	t.Parallel()
 	type numberRow struct {

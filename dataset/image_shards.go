@@ -290,7 +290,7 @@ func (r *shardReader) readLabel(t io.Reader, h *tar.Header) (string, error) {
 		return strings.TrimSpace(string(text)), nil
 	}
 	fields := map[string]any{}
-	d := json.NewDecoder(bytes.NewReader(withoutNaN(text)))
+	d := json.NewDecoder(bytes.NewReader(withoutNaN(text, infinite)))
 	d.UseNumber()
 	if err := d.Decode(&fields); err != nil {
 		if errors.As(err, new(*json.UnmarshalTypeError)) {
@@ -307,6 +307,9 @@ func (r *shardReader) readLabel(t io.Reader, h *tar.Header) (string, error) {
 	case string:
 		return strings.TrimSpace(v), nil
 	case json.Number:
+		if v == infinite || v == "-"+infinite {
+			return strings.Replace(v.String(), infinite, "Infinity", 1), nil
+		}
 		if number, err := v.Float64(); err == nil && strings.ContainsAny(v.String(), "eE") {
 			return strconv.FormatFloat(number, 'f', -1, 64), nil
 		}
@@ -318,13 +321,21 @@ func (r *shardReader) readLabel(t io.Reader, h *tar.Header) (string, error) {
 // outsideJSON matches a text of JSON, or one of the numbers that JSON lacks and Python writes.
 var outsideJSON = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|-?\b(?:NaN|Infinity)\b`)
 
-// withoutNaN returns a text of JSON with null for NaN and infinity.
-func withoutNaN(text []byte) []byte {
+// infinite is a number of JSON that no float holds, in place of infinity.
+const infinite = "1e9999"
+
+// withoutNaN returns a text of JSON with null for NaN, and for infinity what infinity says.
+func withoutNaN(text []byte, infinity string) []byte {
 	return outsideJSON.ReplaceAllFunc(text, func(match []byte) []byte {
-		if match[0] == '"' {
+		switch {
+		case match[0] == '"':
 			return match
+		case bytes.HasSuffix(match, []byte("NaN")):
+			return []byte("null")
+		case match[0] == '-' && infinity == infinite:
+			return []byte("-" + infinity)
 		}
-		return []byte("null")
+		return []byte(infinity)
 	})
 }
 

@@ -129,7 +129,7 @@ func TestShardsWithNumbers(t *testing.T) {
 	if s, err = labelled(`{"label": 1e1}`, `{"label": " 2 "}`); err != nil || s.Describe(0).Label != 10 || s.Describe(1).Label != 2 {
 		t.Errorf("%v: 1e1 and a number between spaces are not 10 and 2", err)
 	}
-	for text, want := range map[string]string{`{"label": -100}`: `label "-100"`, "{\"label\": 1}\n{\"label\": 2}": "more than one object"} {
+	for text, want := range map[string]string{`{"label": -100}`: `label "-100"`, `{"label": Infinity}`: `label "Infinity"`, `{"label": -Infinity}`: `label "-Infinity"`, "{\"label\": 1}\n{\"label\": 2}": "more than one object"} {
 		_, err = labelled(`{"label": 1}`, text)
 		wantErrorContaining(t, err, want)
 	}

@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/noether-ml/noether/internal/fetch/uri"
+	"github.com/noether-ml/noether/internal/filestate"
 	"github.com/noether-ml/noether/internal/filesys"
 	"github.com/noether-ml/noether/internal/tempfolder"
 )
@@ -52,7 +53,7 @@ func (c *Cache) Tree(ctx context.Context, address, sum string) (string, error) {
 	if sum, err = c.content(ctx, t); err != nil {
 		return "", fmt.Errorf("%s: %w", t.text, err)
 	}
-	dir, err := c.unpackedFolder(ctx, sum, c.path("content", sum, "data"), t.name)
+	dir, err := c.unpackedFolder(ctx, sum, c.path("content", sum, "data"), t.name, func() error { return nil })
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", t.text, err)
 	}
@@ -62,6 +63,10 @@ func (c *Cache) Tree(ctx context.Context, address, sum string) (string, error) {
 // Local checks a file of this machine against a SHA-256, which may be "", and returns its path. An
 // archive is unpacked into the cache, and Local returns the folder with its files, as Tree does.
 func (c *Cache) Local(ctx context.Context, file, sum string) (string, error) {
+	state, err := filestate.Of(file)
+	if err != nil {
+		return "", err
+	}
 	actual, err := FileHash(file)
 	switch {
 	case err != nil:
@@ -77,7 +82,7 @@ func (c *Cache) Local(ctx context.Context, file, sum string) (string, error) {
 	if err := c.enter(actual); err != nil { // makes the archive's folder in the cache and locks it
 		return "", err
 	}
-	dir, err := c.unpackedFolder(ctx, actual, file, filepath.Base(file))
+	dir, err := c.unpackedFolder(ctx, actual, file, filepath.Base(file), func() error { return state.Check(file) })
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", file, err)
 	}
@@ -86,14 +91,15 @@ func (c *Cache) Local(ctx context.Context, file, sum string) (string, error) {
 
 // unpackedFolder returns the folder with the files of an archive. sum is the SHA-256 of the
 // archive, and the extension of name tells its kind. The archive is unpacked at the first use, and
-// again if the files in the folder are not those of the archive.
-func (c *Cache) unpackedFolder(ctx context.Context, sum, archive, name string) (string, error) {
+// again if the files in the folder are not those of the archive. unchanged returns an error if the
+// archive is no longer the one of which sum is the hash.
+func (c *Cache) unpackedFolder(ctx context.Context, sum, archive, name string, unchanged func() error) (string, error) {
 	tree := c.path("content", sum, "tree")
 	if !c.treeIsIntact(ctx, sum) {
 		unlock := lockFor(ctx, c.path("urls", sum+".lock"))
 		defer unlock()
 		if !c.treeIsIntact(ctx, sum) { // another process may have unpacked it meanwhile
-			if err := c.unpackTo(ctx, sum, archive, name); err != nil {
+			if err := c.unpackTo(ctx, sum, archive, name, unchanged); err != nil {
 				return "", err
 			}
 			c.evict()
@@ -103,10 +109,21 @@ func (c *Cache) unpackedFolder(ctx context.Context, sum, archive, name string) (
 	if err != nil {
 		return "", err
 	}
+	entries = slices.DeleteFunc(entries, func(e os.DirEntry) bool { return filesys.IsHidden(e.Name()) })
 	if len(entries) == 1 && entries[0].IsDir() {
 		return filepath.Join(tree, entries[0].Name()), nil
 	}
 	return tree, nil
+}
+
+// maxTree returns the largest size in bytes of the files of an archive: MaxFile, unless the cache or
+// the disk has less room.
+func (c *Cache) maxTree() int64 {
+	most := min(c.maxFile(), c.size())
+	if free, ok := filesys.Free(c.Dir); ok {
+		most = min(most, free/10*9)
+	}
+	return most
 }
 
 // unpackingPrefix is the start of the names of the folders in which archives are unpacked.
@@ -114,7 +131,7 @@ const unpackingPrefix = ".unpacking-"
 
 // unpackTo unpacks an archive into a temporary folder. When that is complete and on disk, it is
 // renamed to content/SHA256/tree.
-func (c *Cache) unpackTo(ctx context.Context, sum, archive, name string) error {
+func (c *Cache) unpackTo(ctx context.Context, sum, archive, name string, unchanged func() error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -124,8 +141,11 @@ func (c *Cache) unpackTo(ctx context.Context, sum, archive, name string) error {
 		return err
 	}
 	defer remove()
-	sums, err := unpack(ctx, archive, name, temp, c.maxFile(), c.maxFiles())
+	sums, err := unpack(ctx, archive, name, temp, c.maxTree(), c.maxFiles())
 	if err != nil {
+		return err
+	}
+	if err := unchanged(); err != nil {
 		return err
 	}
 	if err := syncTree(temp); err != nil {

@@ -7,12 +7,16 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/noether-ml/noether/internal/filelock"
 )
@@ -78,6 +82,7 @@ func TestArchives(t *testing.T) {
 	photos := []member{{name: "photos/", text: ""}, {name: "photos/cat/a.png", text: "cat"}, {name: "./photos/dog/b.png", text: "dog"}}
 	served := map[string][]byte{
 		"/p.tar": tarOf(t, false, photos...), "/p.tar.gz": tarOf(t, true, photos...), "/p.TGZ": tarOf(t, true, photos...), "/p.zip": zipOf(t, photos...),
+		"/mac.zip":  zipOf(t, append(photos, member{name: ".DS_Store", text: "x"}, member{name: "__MACOSX/photos/cat/._a.png", text: "x"})...),
 		"/flat.zip": zipOf(t, member{name: "a.png", text: "a"}, member{name: "b.png", text: "b"}),
 	}
 	c := newCache(t)
@@ -91,6 +96,9 @@ func TestArchives(t *testing.T) {
 		if got, err := os.ReadFile(filepath.Join(dir, "dog", "b.png")); err != nil || string(got) != "dog" {
 			t.Errorf("%s: dog/b.png holds %q, error %v; want dog", name, got, err)
 		}
+	}
+	if dir, err := c.Tree(t.Context(), s.URL+"/mac.zip", ""); err != nil || filepath.Base(dir) != "photos" {
+		t.Errorf("an archive of macOS: %s, %v; want its folder photos", dir, err)
 	}
 	dir, err := c.Tree(t.Context(), s.URL+"/flat.zip", hexSum(served["/flat.zip"]))
 	if err != nil {
@@ -241,5 +249,142 @@ func TestKilledUnpacking(t *testing.T) {
 		if _, err := os.Stat(folder); (err == nil) != want {
 			t.Errorf("%s: %v, want it to be there: %v", folder, err, want)
 		}
+	}
+}
+
+// A contextThat calls a function when a context is asked for its error for the time at.
+type contextThat struct {
+	context.Context
+	calls atomic.Int32
+	at    int32
+	call  func()
+}
+
+func (c *contextThat) Err() error {
+	if c.calls.Add(1) == c.at {
+		c.call()
+	}
+	return c.Context.Err()
+}
+
+// TestArchiveThatChanges replaces an archive after it was hashed, before it is unpacked. Its files
+// are not kept under the hash of the earlier one.
+func TestArchiveThatChanges(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{".tar", ".zip"} {
+		c, file := newCache(t), filepath.Join(t.TempDir(), "a"+kind)
+		of := func(text string) []byte {
+			if kind == ".zip" {
+				return zipOf(t, member{name: "a.txt", text: text})
+			}
+			return tarOf(t, false, member{name: "a.txt", text: text})
+		}
+		write := func(text string) {
+			if err := errors.Join(os.WriteFile(file+".new", of(text), 0o600), os.Rename(file+".new", file)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		write("one")
+		ctx := &contextThat{Context: t.Context(), at: 1, call: func() { write("two") }}
+		if _, err := c.Local(ctx, file, ""); err == nil || !strings.Contains(err.Error(), "has changed since its content was hashed") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: a changed archive: error %v", kind, err)
+		}
+		for _, text := range []string{"one", "two"} {
+			write(text)
+			dir, err := c.Local(t.Context(), file, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := os.ReadFile(filepath.Join(dir, "a.txt")); string(got) != text {
+				t.Errorf("%s: the file of the archive is %q, error %v; want %q", kind, got, err, text)
+			}
+		}
+	}
+}
+
+// TestDiskBound unpacks archives in other processes, of which every second one is killed in the
+// middle. After each the cache takes no more than its bound and what the killed one had written, and
+// after a further process no more than its bound.
+func TestDiskBound(t *testing.T) {
+	const files, size, variable = 90, 10_000, "NOETHER_TEST_UNPACK" // files of an archive, and bytes of a file
+	open := func(dir string) *Cache { return &Cache{Dir: dir, Size: 2 << 20, MaxFile: 1 << 20} }
+	if task := os.Getenv(variable); task != "" { // in another process
+		dir, file, _ := strings.Cut(task, "|")
+		file, stop := strings.CutSuffix(file, "|stop")
+		ctx := &contextThat{Context: t.Context(), at: files / 2, call: func() {
+			if stop {
+				os.WriteFile(file+".half", nil, 0o600)
+				select {}
+			}
+		}}
+		if _, err := open(dir).Local(ctx, file, ""); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if lock := filelock.Shared(os.Args[0]); lock == nil {
+		t.Skip("there are no locks of files here")
+	} else {
+		lock.Close()
+	}
+	top, dir := t.TempDir(), t.TempDir()
+	for i := range 8 {
+		var members []member
+		for k := range files {
+			members = append(members, member{name: fmt.Sprintf("%d.txt", k), text: strings.Repeat(string(rune('a'+i)), size)})
+		}
+		kill := i%2 == 0
+		file := filepath.Join(top, fmt.Sprintf("%d.tar.gz", i))
+		if err := os.WriteFile(file, tarOf(t, true, members...), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		task := dir + "|" + file
+		if kill {
+			task += "|stop"
+		}
+		cmd := exec.Command(os.Args[0], "-test.run=^TestDiskBound$")
+		cmd.Env = append(os.Environ(), variable+"="+task)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if kill {
+			for range 3000 {
+				if _, err := os.Stat(file + ".half"); err == nil {
+					break
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+			cmd.Process.Kill()
+		}
+		err := cmd.Wait()
+		if (err != nil) != kill {
+			t.Fatalf("archive %d: %v", i, err)
+		}
+		most := int64(2 << 20)
+		if kill {
+			most += 1 << 20
+		}
+		if used := diskUse(dir); used > most {
+			t.Errorf("after archive %d the cache takes %d bytes, want at most %d", i, used, most)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "content", "*", unpackingPrefix+"*")); len(left) > 0 {
+		t.Errorf("left by killed processes: %v", left)
+	}
+}
+
+// TestTreeWithinTheCache checks that an archive is not unpacked whose files alone exceed the cache.
+func TestTreeWithinTheCache(t *testing.T) {
+	t.Parallel()
+	c, file := newCache(t), filepath.Join(t.TempDir(), "a.tar.gz")
+	if err := os.WriteFile(file, tarOf(t, true, member{name: "a.txt", text: strings.Repeat("a", 20_000)}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.Size = 10_000
+	if _, err := c.Local(t.Context(), file, ""); err == nil || !strings.Contains(err.Error(), "more than 10000 bytes") {
+		t.Errorf("an archive of 20,000 bytes in a cache of 10,000: error %v", err)
+	}
+	if used := diskUse(c.Dir); used > 10_000 {
+		t.Errorf("the cache takes %d bytes", used)
 	}
 }

@@ -25,6 +25,10 @@ func ReadFile(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
+// IsHidden reports whether a file or folder of data is none of the user's: its name starts with a
+// dot, or it is the folder in which macOS keeps attributes of the files of a ZIP archive.
+func IsHidden(name string) bool { return strings.HasPrefix(name, ".") || name == "__MACOSX" }
+
 // checkFile returns an error if a path exists but is neither a file nor a folder.
 func checkFile(path string) error {
 	info, err := os.Stat(path)

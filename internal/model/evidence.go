@@ -46,7 +46,7 @@ func (m *Model) confirmClasses(ctx context.Context) error {
 	case config.without() != "":
 		s.none("config.json says " + config.without() + setScores)
 	case config.classifies(s.classes):
-		s.by = "config.json"
+		s.by = configBeside
 	case slices.Contains(commonClasses, s.classes):
 		s.by = fmt.Sprintf("their number, %d", s.classes)
 	case s.head.after != "": // several sigmoids may also be positions or quantities: see DoubtsOf
@@ -54,6 +54,9 @@ func (m *Model) confirmClasses(ctx context.Context) error {
 	}
 	return nil
 }
+
+// configBeside is what says that values are those of classes if the file config.json does.
+const configBeside = "config.json"
 
 // setScores ends a sentence that says why an output scores no classes.
 const setScores = "; if it scores classes, set scores: logits or scores: probabilities"

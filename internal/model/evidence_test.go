@@ -55,11 +55,14 @@ func TestOutputsOfClasses(t *testing.T) {
 			q := b.Op("QuantizeLinear", nil, b.Sigmoid(z), b.Scalar(rounded))
 			return b.Op("DequantizeLinear", nil, q, b.Scalar(rounded))
 		}), kind: "probabilities", classes: 2},
-		"one number":       {make: head(1), kind: "none", basis: "no sigmoid is before it"},
-		"one stated logit": {make: head(1), options: model.Options{Scores: "logits"}, kind: "logits", classes: 2},
-		"five numbers":     {make: head(5), kind: "logits", classes: 5, doubt: "set scores: logits if they do, or scores: none"},
-		"ten numbers":      {make: head(10), kind: "logits", classes: 10, basis: "their number, 10"},
-		"named logits":     {make: head(5), output: "logits", kind: "logits", classes: 5, basis: "the name of the output"},
+		"1,000 sigmoids":          {make: after(1000, (*onnx.Builder).Sigmoid), kind: "probabilities", classes: 1000, basis: "their number, 1000", doubt: "may not exclude each other"},
+		"named sigmoids":          {make: after(5, (*onnx.Builder).Sigmoid), output: "probs", kind: "probabilities", classes: 5, doubt: "the name of the output says that they score classes, which then may not exclude"},
+		"sigmoids by config.json": {make: after(5, (*onnx.Builder).Sigmoid), config: `{"architectures": ["ViTForImageClassification"]}`, kind: "probabilities", classes: 5},
+		"one number":              {make: head(1), kind: "none", basis: "no sigmoid is before it"},
+		"one stated logit":        {make: head(1), options: model.Options{Scores: "logits"}, kind: "logits", classes: 2},
+		"five numbers":            {make: head(5), kind: "logits", classes: 5, doubt: "set scores: logits if they do, or scores: none"},
+		"ten numbers":             {make: head(10), kind: "logits", classes: 10, basis: "their number, 10"},
+		"named logits":            {make: head(5), output: "logits", kind: "logits", classes: 5, basis: "the name of the output"},
 		"three ratings": {make: func(b *onnx.Builder) onnx.Value {
 			return b.Add(b.Mul(dense(b, addInput(b), 3, 3, 0), b.Scalar(0.1)), b.Full(3, 3))
 		}, kind: "none", basis: "as ratings"},

@@ -333,8 +333,13 @@ func (m *Model) DoubtsOf(predictions, decoded bool, labels int) (out []string) {
 		if s.rivals != "" && labels != s.classes {
 			out = append(out, fmt.Sprintf("output %q is taken for the scores of classes, and %s may be so too: set output: {scores: NAME}", s.output, s.rivals))
 		}
-		if (s.by == "Sigmoid" || s.by == "HardSigmoid") && !s.single && labels != s.classes {
-			out = append(out, fmt.Sprintf("only a %s says that the %d values of output %q score classes, which then do not exclude each other: set scores: %s if they do, or scores: %s", s.by, s.classes, s.output, s.kind, none))
+		if strings.HasSuffix(s.head.after, "Sigmoid") && s.by != configBeside && !s.single && labels != s.classes {
+			by := s.by
+			if by == s.head.after {
+				by = "nothing else"
+			}
+			out = append(out, fmt.Sprintf("a %s is before the %d values of output %q, and %s says that they score classes, which then may not exclude each other: set scores: %s if they do, or scores: %s",
+				s.head.after, s.classes, s.output, by, s.kind, none))
 		}
 		if s.by == "" && labels != s.classes {
 			out = append(out, fmt.Sprintf("nothing says that the %d values of output %q score classes, neither a softmax nor a name: set scores: %s if they do, or scores: %s", s.classes, s.output, s.kind, none))

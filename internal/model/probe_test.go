@@ -82,7 +82,7 @@ func TestProbedScores(t *testing.T) {
 		"percentages, stated": {make: func(b *onnx.Builder) {
 			b.Output("y", b.Mul(b.Softmax(logitsOf(b), -1), b.Scalar(100)))
 		}, options: model.Options{Scores: "logits"}, kind: "logits"},
-		"several sigmoids": {make: func(b *onnx.Builder) { b.Output("y", b.Sigmoid(logitsOf(b))) }, kind: "probabilities", doubt: "only a Sigmoid says"},
+		"several sigmoids": {make: func(b *onnx.Builder) { b.Output("y", b.Sigmoid(logitsOf(b))) }, kind: "probabilities", doubt: "nothing else says that they score classes"},
 		"means of sigmoids": {make: func(b *onnx.Builder) {
 			b.Output("y", b.Mul(b.Sigmoid(logitsOf(b)), b.Scalar(0.5)))
 		}, kind: "logits", doubt: "may be probabilities"},

@@ -20,6 +20,7 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from . import _sources
 from ._command import Error, first_line
 
 HEADER = "Inference-Header-Content-Length"
@@ -157,6 +158,7 @@ class _Handler(BaseHTTPRequestHandler):
 
         # In one thread: each thread that runs a model has a pool of threads of its own for it.
         self.server.runner.submit(model.infer, inputs, asked, room).result()
+        _sources.check()
         for name in [name for name, parameters in asked.items() if "keep" in parameters]:
             del asked[name]
         missing = [name for name in asked if name not in arrays]

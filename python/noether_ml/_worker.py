@@ -15,10 +15,11 @@ import inspect
 import json
 import os
 import sys
+import time
 from collections.abc import Iterator
 from typing import Any
 
-from . import _functions, _models, _server
+from . import _functions, _models, _server, _sources
 from ._command import Error, first_line
 
 
@@ -75,11 +76,13 @@ def prepared(use: str, name: str, shape: Any) -> Iterator[dict[str, _server.Mode
 
 def main() -> None:
     request = json.loads(sys.stdin.readline())
+    start = time.time_ns()
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what functions print is no answer
     sys.path[:0] = request["path"]
     try:
         with prepared(request["use"], request["function"], request["input"]) as models, _server.serving(models) as address:
+            _sources.check_since(start)
             print(json.dumps({"address": address, "digest": next(iter(models.values())).digest}), file=answers, flush=True)
             while sys.stdin.readline():
                 pass

@@ -16,7 +16,7 @@ import pytest
 from noether_ml import _command
 
 MODULE = '''
-import os, time, numpy, pathlib
+import os, sys, time, numpy, pathlib
 with open(pathlib.Path(__file__).with_name("imported"), "a") as f:
     f.write("yes\\n")
 import torch
@@ -46,6 +46,10 @@ def slow():
     pathlib.Path(__file__).with_name("pid").write_text(str(os.getpid()))
     return broken(lambda y: time.sleep(1) or y)
 def raises(): raise ValueError("no luck\\nand more")
+def slowly():
+    pathlib.Path(__file__).with_name("pid").write_text(str(os.getpid()))
+    time.sleep(2)
+    return broken(lambda y: y)
 
 class Identity(torch.autograd.Function):
     """The identity, whose derivatives fail."""
@@ -66,6 +70,11 @@ def slope_dies(): return Sloped(lambda d: os._exit(7)), (3, 16, 16)
 def slope_stalls(): return Sloped(lambda d: time.sleep(600)), (3, 16, 16)
 
 def dark(image, strength): return image * (1 - strength)
+def dark_later(image):
+    pathlib.Path(__file__).with_name("pid").touch()
+    time.sleep(0 if "later" in sys.modules else 2)
+    import later
+    return image * later.FACTOR
 def flip(image): print("to standard output"); return image[:, ::-1]
 def dark_nan(image): return image * float("nan")
 def dark_dies(image): os._exit(3)
@@ -146,6 +155,43 @@ def test_models_transformations_and_measures(noether):
     assert done.returncode == 0, done.stderr
     changed = {(r["transform"], r["parameter"], r["layer"], r["statistic"]): float(r["value"]) for r in scores(noether.path / "out")}
     assert changed["dark", "0.1", "0", "l2"] > 1.5 * found["dark", "0.1", "0", "l2"]
+
+
+def test_modules_that_are_edited_under_a_run(noether):
+    """A module is edited when a run has begun: before its source is hashed, before it is imported, and while its code runs."""
+    (noether.path / "later.py").write_text("FACTOR = 0.5\n")
+    net = {**STUDY["models"][0], "layers": ["output"]}
+    dark = {"transforms": [*STUDY["transforms"], {"name": "dark", "python": {"function": "mine:dark_later"}}]}
+    edited = MODULE.replace("manual_seed(1)", "manual_seed(2)")
+    few = {"data": [{"name": "shapes", "shapes": {"n": 8, "size": 16, "seed": 2}}], "batch": 2}
+
+    def disturbed(study, edit):
+        (noether.path / "pid").unlink(missing_ok=True)
+        shutil.rmtree(noether.path / "out", ignore_errors=True)
+        (noether.path / "study.yaml").write_text(json.dumps({**STUDY, **few, "models": [net], **study}))
+        process = subprocess.Popen([_command.program(), "run", "study.yaml", "-o", "out", "--allow-python"], cwd=noether.path, env=noether.environment,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        deadline = time.monotonic() + 60
+        while not (noether.path / "pid").exists():
+            assert process.poll() is None and time.monotonic() < deadline
+            time.sleep(0.05)
+        edit()
+        return process.communicate(timeout=120)[1]
+
+    edit = (noether.path / "mine.py").write_text
+    errors = disturbed({"models": [{**net, "python": "mine:slowly"}]}, lambda: edit(edited))
+    assert "mine.py has changed since it was imported: run again" in errors and not (noether.path / "out/scores.csv").exists()
+    edit(MODULE)
+    errors = disturbed(dark, lambda: (noether.path / "later.py").write_text("FACTOR = 0.25\n"))
+    assert "later.py was imported after it had changed since its source was hashed: run again" in errors
+    assert {r["transform"] for r in scores(noether.path / "out")} == {"flip"}
+    # A model whose code is in memory is measured as it was hashed. The next run measures the new one.
+    assert noether({**few, "models": [net]}, folder="before").returncode == 0
+    running = disturbed({"models": [{**net, "python": "mine:slow"}]}, lambda: (time.sleep(3), edit(edited)))
+    before, during = scores(noether.path / "before"), scores(noether.path / "out")
+    assert [r["value"] for r in during if r["layer"] == "output"] == [r["value"] for r in before] != [], running
+    assert noether({**few, "models": [{**net, "python": "mine:slow"}]}).returncode == 0
+    assert [r["value"] for r in scores(noether.path / "out")] != [r["value"] for r in during]
 
 
 def test_nothing_runs_unless_it_is_allowed(noether):
