@@ -71,7 +71,7 @@ func alarms(rows []scores.Row, rec scores.Record) []alarm {
 // cleanStatistics are the statistics that say how often a model is right without a transformation,
 // by measure and name.
 var cleanStatistics = map[[2]string]string{
-	{"accuracy", "clean"}: "accuracy", {"dense-accuracy", "clean-map"}: "mAP", {"dense-accuracy", "clean-miou"}: "mean IoU",
+	{"accuracy", "clean"}: "accuracy", {denseAccuracy, "clean-map"}: "mAP", {denseAccuracy, "clean-miou"}: "mean IoU",
 }
 
 // cleanName returns the name of what a row says of how often a model is right without a

@@ -6,6 +6,7 @@ import (
 
 	"github.com/noether-ml/noether/internal/report/internal/reporttest"
 	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/dense"
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -31,7 +32,7 @@ func TestAlarms(t *testing.T) {
 		stated   float64 // accuracy that the file of k states
 		want     []string
 	}{
-		"no alarm": {nil, 0.3, []string{"k is more robust", "Effective invariance is lowest under turn (0.600 to 0.800)"}},
+		"no alarm": {nil, 0.3, []string{"Without a transformation, the accuracy of k and m differs by no more than chance: 0.270 [0.230, 0.310] and 0.270", "k is more robust", "Effective invariance is lowest under turn (0.600 to 0.800)"}},
 		"untrained": {map[string]string{"m": measure.GuessWarning + " among 4 classes", "k": "few; " + measure.ConstantWarning}, 0, []string{
 			"m: accuracy is 0.270 [0.230, 0.310] without a transformation: no better than a guess among 4 classes. Its scores say little, and it is left out",
 			"k: accuracy is 0.270 [0.230, 0.310] without a transformation: the predictions hardly vary."}},
@@ -110,6 +111,31 @@ func TestDenseAccuracyBesideScores(t *testing.T) {
 		rows[1].Warning = measure.GuessWarning
 		if got := Alarms(rows, scores.Record{}); len(got) != 1 || !strings.HasPrefix(got[0].String(), "m: "+name+" is 0.010 [0.005, 0.015] without a transformation: no better than a guess") {
 			t.Errorf("alarms: %v", got)
+		}
+	}
+}
+
+// TestDetectorsAreComparedByLabels checks the first screen of two detectors whose boxes are equally
+// stable, of which one has wrong classes: it begins with the mAP.
+func TestDetectorsAreComparedByLabels(t *testing.T) {
+	t.Parallel()
+	var rows []scores.Row
+	for model, right := range map[string]float64{"float": 0.9, "int8": 0.5} {
+		matched := predictionRow(model, "turn", "dense-equivariance", "matched", 0.95, 0.01)
+		matched.Null = 0.1
+		rows = append(rows, matched, predictionRow(model, "turn", "dense-accuracy", "clean-map", right, 0.02), predictionRow(model, "turn", "dense-accuracy", "moved-map", right-0.1, 0.02))
+	}
+	rec := scores.Record{Measures: []measure.Descriptor{dense.Descriptor(), dense.AccuracyDescriptor()}}
+	if m := Matrices(rows, rec.Measures); m[0].Statistic != "moved-map" || m[0].CleanName != "mAP" {
+		t.Errorf("the report begins with %s and %s", m[0].Statistic, m[0].CleanName)
+	}
+	got, _ := Conclusions(rows, rec, nil)
+	for i, want := range []string{
+		"Without a transformation, int8 has a lower mAP than float, by more than chance: 0.500 [0.480, 0.520] against 0.900 [0.880, 0.920]",
+		"float is more accurate than the other model under turn (0.800; next: int8, 0.400)",
+	} {
+		if i >= len(got) || !strings.HasPrefix(got[i].String(), want) {
+			t.Errorf("sentence %d: %v, want %q", i, got, want)
 		}
 	}
 }

@@ -62,8 +62,8 @@ type MatrixCell struct {
 // Matrices returns the matrices of the rows: for each data set one of each section, that of the
 // statistic that summarises the section. The first matrix is the headline of the report. Matrices
 // with a column for each transformation come first. Among these, as among the others, statistics of
-// predictions come before those of layers, and then those with a null before others. known holds
-// the descriptors of the measures.
+// predictions come before those of layers, and then those with a null before others; the accuracy of
+// boxes and class maps comes before all. known holds the descriptors of the measures.
 func Matrices(rows []scores.Row, known []measure.Descriptor) []Matrix {
 	overview := overviewIndices(rows)
 	var out []Matrix
@@ -104,7 +104,10 @@ func Matrices(rows []scores.Row, known []measure.Descriptor) []Matrix {
 	}
 	rank := func(m Matrix) int { // lower ranks come first
 		n := 0
-		if m.Null == "" {
+		switch {
+		case m.Section == denseAccuracy: // boxes that stay may all be wrong
+			n--
+		case m.Null == "":
 			n++
 		}
 		if m.Layer {
@@ -118,6 +121,9 @@ func Matrices(rows []scores.Row, known []measure.Descriptor) []Matrix {
 	slices.SortStableFunc(out, func(a, b Matrix) int { return cmp.Compare(rank(a), rank(b)) })
 	return out
 }
+
+// denseAccuracy is the measure of the accuracy of boxes and class maps.
+const denseAccuracy = "dense-accuracy"
 
 // distinguishTitles gives matrices of one statistic in two sections of a measure different titles.
 func distinguishTitles(all []Matrix) {
