@@ -77,7 +77,7 @@ func TestNothingIsRecommendedOfUntrainedModels(t *testing.T) {
 		t.Fatal("the run has no recommendation")
 	}
 	for i := range run {
-		if isClean(&run[i]) {
+		if cleanName(&run[i]) == "accuracy" {
 			run[i].Warning = measure.GuessWarning + " among 10 classes"
 		}
 	}
@@ -94,5 +94,22 @@ func TestAccuracyBesideScores(t *testing.T) {
 	m := Matrices(rows, reporttest.Measures())[0]
 	if len(m.Clean) != 2 || m.Clean[0] != "" || m.Clean[1] != "0.900 [0.890, 0.910]" {
 		t.Errorf("the accuracies are %q, want none and 0.900", m.Clean)
+	}
+}
+
+// TestDenseAccuracyBesideScores checks that a matrix of a detector or segmenter has its mAP or mean
+// IoU, and that one that is no better than a guess is an alarm.
+func TestDenseAccuracyBesideScores(t *testing.T) {
+	t.Parallel()
+	for statistic, name := range map[string]string{"clean-map": "mAP", "clean-miou": "mean IoU"} {
+		rows := []scores.Row{predictionRow("m", "turn", "effective-invariance", "ei", 0.6, 0.01), predictionRow("m", "turn", "dense-accuracy", statistic, 0.01, 0.005)}
+		m := Matrices(rows, reporttest.Measures())[0]
+		if m.CleanName != name || len(m.Clean) != 1 || m.Clean[0] != "0.010 [0.005, 0.015]" {
+			t.Errorf("%s %q stands beside the scores", m.CleanName, m.Clean)
+		}
+		rows[1].Warning = measure.GuessWarning
+		if got := Alarms(rows, scores.Record{}); len(got) != 1 || !strings.HasPrefix(got[0].String(), "m: "+name+" is 0.010 [0.005, 0.015] without a transformation: no better than a guess") {
+			t.Errorf("alarms: %v", got)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -31,9 +32,9 @@ type Matrix struct {
 	Models  []string     `json:"models"`
 	Columns []string     `json:"columns"`
 	Cells   []MatrixCell `json:"cells"`
-	// Clean holds the accuracy of each model without a transformation, such as "0.804 [0.767,
-	// 0.836]" or, on data without labels, its agreement with the first; or is empty. CleanName says
-	// which.
+	// Clean holds the accuracy, mAP or mean IoU of each model without a transformation, such as
+	// "0.804 [0.767, 0.836]" or, on data without labels, its agreement with the first; or is empty.
+	// CleanName says which.
 	Clean     []string `json:"clean"`
 	CleanName string   `json:"cleanName"`
 
@@ -83,11 +84,18 @@ func Matrices(rows []scores.Row, known []measure.Descriptor) []Matrix {
 		}
 	}
 	distinguishTitles(out)
-	clean, curves := cleanAccuracies(rows), newCurves(rows)
+	curves := newCurves(rows)
 	first, agreement := cleanAgreements(rows)
+	clean := map[string]map[[2]string]scores.Row{"agreement with " + first: agreement}
+	names := slices.Sorted(maps.Values(cleanStatistics))
+	for _, name := range names {
+		clean[name] = cleanScores(rows, name)
+	}
 	for i := range out {
-		if out[i].setClean("accuracy", clean); out[i].Clean == nil {
-			out[i].setClean("agreement with "+first, agreement)
+		for _, name := range append(names, "agreement with "+first) {
+			if out[i].Clean == nil {
+				out[i].setClean(name, clean[name])
+			}
 		}
 		for k := range out[i].Cells {
 			c := &out[i].Cells[k]
