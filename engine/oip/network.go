@@ -353,7 +353,11 @@ func (n *Network) request(ctx context.Context, q call, limit int64, asBytes bool
 	if err != nil {
 		return nil, nil, err
 	}
-	return decode(a)
+	out, order, err := decode(a)
+	if err != nil && n.client.withoutToken(err.Error()) != err.Error() {
+		err = fmt.Errorf("%w: it repeats the token", errAnswer)
+	}
+	return out, order, err
 }
 
 // Check returns an error if the model no longer gives the outputs that it gave when its layers were

@@ -328,12 +328,12 @@ func AccuracyDescriptor() measure.Descriptor {
 		Question: "Are the model's boxes or class maps right, on x and on T(x)?",
 		Reading:  "Mean average precision as COCO computes it, or mean intersection over union. The labels move as the image does. A drop near 0 means that the transformation costs no accuracy.",
 		Statistics: []measure.StatisticDescriptor{
-			{Name: "clean-map", Title: "mAP", About: "Boxes: COCO's mean average precision over classes and thresholds of IoU from 0.50 to 0.95. With a factor: of a class, a size, or a threshold.", Range: measure.ZeroToOne, Direction: measure.Higher, Untransformed: true},
-			{Name: "moved-map", Title: "mAP on T(x)", About: "The same on the transformed images, whose labels are moved.", Range: measure.ZeroToOne, Direction: measure.Higher},
+			{Name: "moved-map", Title: "mAP on T(x)", About: "Boxes: COCO's mean average precision on the transformed images, whose labels are moved.", Range: measure.ZeroToOne, Direction: measure.Higher},
 			{Name: "map-drop", Title: "loss of mAP", About: "clean-map less moved-map.", Range: drop, Direction: measure.Lower},
-			{Name: "clean-miou", Title: "mean IoU", About: "Class maps: the mean over classes of the intersection over union with the labels. With a factor: that of a class.", Range: measure.ZeroToOne, Direction: measure.Higher, Untransformed: true},
-			{Name: "moved-miou", Title: "mean IoU on T(x)", About: "The same on the transformed images, whose masks are moved.", Range: measure.ZeroToOne, Direction: measure.Higher},
+			{Name: "clean-map", Title: "mAP", About: "Boxes: COCO's mean average precision over classes and thresholds of IoU from 0.50 to 0.95. With a factor: of a class, a size, or a threshold.", Range: measure.ZeroToOne, Direction: measure.Higher, Untransformed: true},
+			{Name: "moved-miou", Title: "mean IoU on T(x)", About: "Class maps: the mean over classes of the intersection over union with the labels, on the transformed images, whose masks are moved.", Range: measure.ZeroToOne, Direction: measure.Higher},
 			{Name: "miou-drop", Title: "loss of mean IoU", About: "clean-miou less moved-miou.", Range: drop, Direction: measure.Lower},
+			{Name: "clean-miou", Title: "mean IoU", About: "Class maps: the mean over classes of the intersection over union with the labels. With a factor: that of a class.", Range: measure.ZeroToOne, Direction: measure.Higher, Untransformed: true},
 		},
 	}
 }

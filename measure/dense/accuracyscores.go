@@ -1,6 +1,7 @@
 package dense
 
 import (
+	"fmt"
 	"math"
 
 	"gonum.org/v1/gonum/floats"
@@ -144,6 +145,9 @@ func (a *accuracyAccumulator) score(name string, values []classValues, sign view
 		s.Warnings = append(s.Warnings, "no sample has a label that the model's classes include")
 		return s
 	}
+	if sign == (viewSigns{1, 0}) && len(values) > 1 {
+		s.Warnings = a.implausible(s.Value)
+	}
 	left := make([]int, a.site.Layout.Groups)
 	for place := range a.site.Layout.N {
 		left[a.site.Layout.Group(place)]++
@@ -181,4 +185,35 @@ func (a *accuracyAccumulator) iou(view, class, without int) float64 {
 		return math.NaN()
 	}
 	return float64(both) / float64(found+labelled-both)
+}
+
+// leastPrecision is the mean average precision below which hardly any box is right.
+const leastPrecision = 0.02
+
+// implausible returns a warning on a mean IoU that is no better than that of one class everywhere,
+// and on a mean average precision near 0.
+func (a *accuracyAccumulator) implausible(value float64) []string {
+	const check = ": check preprocess, output, and the mapping of classes to those of the data"
+	v := a.views[cleanView]
+	if v.precision != nil {
+		if value < leastPrecision {
+			return []string{fmt.Sprintf(measure.GuessWarning+", with a mean average precision below %g"+check, leastPrecision)}
+		}
+		return nil
+	}
+	most, all, classes := 0, 0, 0
+	for k := range a.site.Output.ClassLimit() {
+		labelled := 0
+		for g := range a.site.Layout.Groups {
+			labelled += v.regions[(g*a.site.Output.ClassLimit()+k)*3+2]
+		}
+		if labelled > 0 {
+			classes++
+		}
+		most, all = max(most, labelled), all+labelled
+	}
+	if guess := float64(most) / float64(all) / float64(classes); classes > 1 && value <= guess {
+		return []string{fmt.Sprintf(measure.GuessWarning+": one class everywhere has a mean IoU of %.2g"+check, guess)}
+	}
+	return nil
 }

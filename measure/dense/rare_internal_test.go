@@ -2,6 +2,8 @@ package dense
 
 import (
 	"math"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -74,6 +76,7 @@ func TestRareClasses(t *testing.T) {
 		if got := max(s.High-s.Value, s.Value-s.Low); math.Abs(got-want) > 1e-5 {
 			t.Errorf("%s: the half-width is %.6f, want %.6f", c.name, got, want)
 		}
+		s.Warnings = slices.DeleteFunc(s.Warnings, measure.ChangesMeaning)
 		if len(s.Warnings) != len(c.warnings) {
 			t.Errorf("%s: warnings %q, want %q", c.name, s.Warnings, c.warnings)
 		}
@@ -109,5 +112,48 @@ func TestRareRegions(t *testing.T) {
 	got := rareRegions(f, means, 6)
 	if len(got) != 1 || !strings.Contains(got[0], "too narrow: 1 of 2 classes are in fewer than 5 samples: bus") {
 		t.Errorf("warnings: %q", got)
+	}
+}
+
+// TestNoBetterThanAGuess checks the warnings of a model that finds one class everywhere, and of one
+// that finds no box at the right place.
+func TestNoBetterThanAGuess(t *testing.T) {
+	t.Parallel()
+	const n = 20
+	for background, want := range map[int]bool{80: true, 0: false} { // pixels that are found as the first class, of 20 of the second
+		a := classMaps([][]int{slices.Repeat([]int{80}, n), slices.Repeat([]int{20}, n)}, [][]float64{slices.Repeat([]float64{1}, n), slices.Repeat([]float64{0}, n)})
+		v := a.views[cleanView]
+		for i := range n {
+			if at := i * 2 * 3; want {
+				v.regions[at+1] = 100 // the whole image
+			} else {
+				v.regions[at+3], v.regions[at+4] = background+20, 20
+			}
+		}
+		all, err := a.Scores()
+		if err != nil {
+			t.Fatal(err)
+		}
+		// One class everywhere has the IoU 0.8 with the first class and 0 with the second.
+		if want != (math.Abs(all[0].Value-0.4) < 1e-12) || want != slices.ContainsFunc(all[0].Warnings, measure.ChangesMeaning) {
+			t.Errorf("mean IoU %v: warnings %q", all[0].Value, all[0].Warnings)
+		}
+	}
+	a := drawBoxes(rand.New(rand.NewPCG(1, 1)), 100, 2, 0.3)
+	for _, found := range []bool{true, false} {
+		if !found {
+			for _, all := range a.views[cleanView].precision.detections {
+				for i := range all {
+					all[i].matched = 0
+				}
+			}
+		}
+		all, err := a.Scores()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found == slices.ContainsFunc(all[0].Warnings, measure.ChangesMeaning) {
+			t.Errorf("mean average precision %v: warnings %q", all[0].Value, all[0].Warnings)
+		}
 	}
 }

@@ -158,7 +158,17 @@ export class Glance extends Part {
       'table',
       { class: 'matrix' },
       element('caption', {}, `${m.title} of each model: ${m.about}`),
-      element('thead', {}, element('tr', {}, element('td', {}), ...heads)),
+      element(
+        'thead',
+        {},
+        element(
+          'tr',
+          {},
+          // What the number beside each model is: accuracy, mAP, mean IoU or agreement.
+          element('td', {}, element('small', { class: 'wide' }, m.clean ? m.cleanName.replace(/ with .*/, '') : '')),
+          ...heads,
+        ),
+      ),
       element('tbody', {}, ...rows),
     );
     table.addEventListener('pointerleave', () => this.hover(''));
