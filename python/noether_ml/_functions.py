@@ -183,9 +183,12 @@ def _albumentations(transform: Any) -> Callable[[Any, Any], Any]:
 
 
 def _nrtk(perturber: Any) -> Callable[[Any, Any], Any]:
-    def apply(image: Any, _generator: Any) -> Any:
+    def apply(image: Any, generator: Any) -> Any:
         import numpy
 
+        if hasattr(perturber, "_set_seed"):  # of those that draw random numbers, since version 1.0
+            perturber._seed = int(generator.integers(2**32))
+            perturber._set_seed()
         out = perturber(image=numpy.rint(255 * image).astype(numpy.uint8))
         out = out[0] if isinstance(out, tuple) else out  # beside boxes
         return out.astype(numpy.float32) / 255 if out.dtype == numpy.uint8 else out

@@ -73,6 +73,8 @@ def test_random_draws_are_keyed_by_sample(module, images, tmp_path):
 def test_libraries(module, images):
     albumentations = pytest.importorskip("albumentations")
     kornia = pytest.importorskip("kornia")
+    nrtk = pytest.importorskip("nrtk.impls.perturb_image.photometric.enhance")
+    nrtk_random = pytest.importorskip("nrtk.impls.perturb_image.geometric.random")
     from torchvision.transforms import v2
 
     found = scores(noether_ml.measure(module, images, layers="output", measures=["distance"], quiet=True, transforms=[
@@ -80,11 +82,13 @@ def test_libraries(module, images):
         {"name": "albumentations", "python": {"function": albumentations.HorizontalFlip(p=1)}},
         {"name": "torchvision", "python": {"function": v2.RandomHorizontalFlip(p=1)}},
         {"name": "kornia", "python": {"function": kornia.augmentation.RandomHorizontalFlip(p=1)}},
+        {"name": "brightness", "brightness": 0.5}, {"name": "nrtk", "python": {"function": nrtk.BrightnessPerturber(factor=0.5)}}, {"name": "nrtk shift", "python": {"function": nrtk_random.RandomTranslationPerturber()}},
         albumentations.CoarseDropout(p=1), v2.ColorJitter(0.5), albumentations.Compose([albumentations.RandomRotate90(p=1)]),
     ]))
     for name in ("albumentations", "torchvision", "kornia"):
         assert found[name].iloc[0] == pytest.approx(found["built-in"].iloc[0], abs=1e-5), name
-    assert {"CoarseDropout", "ColorJitter", "Compose"} <= set(found.index.get_level_values(0))
+    assert found["nrtk"].iloc[0] == pytest.approx(found["brightness"].iloc[0], rel=0.02)  # of bytes
+    assert {"nrtk shift", "CoarseDropout", "ColorJitter", "Compose"} <= set(found.index.get_level_values(0))
     assert (found > 0).all()
 
 
