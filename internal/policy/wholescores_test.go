@@ -85,3 +85,24 @@ func TestDetectors(t *testing.T) {
 		}
 	}
 }
+
+// TestReach checks the sentence on the strengths up to which all claims hold: none does where a claim
+// without a transformation fails, although those with it hold.
+func TestReach(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		clean, tilt, fog State
+		want             string
+	}{
+		{Pass, Pass, Pass, "3 of 3 claims hold. All hold up to fog 3, tilt 10."},
+		{Pass, Pass, Undecided, "2 of 3 claims hold, 1 undecided. All hold up to tilt 10, and at no strength of fog."},
+		{Fail, Pass, Pass, "2 of 3 claims hold, 1 do not. At no strength of fog, tilt do all hold."},
+	} {
+		j := &judge{Policy: &Policy{Transforms: map[string]Strength{"tilt": 10, "fog": 3}}, Evidence: Evidence{Neutral: func(string) (float64, error) { return 0, nil }}}
+		claims := []Claim{{State: c.clean}, {State: c.tilt, Transform: "tilt", Parameter: "-10"}, {State: c.fog, Transform: "fog", Parameter: "3"}}
+		s := j.Summarise([]Verdict{{Claims: claims, HoldsUpTo: j.holdsUpTo(claims)}})
+		if got := s.Models[0].Counts(); got != c.want {
+			t.Errorf("%+v: %q, want %q", c, got, c.want)
+		}
+	}
+}
