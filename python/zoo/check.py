@@ -23,6 +23,7 @@ from .networks import networks
 
 SAMPLES = 4
 RATE = 16000  # of waveforms, in Hz
+NONE = {"none": "PyTorch has no gradient"}
 EXPORTERS = {"tracing": _trace.write, "dynamo": _dynamo.write}
 
 
@@ -64,6 +65,26 @@ class Check:
         self.module = self.network.make().eval()
         self.x = torch.rand((SAMPLES, *self.network.shape), generator=torch.Generator().manual_seed(1))
         self.found: dict[str, Any] = {"parameters": sum(p.numel() for p in self.module.parameters())}
+        if self.vanishes():
+            for p in self.module.parameters():
+                if p.dim() > 1:
+                    torch.nn.init.kaiming_normal_(p)
+            self.module.train()
+            with torch.no_grad(), _export.called(self.module, self.x):
+                for _ in range(20):  # batch normalisation learns the statistics of the samples
+                    self.module(self.x)
+            self.module.eval()
+
+    def vanishes(self) -> bool:
+        """Report whether the gradient is too small for float32, as with small random weights in many layers.
+
+        Any gradient would then agree with it.
+        """
+        try:
+            weights = torch.ones_like(self.first(self.x)[0])
+            return float(self.derived(self.x, torch.float32, weights).norm()) < 1e-20
+        except Exception:  # which the step that needs it reports
+            return False
 
     def save(self) -> None:
         self.out.write_text(json.dumps(self.found), "utf-8")
@@ -95,7 +116,7 @@ class Check:
             self.step(way, "layers", lambda: self.layers(path))
             self.step(way, "run", lambda: self.run(way, path))
             difference = self.step(way, "gradient", lambda: self.gradient(path))
-            if difference is not None and difference > rounding(self.found):
+            if isinstance(difference, float) and difference > rounding(self.found):
                 self.step(way, "gradient in float64", self.gradient_in_float64)
 
     def exported(self, way: str) -> Path:
@@ -162,8 +183,8 @@ class Check:
         rows = run._rows()
         return {"scores": len(rows), "undefined": sum(row["value"] is None for row in rows), "layers": len({row["layer"] for row in rows} - {""})}
 
-    def gradient(self, path: Path) -> float:
-        """Return the difference of a gradient from that of PyTorch, relative to its norm.
+    def gradient(self, path: Path) -> float | dict[str, str]:
+        """Return the difference of a gradient from that of PyTorch, relative to its norm, or that PyTorch has none.
 
         It is that of the first output, weighted at random, by the input. The weights are those of an
         operator that is added to the file: the sum of an output after a normalisation is constant.
@@ -171,6 +192,8 @@ class Check:
         import onnx
 
         weights, want = self.gradient_of_torch
+        if want is None:
+            return NONE
         folder = self.folder / "gradient"
         folder.mkdir(exist_ok=True)
         model = onnx.load(str(path), load_external_data=True)
@@ -194,11 +217,12 @@ class Check:
         There rounding does not decide on which side of a kink, such as that of a ReLU, a value lies.
         """
         _, want = self.gradient_of_torch
+        assert want is not None
         return _difference(torch.from_numpy(float64.run(self.folder / "gradient" / "gradient.onnx", self.gradient_name, self.x.numpy())), want)
 
     @functools.cached_property
-    def gradient_of_torch(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """The weights of the first output, and its gradient by PyTorch in float64.
+    def gradient_of_torch(self) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """The weights of the first output, and its gradient by PyTorch in float64; None if it has none, as that of codes.
 
         What rounding does to it is stored: the difference of the gradient in float32, and of that at an
         input whose values differ by 1e-6.
@@ -206,7 +230,12 @@ class Check:
         first = self.first(self.x)
         weights = torch.randn(first.shape[1:], generator=torch.Generator().manual_seed(2))
         moved = self.x * (1 + 1e-6 * torch.randn(self.x.shape, generator=torch.Generator().manual_seed(3), dtype=torch.float64))
-        single = self.derived(self.x, torch.float32, weights)
+        try:
+            single = self.derived(self.x, torch.float32, weights)
+        except RuntimeError as e:
+            if "does not require grad" in str(e):
+                return weights, None
+            raise
         try:
             want, near = (self.derived(x, torch.float64, weights) for x in (self.x, moved))
         except Exception:  # a module that makes tensors of float32 in forward
@@ -248,9 +277,11 @@ class Check:
             raise noether_ml.Error(f"the distance at {self.output} is {got}, not {want}")
         return self.scores(run)
 
-    def served_gradient(self) -> float:
+    def served_gradient(self) -> float | dict[str, str]:
         """Return the difference of the gradient that the module's server computes, as gradient does."""
         weights, want = self.gradient_of_torch
+        if want is None:
+            return NONE
         found: dict[str, Any] = {}
 
         def room(name: str, shape: Sequence[int]) -> Any:

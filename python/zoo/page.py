@@ -23,7 +23,7 @@ def problem(found: dict[str, Any], way: str) -> str | None:
             return f"{step}: {found[way].get('late') or found.get('problem') or 'not finished'}"
         if isinstance(value, str):
             return f"{step}: {value.removeprefix('error: ')}"
-        if step == "gradient" and not value <= rounding(found):
+        if step == "gradient" and isinstance(value, float) and not value <= rounding(found):
             double = found[way].get("gradient in float64", "not computed")
             if not isinstance(double, float) or not double <= 1e-6:
                 return f"gradient: {value:.0e} from PyTorch's, which differs by {rounding(found) / 10:.0e} by rounding; in float64 {double}"
