@@ -33,11 +33,7 @@ type Waveform struct {
 func (s Sample) Apply(op transform.Op) (tensor.Tensor, error) {
 	if s.Waveform == nil {
 		out := tensor.New(s.Input.Shape...)
-		dst, src := out, s.Input
-		if maps := MapsOf(s.Arrays); maps != nil {
-			dst.Shape, src.Shape = maps, maps
-		}
-		op.Apply(dst, src)
+		op.Apply(s.maps(out), s.maps(s.Input))
 		return out, transform.Err(op)
 	}
 	audioOp, ok := op.(transform.AudioOp)
@@ -53,6 +49,39 @@ func (s Sample) Apply(op transform.Op) (tensor.Tensor, error) {
 			return tensor.Tensor{}, fmt.Errorf("%s: the transformed waveform is empty", s.Name)
 		}
 		s.Waveform.excerpt(out.Data[c*n:(c+1)*n], wave, all, transform.CropPosition(op))
+	}
+	return out, nil
+}
+
+// maps returns the input or the result of a transformation with the shape that is transformed.
+func (s Sample) maps(t tensor.Tensor) tensor.Tensor {
+	if shape := MapsOf(s.Arrays); shape != nil {
+		t.Shape = shape
+	}
+	return t
+}
+
+// ApplyAll returns the transformed samples, as Apply does, for the Ops of draws of one transformation.
+// The work is done by each (see transform.ApplyAll).
+func ApplyAll(samples []Sample, ops []transform.Op, each func(n int, apply func(i int) error) error) ([]tensor.Tensor, error) {
+	out, dst, src := make([]tensor.Tensor, len(samples)), make([]tensor.Tensor, len(samples)), make([]tensor.Tensor, len(samples))
+	for i, s := range samples {
+		if s.Waveform != nil {
+			return out, each(len(samples), func(i int) (err error) {
+				out[i], err = samples[i].Apply(ops[i])
+				return err
+			})
+		}
+		out[i] = tensor.New(s.Input.Shape...)
+		dst[i], src[i] = s.maps(out[i]), s.maps(s.Input)
+	}
+	if err := transform.ApplyAll(dst, src, ops, each); err != nil {
+		return nil, err
+	}
+	for _, op := range ops {
+		if err := transform.Err(op); err != nil {
+			return nil, err
+		}
 	}
 	return out, nil
 }

@@ -115,12 +115,13 @@ func ReadMistakes(r io.Reader) ([]Mistake, error) {
 }
 
 // A MistakeGroup says how often the samples of a group that are right without a transformation are
-// wrong with it: a line of failure-groups.csv.
+// wrong with it, or which share of their boxes or regions changes: a line of failure-groups.csv.
 type MistakeGroup struct {
+	Kind                   MistakeKind // Broken, or Changed of boxes and class maps
 	Data, Model, Transform string
 	Column, Group          string
 	N                      int               // samples that are right without the transformation
-	Share                  resample.Estimate // of the samples and values that are wrong with it
+	Share                  resample.Estimate // of the samples and values that are wrong with it, or mean share that changes
 	// Gap is Share minus that of all other groups of the column. Its intervals hold together for
 	// all groups of a model, data set and transformation. NaN: not compared.
 	Gap resample.Estimate
@@ -130,8 +131,11 @@ type MistakeGroup struct {
 // refer to the samples of the label.
 const ClassPair = "class pair"
 
+// AllSamples is the Column of the group of all samples of boxes or class maps.
+const AllSamples = "all"
+
 // Columns of failure-groups.csv.
-var mistakeGroupColumns = []string{"data", "model", "transform", "column", "group", "n", "share", "low", "high", "gap", "gap_low", "gap_high"}
+var mistakeGroupColumns = []string{"data", "model", "transform", "column", "group", "n", "share", "low", "high", "gap", "gap_low", "gap_high", "kind"}
 
 // GroupMistakes returns the groups of the samples of one model, data set and transformation. share
 // holds, by index of the sample, the fraction of the transformation's values and trials at which a
@@ -206,7 +210,7 @@ func WriteMistakeGroups(w io.Writer, all []MistakeGroup) error {
 		for _, v := range []float64{m.Share.Mean, m.Share.Low, m.Share.High, m.Gap.Mean, m.Gap.Low, m.Gap.High} {
 			line = append(line, formatFloat(v))
 		}
-		out.Write(line)
+		out.Write(append(line, string(m.Kind)))
 	}
 	out.Flush()
 	return out.Error()
@@ -218,18 +222,23 @@ func ReadMistakeGroups(r io.Reader) ([]MistakeGroup, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(lines) == 0 || !slices.Equal(lines[0], mistakeGroupColumns) {
+	kind := len(mistakeGroupColumns) - 1 // of version 0.3.0, without this column, all groups are Broken
+	if len(lines) == 0 || len(lines[0]) < kind || !slices.Equal(lines[0], mistakeGroupColumns[:len(lines[0])]) {
 		return nil, fmt.Errorf("its columns are not %v", mistakeGroupColumns)
 	}
 	var out []MistakeGroup
 	for k, line := range lines[1:] {
 		var numbers [7]float64
-		for i, text := range line[5:] {
+		for i, text := range line[5:kind] {
 			if numbers[i], err = strconv.ParseFloat(cmp.Or(text, "nan"), 64); err != nil {
 				return nil, fmt.Errorf("line %d: %w", k+2, err)
 			}
 		}
-		out = append(out, MistakeGroup{line[0], line[1], line[2], line[3], line[4], int(numbers[0]),
+		of := Broken
+		if len(line) > kind {
+			of = MistakeKind(line[kind])
+		}
+		out = append(out, MistakeGroup{of, line[0], line[1], line[2], line[3], line[4], int(numbers[0]),
 			resample.Estimate{Mean: numbers[1], Low: numbers[2], High: numbers[3]}, resample.Estimate{Mean: numbers[4], Low: numbers[5], High: numbers[6]}})
 	}
 	return out, nil
@@ -239,7 +248,10 @@ func ReadMistakeGroups(r io.Reader) ([]MistakeGroup, error) {
 func (m MistakeGroup) Describe() string {
 	percent := func(v float64) string { return strconv.FormatFloat(100*v, 'f', 1, 64) }
 	text := fmt.Sprintf("Of its %d samples that are right without %s, %s %% [%s, %s] are wrong with it", m.N, m.Transform, percent(m.Share.Mean), percent(m.Share.Low), percent(m.Share.High))
-	if m.Column == ClassPair {
+	switch {
+	case m.Kind == Changed:
+		text = fmt.Sprintf("Of its %d samples %s %% [%s, %s] of the boxes or of the regions of classes change under %s", m.N, percent(m.Share.Mean), percent(m.Share.Low), percent(m.Share.High), m.Transform)
+	case m.Column == ClassPair:
 		text = fmt.Sprintf("Of the %d samples of this label that are right without %s, %s %% [%s, %s] become this class", m.N, m.Transform, percent(m.Share.Mean), percent(m.Share.Low), percent(m.Share.High))
 	}
 	if !math.IsNaN(m.Gap.Mean) {

@@ -25,8 +25,8 @@ func failuresCommand() *cobra.Command {
 		Short: "List the samples that a model gets wrong, and which groups of samples fail more than the rest",
 		Long: `Lists the samples that a model gets wrong, from failures.csv of a run folder: first the broken ones,
 which are right on the clean image and wrong when it is transformed, those with the most probable
-wrong class first (of data without labels, those whose class changes); then those that are wrong on
-the clean image. Above them stand the groups of samples that a transformation breaks more often
+wrong class first; then those whose class changes (of data without labels), or less than half of
+whose boxes or class map stays; then those that are wrong on the clean image. Above them stand the groups of samples that a transformation breaks more often
 than the rest, and the pairs of classes that it confuses most.
 
 --paths prints the files alone, each once, for a script that relabels them or trains on them.`,
@@ -116,7 +116,7 @@ func readMistakes(dir string) ([]scores.Mistake, []scores.MistakeGroup, error) {
 	}
 	err = read("failures.csv", func(r io.Reader) (err error) { all, err = scores.ReadMistakes(r); return err })
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, fmt.Errorf("%s has no failures.csv: its study lacks the measures accuracy and effective-invariance, or it is unfinished or of an earlier version; run the study again", dir)
+		return nil, nil, fmt.Errorf("%s has no failures.csv: its study lacks the measures accuracy, effective-invariance and dense-equivariance, or it is unfinished or of an earlier version; run the study again", dir)
 	}
 	if err == nil {
 		err = read("failure-groups.csv", func(r io.Reader) (err error) { groups, err = scores.ReadMistakeGroups(r); return err })
@@ -143,7 +143,11 @@ func printSamplePaths(w io.Writer, all []scores.Mistake) error {
 
 func (f *failuresFlags) print(w io.Writer, all []scores.Mistake, groups []scores.MistakeGroup) error {
 	table := newTable(w)
-	table.printf("group\tof\tright before\tof these broken\tmore than the rest\n")
+	before, after := "right before", "of these broken"
+	if slices.ContainsFunc(groups, func(g scores.MistakeGroup) bool { return g.Kind == scores.Changed }) {
+		before, after = "samples", "broken or changed"
+	}
+	table.printf("group\tof\t%s\t%s\tmore than the rest\n", before, after)
 	worse, pairs := 0, 0
 	for _, g := range groups {
 		gap := ""
@@ -169,7 +173,7 @@ func (f *failuresFlags) print(w io.Writer, all []scores.Mistake, groups []scores
 		}
 	}
 	if len(groups) > 0 {
-		fmt.Fprintf(w, "%s broken more often than the rest (95 %% intervals, corrected for the number of groups)\n\n", plural.Of(worse, "group"))
+		fmt.Fprintf(w, "%s that fail more than the rest (95 %% intervals, corrected for the number of groups)\n\n", plural.Of(worse, "group"))
 	}
 	table = newTable(w)
 	table.printf("kind\tcost\tlabel\tpredicted\tof\tpath\n")

@@ -71,7 +71,10 @@ func (a address) local() bool {
 
 // token returns the bearer token, if there is one. It is an error if it would be sent in the clear.
 func (a address) token() (string, error) {
-	token := os.Getenv(TokenVariable)
+	token := strings.TrimSpace(os.Getenv(TokenVariable)) // a file ends in a newline
+	if strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
+		return "", fmt.Errorf("%s contains a space or a line break, which no token has", TokenVariable)
+	}
 	if token != "" && !a.local() && !strings.HasPrefix(a.server, "https://") {
 		return "", fmt.Errorf("%s is set, and %s would get it unencrypted: use an https address, or unset it", TokenVariable, a.server)
 	}

@@ -3,12 +3,15 @@ package oip
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -130,6 +133,10 @@ func (c *client) send(ctx context.Context, method, path string, body []byte, hea
 			return a, backoff.Permanent(err)
 		case errors.As(err, &refused) && !refused.passing():
 			return a, backoff.Permanent(err)
+		case errors.As(err, new(*tls.CertificateVerificationError)):
+			return a, backoff.Permanent(c.untrusted(err))
+		case errors.Is(err, http.ErrSchemeMismatch) || errors.As(err, new(tls.RecordHeaderError)):
+			return a, backoff.Permanent(fmt.Errorf("%s does not speak TLS: give an address that begins with http", c.server))
 		case errors.Is(err, errAnswer):
 			return a, backoff.Permanent(err)
 		case refused == nil && c.ended(ctx) != nil:
@@ -147,6 +154,31 @@ func (c *client) send(ctx context.Context, method, path string, body []byte, hea
 		err = fmt.Errorf("%w (tried %d times)", err, tried)
 	}
 	return a, err
+}
+
+// untrusted returns the error of a certificate that is not accepted.
+func (c *client) untrusted(err error) error {
+	var unverified *tls.CertificateVerificationError
+	errors.As(err, &unverified)
+	hint := ""
+	if unknown := (x509.UnknownAuthorityError{}); errors.As(err, &unknown) {
+		hint = "; SSL_CERT_FILE names a file with the certificates of authorities"
+		if file := os.Getenv("SSL_CERT_FILE"); file != "" {
+			hint = fmt.Sprintf("; SSL_CERT_FILE is %s, which has no certificate of its authority", file)
+			if _, err := os.ReadFile(file); err != nil {
+				hint = fmt.Sprintf("; SSL_CERT_FILE cannot be read: %v", err)
+			}
+		}
+	}
+	return fmt.Errorf("the certificate of %s is not accepted: %w%s", c.server, unverified.Err, hint)
+}
+
+// withoutToken returns the text of a server, which may repeat what it was sent, without the token.
+func (c *client) withoutToken(text string) string {
+	if c.token == "" {
+		return text
+	}
+	return strings.ReplaceAll(text, c.token, "***")
 }
 
 // ended returns why a server has ended that is known to do so. A process takes a moment to end.
@@ -231,7 +263,7 @@ func (c *client) exchange(ctx context.Context, method, path string, body []byte,
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
 		text, _ := io.ReadAll(io.LimitReader(response.Body, 64<<10))
-		return answer{}, &refusal{response.StatusCode, message(text)}
+		return answer{}, &refusal{response.StatusCode, message([]byte(c.withoutToken(string(text))))}
 	}
 	if encoding := response.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
 		return answer{}, fmt.Errorf("%w: it is encoded as %.20q, which was not asked for", errAnswer, encoding)

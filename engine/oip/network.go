@@ -40,6 +40,7 @@ type Network struct {
 	vjp, jvp derivative        // its models of derivatives
 	pools    bool              // the server pools and keeps activations: see reductions.go
 	keeps    bool              // and has a memory of its own for them
+	takes    []string          // see Takes
 
 	asBytes atomic.Bool  // tensors are sent as bytes
 	shares  atomic.Bool  // tensors are in memory that the server shares
@@ -65,6 +66,7 @@ type modelMetadata struct {
 		Properties map[string]string `json:"properties"`
 		Pools      bool              `json:"pools"`
 		Keeps      bool              `json:"keeps"`
+		Takes      []string          `json:"takes"`
 	} `json:"parameters"`
 }
 
@@ -119,6 +121,7 @@ func (n *Network) describe(ctx context.Context, location string) error {
 		n.layers = append(n.layers, l)
 	}
 	n.pools, n.keeps = m.Parameters.Pools, m.Parameters.Pools && m.Parameters.Keeps
+	n.takes = m.Parameters.Takes
 	n.identity = []any{m.Name, n.client.model, m.Platform, m.Inputs, m.Outputs, m.Parameters.Digest}
 	if !strings.Contains(n.client.model, "/versions/") {
 		n.identity = append(n.identity, m.Versions) // of which the server chooses
@@ -195,6 +198,10 @@ func (t wireTensor) port() engine.Port {
 
 // Metadata implements engine.Network.
 func (n *Network) Metadata() *engine.Metadata { return &n.metadata }
+
+// Takes reports whether the parameter takes of the model's metadata, which Noether's worker for
+// Python sets for functions, contains what.
+func (n *Network) Takes(what string) bool { return slices.Contains(n.takes, what) }
 
 // Hash returns the SHA-256 of the model's name, version (or those among which the server chooses),
 // inputs and outputs, and of the parameter digest of its metadata, which a server may set to a hash
@@ -346,7 +353,11 @@ func (n *Network) request(ctx context.Context, q call, limit int64, asBytes bool
 	if err != nil {
 		return nil, nil, err
 	}
-	return decode(a)
+	out, order, err := decode(a)
+	if err != nil && n.client.withoutToken(err.Error()) != err.Error() {
+		err = fmt.Errorf("%w: it repeats the token", errAnswer)
+	}
+	return out, order, err
 }
 
 // Check returns an error if the model no longer gives the outputs that it gave when its layers were

@@ -242,18 +242,36 @@ func (r *Request) load(ctx context.Context, positions []int, f dataset.Frame) sa
 	return readable
 }
 
-func (e *extraction) runBatch(ctx context.Context, session *model.Session, buf *model.Buffers, positions []int, samples []dataset.Sample, to []*writer) error {
+// inputs returns the inputs of the model.
+func (e *extraction) inputs(samples []dataset.Sample) ([]tensor.Tensor, error) {
+	if e.Transform != nil && !e.Pairs {
+		ops := make([]transform.Op, len(samples))
+		for i, s := range samples {
+			ops[i] = e.Transform(s)
+		}
+		return dataset.ApplyAll(samples, ops, func(n int, apply func(i int) error) error {
+			for i := range n {
+				if err := apply(i); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
 	inputs := make([]tensor.Tensor, len(samples))
 	for i, s := range samples {
 		inputs[i] = s.Input
 		if e.Pairs {
 			inputs[i] = *s.Transformed
-		} else if e.Transform != nil {
-			var err error
-			if inputs[i], err = s.Apply(e.Transform(s)); err != nil {
-				return err
-			}
 		}
+	}
+	return inputs, nil
+}
+
+func (e *extraction) runBatch(ctx context.Context, session *model.Session, buf *model.Buffers, positions []int, samples []dataset.Sample, to []*writer) error {
+	inputs, err := e.inputs(samples)
+	if err != nil {
+		return err
 	}
 	if err := session.Run(ctx, inputs, buf); err != nil {
 		return err

@@ -32,7 +32,8 @@ func Transformation() transform.Kind {
 			{Name: "strength", Doc: "number that is passed to the function; without it none is", Min: math.Inf(-1), Max: math.Inf(1)},
 		},
 	}, func(args transform.Args) (transform.Transform, error) {
-		f := transform.Function{Call: (&remote{use: Transforms, name: string(args["function"].(transform.Option)), inputs: 3}).transform}
+		r := &remote{use: Transforms, name: string(args["function"].(transform.Option)), inputs: 3}
+		f := transform.Function{Call: r.transform}
 		if d, ok := args["strength"].(transform.Distribution); ok {
 			f.Strength = &d
 		}
@@ -83,24 +84,63 @@ func (f *remote) call(inputs []*engine.Array, output string) (tensor.Tensor, err
 	return outputs[output], nil
 }
 
-// transform applies the function to an image of c x h x w with values in [0, 1].
-func (f *remote) transform(image tensor.Tensor, strength float64, seed uint64) (tensor.Tensor, error) {
-	shape := append([]int{1}, image.Shape...)
-	out, err := f.call([]*engine.Array{
-		{Shape: shape, Data: image.Data},
-		{Shape: []int{1}, Data: []float64{strength}},
-		{Shape: []int{1}, Data: []int64{int64(seed >> 1)}},
+// mostImages bounds the images of a call, and so the memory that it takes.
+const mostImages = 32
+
+// transform applies the function to images of c x h x w with values in [0, 1].
+func (f *remote) transform(images []tensor.Tensor, strengths []float64, seeds []uint64) ([]tensor.Tensor, error) {
+	if f.open.Do(f.connect); f.err != nil {
+		return nil, f.err
+	}
+	if !math.IsNaN(strengths[0]) && !f.net.Takes("strength") {
+		return nil, fmt.Errorf("function %s has no parameter for a strength, which the study sets", f.name)
+	}
+	most := 1
+	if f.net.Takes("batches") {
+		most = mostImages
+	}
+	var out []tensor.Tensor
+	for start := 0; start < len(images); {
+		end := start + 1
+		for end < min(start+most, len(images)) && slices.Equal(images[end].Shape, images[start].Shape) {
+			end++
+		}
+		transformed, err := f.transformBatch(images[start:end], strengths[start:end], seeds[start:end])
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, transformed...)
+		start = end
+	}
+	return out, nil
+}
+
+// transformBatch applies the function to images of one shape.
+func (f *remote) transformBatch(images []tensor.Tensor, strengths []float64, seeds []uint64) ([]tensor.Tensor, error) {
+	shape := append([]int{len(images)}, images[0].Shape...)
+	var data []float32
+	signed := make([]int64, len(seeds))
+	for i, image := range images {
+		data = append(data, image.Data...)
+		signed[i] = int64(seeds[i] >> 1)
+	}
+	batch, err := f.call([]*engine.Array{
+		{Shape: shape, Data: data},
+		{Shape: []int{len(images)}, Data: strengths},
+		{Shape: []int{len(images)}, Data: signed},
 	}, "image")
 	if err != nil {
-		return out, err
+		return nil, err
 	}
-	if !slices.Equal(out.Shape, shape) {
-		return out, fmt.Errorf("function %s returns an image of the shape %v for one of %v: it must keep the size", f.name, out.Shape, shape)
+	if !slices.Equal(batch.Shape, shape) {
+		return nil, fmt.Errorf("function %s returns images of the shape %v for those of %v: it must keep the size", f.name, batch.Shape, shape)
 	}
-	for _, v := range out.Data {
-		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
-			return out, fmt.Errorf("function %s returns NaN or infinity", f.name)
-		}
+	if batch.FirstNonFinite() >= 0 {
+		return nil, fmt.Errorf("function %s returns NaN or infinity", f.name)
+	}
+	out := make([]tensor.Tensor, len(images))
+	for i := range out {
+		out[i] = batch.At(i)
 	}
 	return out, nil
 }

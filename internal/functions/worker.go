@@ -3,7 +3,6 @@ package functions
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -217,12 +216,28 @@ func start(with Interpreter, p Program) (*worker, error) {
 		err := w.process.Wait()
 		w.mutex.Lock()
 		if w.err == nil {
-			w.err = fmt.Errorf("its Python process ended: %s", cmp.Or(w.last, fmt.Sprint(err), "exit status 0"))
+			w.err = fmt.Errorf("its Python process ended: %s", w.reason(err))
 		}
 		w.mutex.Unlock()
 		close(w.ended)
 	}()
 	return w, err
+}
+
+// reason returns why the process has ended, with the error of exec.Cmd.Wait. What it prints before it
+// serves the program says why it does not; later lines may have nothing to do with the end.
+func (w *worker) reason(err error) string {
+	status := "exit status 0"
+	if err != nil {
+		status = err.Error()
+	}
+	switch {
+	case w.last == "":
+		return status
+	case w.address == "":
+		return w.last
+	}
+	return fmt.Sprintf("%s (it last printed: %s)", status, w.last)
 }
 
 // answer reads the address and the digest, which the process prints when it serves the program.

@@ -44,6 +44,18 @@ func TestWorkerThatEnds(t *testing.T) {
 	if len(printed) != 1 {
 		t.Errorf("printed %q", printed)
 	}
+	with = interpreter(t, `read line; echo 'a warning' >&2; echo '{"address": "unix:/nowhere:", "digest": "abc"}'; exit 3`)
+	if w, err = Start(t.Context(), with, []Program{p}); err != nil {
+		t.Fatal(err)
+	}
+	<-w.all[0].ended
+	f = remote{use: Transforms, name: "mine:f", inputs: 3}
+	if _, err := f.call(nil, "image"); err == nil || err.Error() != "function mine:f: its Python process ended: exit status 3 (it last printed: a warning)" {
+		t.Errorf("error %v after a warning", err)
+	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
 	f = remote{use: Transforms, name: "mine:f", inputs: 3}
 	if _, err := f.call(nil, "image"); err == nil || !strings.Contains(err.Error(), "--allow-python") {
 		t.Errorf("error %v without a worker", err)

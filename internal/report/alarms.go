@@ -40,11 +40,12 @@ func alarms(rows []scores.Row, rec scores.Record) []alarm {
 	}
 	for i := range rows {
 		r := &rows[i]
-		if !isClean(r) || corrupted[r.Data] {
+		name := cleanName(r)
+		if name == "" || corrupted[r.Data] {
 			continue
 		}
-		value := fmt.Sprintf("accuracy is %s without a transformation", strings.Join(nonEmpty(Number(r.Value), Interval(r.Low, r.High)), " "))
-		if s, ok := stated[r.Model]; ok && r.High < s.Accuracy-far {
+		value := fmt.Sprintf("%s is %s without a transformation", name, strings.Join(nonEmpty(Number(r.Value), Interval(r.Low, r.High)), " "))
+		if s, ok := stated[r.Model]; ok && name == "accuracy" && r.High < s.Accuracy-far {
 			add(r, fmt.Sprintf("%s, and %s by %s: check preprocess, and the mapping of classes to outputs", value, Number(s.Accuracy), s.By))
 		}
 		for _, w := range strings.Split(r.Warning, "; ") {
@@ -55,7 +56,7 @@ func alarms(rows []scores.Row, rec scores.Record) []alarm {
 	}
 	for i := range rows {
 		r := &rows[i]
-		if r.OtherModel != "" || r.Warning == "" || isClean(r) {
+		if r.OtherModel != "" || r.Warning == "" || cleanName(r) != "" {
 			continue
 		}
 		for _, w := range strings.Split(r.Warning, "; ") {
@@ -67,10 +68,19 @@ func alarms(rows []scores.Row, rec scores.Record) []alarm {
 	return out
 }
 
-// isClean reports whether a row has the accuracy of a model without a transformation, over all
-// classes.
-func isClean(r *scores.Row) bool {
-	return r.Measure == "accuracy" && r.Statistic == "clean" && r.Factor == "" && r.OtherModel == "" && finite(r.Value)
+// cleanStatistics are the statistics that say how often a model is right without a transformation,
+// by measure and name.
+var cleanStatistics = map[[2]string]string{
+	{"accuracy", "clean"}: "accuracy", {denseAccuracy, "clean-map"}: "mAP", {denseAccuracy, "clean-miou"}: "mean IoU",
+}
+
+// cleanName returns the name of what a row says of how often a model is right without a
+// transformation, over all classes; "" for other rows.
+func cleanName(r *scores.Row) string {
+	if r.Factor != "" || r.OtherModel != "" || !finite(r.Value) {
+		return ""
+	}
+	return cleanStatistics[[2]string{r.Measure, r.Statistic}]
 }
 
 // sentence returns the sentence of an alarm.
@@ -112,13 +122,12 @@ func Sound(rows []scores.Row, rec scores.Record) []scores.Row {
 	})
 }
 
-// cleanAccuracies returns the rows of the accuracy of each model without a transformation, by model
-// and data.
-func cleanAccuracies(rows []scores.Row) map[[2]string]scores.Row {
+// cleanScores returns the rows of one of cleanStatistics of each model, by model and data.
+func cleanScores(rows []scores.Row, name string) map[[2]string]scores.Row {
 	out := map[[2]string]scores.Row{}
 	for i := range rows {
 		r := &rows[i]
-		if known, seen := out[[2]string{r.Model, r.Data}]; isClean(r) && (!seen || r.Trial < known.Trial) { // the mean over trials has the lowest
+		if known, seen := out[[2]string{r.Model, r.Data}]; cleanName(r) == name && (!seen || r.Trial < known.Trial) { // the mean over trials has the lowest
 			out[[2]string{r.Model, r.Data}] = *r
 		}
 	}

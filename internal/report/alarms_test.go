@@ -6,6 +6,7 @@ import (
 
 	"github.com/noether-ml/noether/internal/report/internal/reporttest"
 	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/dense"
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -31,7 +32,7 @@ func TestAlarms(t *testing.T) {
 		stated   float64 // accuracy that the file of k states
 		want     []string
 	}{
-		"no alarm": {nil, 0.3, []string{"k is more robust", "Effective invariance is lowest under turn (0.600 to 0.800)"}},
+		"no alarm": {nil, 0.3, []string{"Without a transformation, the accuracy of k and m differs by no more than chance: 0.270 [0.230, 0.310] and 0.270", "k is more robust", "Effective invariance is lowest under turn (0.600 to 0.800)"}},
 		"untrained": {map[string]string{"m": measure.GuessWarning + " among 4 classes", "k": "few; " + measure.ConstantWarning}, 0, []string{
 			"m: accuracy is 0.270 [0.230, 0.310] without a transformation: no better than a guess among 4 classes. Its scores say little, and it is left out",
 			"k: accuracy is 0.270 [0.230, 0.310] without a transformation: the predictions hardly vary."}},
@@ -77,7 +78,7 @@ func TestNothingIsRecommendedOfUntrainedModels(t *testing.T) {
 		t.Fatal("the run has no recommendation")
 	}
 	for i := range run {
-		if isClean(&run[i]) {
+		if cleanName(&run[i]) == "accuracy" {
 			run[i].Warning = measure.GuessWarning + " among 10 classes"
 		}
 	}
@@ -94,5 +95,47 @@ func TestAccuracyBesideScores(t *testing.T) {
 	m := Matrices(rows, reporttest.Measures())[0]
 	if len(m.Clean) != 2 || m.Clean[0] != "" || m.Clean[1] != "0.900 [0.890, 0.910]" {
 		t.Errorf("the accuracies are %q, want none and 0.900", m.Clean)
+	}
+}
+
+// TestDenseAccuracyBesideScores checks that a matrix of a detector or segmenter has its mAP or mean
+// IoU, and that one that is no better than a guess is an alarm.
+func TestDenseAccuracyBesideScores(t *testing.T) {
+	t.Parallel()
+	for statistic, name := range map[string]string{"clean-map": "mAP", "clean-miou": "mean IoU"} {
+		rows := []scores.Row{predictionRow("m", "turn", "effective-invariance", "ei", 0.6, 0.01), predictionRow("m", "turn", "dense-accuracy", statistic, 0.01, 0.005)}
+		m := Matrices(rows, reporttest.Measures())[0]
+		if m.CleanName != name || len(m.Clean) != 1 || m.Clean[0] != "0.010 [0.005, 0.015]" {
+			t.Errorf("%s %q stands beside the scores", m.CleanName, m.Clean)
+		}
+		rows[1].Warning = measure.GuessWarning
+		if got := Alarms(rows, scores.Record{}); len(got) != 1 || !strings.HasPrefix(got[0].String(), "m: "+name+" is 0.010 [0.005, 0.015] without a transformation: no better than a guess") {
+			t.Errorf("alarms: %v", got)
+		}
+	}
+}
+
+// TestDetectorsAreComparedByLabels checks the first screen of two detectors whose boxes are equally
+// stable, of which one has wrong classes: it begins with the mAP.
+func TestDetectorsAreComparedByLabels(t *testing.T) {
+	t.Parallel()
+	var rows []scores.Row
+	for model, right := range map[string]float64{"float": 0.9, "int8": 0.5} {
+		matched := predictionRow(model, "turn", "dense-equivariance", "matched", 0.95, 0.01)
+		matched.Null = 0.1
+		rows = append(rows, matched, predictionRow(model, "turn", "dense-accuracy", "clean-map", right, 0.02), predictionRow(model, "turn", "dense-accuracy", "moved-map", right-0.1, 0.02))
+	}
+	rec := scores.Record{Measures: []measure.Descriptor{dense.Descriptor(), dense.AccuracyDescriptor()}}
+	if m := Matrices(rows, rec.Measures); m[0].Statistic != "moved-map" || m[0].CleanName != "mAP" {
+		t.Errorf("the report begins with %s and %s", m[0].Statistic, m[0].CleanName)
+	}
+	got, _ := Conclusions(rows, rec, nil)
+	for i, want := range []string{
+		"Without a transformation, int8 has a lower mAP than float, by more than chance: 0.500 [0.480, 0.520] against 0.900 [0.880, 0.920]",
+		"float is more accurate than the other model under turn (0.800; next: int8, 0.400)",
+	} {
+		if i >= len(got) || !strings.HasPrefix(got[i].String(), want) {
+			t.Errorf("sentence %d: %v, want %q", i, got, want)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -35,8 +36,8 @@ func plainSentence(format string, args ...any) Sentence {
 	return Sentence{{Text: fmt.Sprintf(format, args...)}}
 }
 
-// Conclusions returns the sentences for the first screen of a report: alarms, and at most four that
-// say which model is the most robust, under which transformation scores are worst, for which group
+// Conclusions returns the sentences for the first screen of a report: alarms, and at most five that
+// say which of two models is right more often, which model is the most robust, under which transformation scores are worst, for which group
 // of samples, and at which depth those of layers fall. layers are one sentence for each of the first
 // models on which of its layers is the best one for retrieval, localisation and linear probing. All
 // follow from the scores by fixed rules. What they claim is one family: if nothing differed, they
@@ -49,7 +50,7 @@ func Conclusions(rows []scores.Row, rec scores.Record, replicates *Replicates) (
 	made := withClaims(replicates, func(c *claims) sentences {
 		out := slices.Clone(alarms)
 		if len(all) > 0 {
-			out = append(out, all[0].ranking(c), all[0].extremes(c))
+			out = append(out, cleanDifference(rows, c), all[0].ranking(c), all[0].extremes(c))
 		}
 		out = append(out, worstGroup(rows, rec, c), depthChange(rows, rec, c))
 		return sentences{slices.DeleteFunc(out, func(s Sentence) bool { return s == nil }), bestLayers(rows, rec, c)}
@@ -72,6 +73,58 @@ func (m Matrix) byQuality(cells []MatrixCell) []MatrixCell {
 		return cmp.Compare(m.rows[b.Row].Value, m.rows[a.Row].Value)
 	})
 	return cells
+}
+
+// cleanDifference returns a sentence on which of two models is right more often without a
+// transformation, by accuracy, mAP or mean IoU, on the first data set with both; nil without
+// intervals, or of more models.
+func cleanDifference(rows []scores.Row, c *claims) Sentence {
+	for _, name := range slices.Sorted(maps.Values(cleanStatistics)) {
+		ofData := map[string][]scores.Row{}
+		for of, r := range cleanScores(rows, name) {
+			ofData[of[1]] = append(ofData[of[1]], r)
+		}
+		for _, data := range scores.DistinctValues(rows, byData) {
+			of := ofData[data]
+			if len(of) != 2 { // of more, the matrix says enough
+				continue
+			}
+			slices.SortFunc(of, func(a, b scores.Row) int {
+				return cmp.Or(cmp.Compare(b.Value, a.Value), strings.Compare(a.Model, b.Model))
+			})
+			best, worst := &of[0], &of[1]
+			where := "Without a transformation"
+			if len(ofData) > 1 {
+				where += " on " + Shorten(data, maxNameWidth)
+			}
+			text := func(r *scores.Row) string {
+				return strings.Join(nonEmpty(Number(r.Value), Interval(r.Low, r.High)), " ")
+			}
+			low, high := Shorten(worst.Model, maxNameWidth), Shorten(best.Model, maxNameWidth)
+			switch c.evidence(best, worst, 1) {
+			case certain:
+				return Sentence{{Text: fmt.Sprintf("%s, %s has a lower %s than %s, by more than chance: %s against %s", where, low, name, high, text(worst), text(best)),
+					Aside: " (p < 0.05 after correction for the number of comparisons)"}, {Text: "."}}
+			case insignificant:
+				return plainSentence("%s, the %s of %s and %s differs by no more than chance: %s and %s.", where, name, high, low, text(best), text(worst))
+			}
+		}
+	}
+	return nil
+}
+
+// adjective is what a model with better scores is: accurate, if these are right where labels are.
+func (m Matrix) adjective() string {
+	if isMovedAccuracy(m.Statistic) {
+		return "accurate"
+	}
+	return "robust"
+}
+
+// isMovedAccuracy reports whether a statistic says how often a model is right under a
+// transformation.
+func isMovedAccuracy(statistic string) bool {
+	return slices.Contains([]string{"moved", "moved-map", "moved-miou"}, statistic)
 }
 
 // ranking returns a sentence on the model that is best, or worst, under most transformations, or
@@ -131,8 +184,8 @@ func (m Matrix) ranking(c *claims) Sentence {
 		if b.a.Column < a.a.Column { // in the order of the study
 			a, b = b, a
 		}
-		return Sentence{{Text: fmt.Sprintf("%s is the most robust under %s, and %s under %s; both leads are more than chance",
-			Shorten(m.Models[a.a.Model], maxNameWidth), example(a), Shorten(m.Models[b.a.Model], maxNameWidth), example(b)),
+		return Sentence{{Text: fmt.Sprintf("%s is the most %s under %s, and %s under %s; both leads are more than chance",
+			Shorten(m.Models[a.a.Model], maxNameWidth), m.adjective(), example(a), Shorten(m.Models[b.a.Model], maxNameWidth), example(b)),
 			Aside: " (p < 0.05 after correction for the number of comparisons)"}, {Text: "."}}
 	}
 	transforms := Plural(compared, "transformation")
@@ -157,15 +210,15 @@ func (m Matrix) ranking(c *claims) Sentence {
 	models := Plural(len(m.Models), "model")
 	switch {
 	case len(firsts) > 0 && len(m.Models) == 2:
-		return sentence(best, "more robust than the other model", firsts)
+		return sentence(best, "more "+m.adjective()+" than the other model", firsts)
 	case len(firsts) > 0:
-		return sentence(best, "the most robust of "+models, firsts)
+		return sentence(best, "the most "+m.adjective()+" of "+models, firsts)
 	case len(lasts) > 0:
-		return sentence(worst, "the least robust of "+models, lasts)
+		return sentence(worst, "the least "+m.adjective()+" of "+models, lasts)
 	case !intervals:
-		return plainSentence("Whether one of %s is more robust cannot be said: the scores have no intervals.", models)
+		return plainSentence("Whether one of %s is more %s cannot be said: the scores have no intervals.", models, m.adjective())
 	}
-	return plainSentence("None of %s is clearly more robust: the differences in %s are small or may be chance.", models, m.Title)
+	return plainSentence("None of %s is clearly more %s: the differences in %s are small or may be chance.", models, m.adjective(), m.Title)
 }
 
 // extremes returns a sentence on the transformations with the worst and the best scores, and on how

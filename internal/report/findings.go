@@ -392,8 +392,9 @@ func layer(r scores.Row) string {
 	return Shorten(strings.TrimSuffix(r.Layer, exportSuffix), maxNameWidth)
 }
 
+// capitalise leaves names such as mAP as they are.
 func capitalise(s string) string {
-	if s == "" {
+	if s == "" || len(s) > 1 && s[1] >= 'A' && s[1] <= 'Z' {
 		return s
 	}
 	return strings.ToUpper(s[:1]) + s[1:]

@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -31,9 +32,9 @@ type Matrix struct {
 	Models  []string     `json:"models"`
 	Columns []string     `json:"columns"`
 	Cells   []MatrixCell `json:"cells"`
-	// Clean holds the accuracy of each model without a transformation, such as "0.804 [0.767,
-	// 0.836]" or, on data without labels, its agreement with the first; or is empty. CleanName says
-	// which.
+	// Clean holds the accuracy, mAP or mean IoU of each model without a transformation, such as
+	// "0.804 [0.767, 0.836]" or, on data without labels, its agreement with the first; or is empty.
+	// CleanName says which.
 	Clean     []string `json:"clean"`
 	CleanName string   `json:"cleanName"`
 
@@ -61,8 +62,8 @@ type MatrixCell struct {
 // Matrices returns the matrices of the rows: for each data set one of each section, that of the
 // statistic that summarises the section. The first matrix is the headline of the report. Matrices
 // with a column for each transformation come first. Among these, as among the others, statistics of
-// predictions come before those of layers, and then those with a null before others. known holds
-// the descriptors of the measures.
+// predictions come before those of layers, and then those with a null before others; the accuracy of
+// boxes and class maps comes before all. known holds the descriptors of the measures.
 func Matrices(rows []scores.Row, known []measure.Descriptor) []Matrix {
 	overview := overviewIndices(rows)
 	var out []Matrix
@@ -83,11 +84,18 @@ func Matrices(rows []scores.Row, known []measure.Descriptor) []Matrix {
 		}
 	}
 	distinguishTitles(out)
-	clean, curves := cleanAccuracies(rows), newCurves(rows)
+	curves := newCurves(rows)
 	first, agreement := cleanAgreements(rows)
+	clean := map[string]map[[2]string]scores.Row{"agreement with " + first: agreement}
+	names := slices.Sorted(maps.Values(cleanStatistics))
+	for _, name := range names {
+		clean[name] = cleanScores(rows, name)
+	}
 	for i := range out {
-		if out[i].setClean("accuracy", clean); out[i].Clean == nil {
-			out[i].setClean("agreement with "+first, agreement)
+		for _, name := range append(names, "agreement with "+first) {
+			if out[i].Clean == nil {
+				out[i].setClean(name, clean[name])
+			}
 		}
 		for k := range out[i].Cells {
 			c := &out[i].Cells[k]
@@ -96,7 +104,10 @@ func Matrices(rows []scores.Row, known []measure.Descriptor) []Matrix {
 	}
 	rank := func(m Matrix) int { // lower ranks come first
 		n := 0
-		if m.Null == "" {
+		switch {
+		case m.Section == denseAccuracy: // boxes that stay may all be wrong
+			n--
+		case m.Null == "":
 			n++
 		}
 		if m.Layer {
@@ -110,6 +121,9 @@ func Matrices(rows []scores.Row, known []measure.Descriptor) []Matrix {
 	slices.SortStableFunc(out, func(a, b Matrix) int { return cmp.Compare(rank(a), rank(b)) })
 	return out
 }
+
+// denseAccuracy is the measure of the accuracy of boxes and class maps.
+const denseAccuracy = "dense-accuracy"
 
 // distinguishTitles gives matrices of one statistic in two sections of a measure different titles.
 func distinguishTitles(all []Matrix) {

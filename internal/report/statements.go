@@ -405,8 +405,11 @@ func distinctOf[T any](items []T, of func(T) string) []string {
 // preserved.". It returns "" if neither is better.
 func DirectionNote(m measure.Descriptor, s measure.StatisticDescriptor) string {
 	better := "better preserved"
-	if m.Level == measure.PairLevel { // the measure compares two representations
+	switch {
+	case m.Level == measure.PairLevel: // the measure compares two representations
 		better = "more similar"
+	case cleanStatistics[[2]string{m.Name, s.Name}] != "" || isMovedAccuracy(s.Name):
+		better = "right more often"
 	}
 	switch s.Direction {
 	case measure.Higher:

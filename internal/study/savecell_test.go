@@ -3,10 +3,13 @@ package study_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/noether-ml/noether/internal/filesys"
 	"github.com/noether-ml/noether/internal/study"
 	"github.com/noether-ml/noether/internal/study/plan"
 	"github.com/noether-ml/noether/internal/study/results"
@@ -73,5 +76,40 @@ func TestSaveAfterDeadlineKeepsTheState(t *testing.T) {
 	}
 	if err := save(t.Context(), "the second state", 2); err != nil || state() != "the second state" || cell.Tasks[0].Saved != 2 {
 		t.Errorf("saving again: %v, saved %d, want 2", err, cell.Tasks[0].Saved)
+	}
+}
+
+// TestCellsAreWrittenTogether checks that cells that are scored while others are written wait for
+// the disk once: a disk that is busy takes long for each write.
+func TestCellsAreWrittenTogether(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testmodel.Write(t, dir, "small", testmodel.Options{})
+	var angles []string
+	for i := range 120 {
+		angles = append(angles, fmt.Sprint(3*i))
+	}
+	s := studytest.Parse(t, dir, `name: many
+data: [{name: shapes, shapes: {n: 10, size: 16, seed: 2}}]
+models: [{name: small, onnx: small.onnx, layers: [output]}]
+transforms: [{name: turn, rotate: {values: [`+strings.Join(angles, ", ")+`]}}]
+measures: [prediction-divergence]
+`)
+	out := filepath.Join(dir, "run")
+	syncs := 0
+	stop, err := filesys.Observe(out, func(c filesys.Change, do func() error) error {
+		if c.Op == filesys.OpSync && strings.HasPrefix(c.Path, filepath.Join(out, "cells")) {
+			syncs++
+			time.Sleep(50 * time.Millisecond)
+		}
+		return do()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	studytest.Run(t, s, out, studytest.Options(t))
+	stop()
+	if n := len(studytest.StoredKeys(t, out, "cells")); n != len(angles) || syncs > n/4 {
+		t.Errorf("%d cells were stored in %d syncs, want %d in at most %d", n, syncs, len(angles), len(angles)/4)
 	}
 }

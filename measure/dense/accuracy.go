@@ -8,7 +8,6 @@ import (
 	"github.com/noether-ml/noether/internal/state"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/decoded"
-	"github.com/noether-ml/noether/measure/resample"
 )
 
 // Accuracy returns the measure dense-accuracy: how accurate a model's boxes or class maps (the
@@ -26,7 +25,7 @@ type accuracy struct{}
 
 func (accuracy) Name() string                   { return AccuracyDescriptor().Name }
 func (accuracy) Descriptor() measure.Descriptor { return AccuracyDescriptor() }
-func (accuracy) Version() int                   { return 2 }
+func (accuracy) Version() int                   { return 3 }
 func (accuracy) Settings() any                  { return struct{}{} }
 
 func (accuracy) Needs() measure.Needs {
@@ -48,12 +47,12 @@ func (accuracy) Skip(s measure.Site) string {
 func (accuracy) Cost(s measure.Site) int64 {
 	classes, groups := int64(s.Output.ClassLimit()), int64(s.Layout.Groups)
 	if s.Output.Kind == decoded.ClassMap {
-		return 2*8*3*classes*groups + 4096 // regions of the clean and the transformed view; 4096 for small fields
+		return 2*8*(3*groups+1)*classes + 4096 // regions and squares of the clean and the transformed view; 4096 for small fields
 	}
 	// Candidates counts the boxes before, Most limits those after non-maximum suppression.
 	boxes := int64(min(s.Output.Candidates, s.Output.Most, 300))
 	// For both views: the positives, the detections twice, and a slice for each class.
-	return 2*(8*classes*groups*int64(len(areaRanges))+2*40*boxes*int64(s.Layout.N)+48*classes) + 4096
+	return 2*(8*classes*(groups*int64(len(areaRanges))+1)+2*40*boxes*int64(s.Layout.N)+48*classes) + 4096
 }
 
 func (accuracy) New(s measure.Site) (measure.Accumulator, error) {
@@ -67,13 +66,15 @@ func (accuracy) New(s measure.Site) (measure.Accumulator, error) {
 type evaluation struct {
 	regions   []int      // for class maps, numbers of pixels: group x class x (intersection, found, labelled)
 	precision *precision // for boxes, what their mean average precision is computed from; else nil
+	squares   []float64  // of each class, the sum over samples of the squared number of labelled pixels or boxes
 }
 
 func newEvaluation(s measure.Site) evaluation {
+	squares := make([]float64, s.Output.ClassLimit())
 	if s.Output.Kind == decoded.ClassMap {
-		return evaluation{regions: make([]int, s.Layout.Groups*s.Output.ClassLimit()*3)}
+		return evaluation{regions: make([]int, s.Layout.Groups*s.Output.ClassLimit()*3), squares: squares}
 	}
-	return evaluation{precision: newPrecision(s.Output.ClassLimit(), s.Layout.Groups)}
+	return evaluation{precision: newPrecision(s.Output.ClassLimit(), s.Layout.Groups), squares: squares}
 }
 
 const (
@@ -122,8 +123,14 @@ func (a *accuracyAccumulator) add(view, index, group int, row []float32, truth *
 	if truth == nil {
 		return errors.New("it has no labelled boxes or masks")
 	}
+	labels := make([]int, a.site.Output.ClassLimit()) // of each class, the pixels or boxes of this sample
+	defer func() {
+		for k, n := range labels {
+			a.views[view].squares[k] += float64(n) * float64(n)
+		}
+	}()
 	if a.views[view].precision == nil {
-		return a.addMap(a.views[view].regions[group*a.site.Output.ClassLimit()*3:], row, truth, move, name)
+		return a.addMap(a.views[view].regions[group*a.site.Output.ClassLimit()*3:], labels, row, truth, move, name)
 	}
 	boxes := &boxAction{format: a.site.Output}
 	found, err := boxes.read(row, name)
@@ -133,6 +140,11 @@ func (a *accuracyAccumulator) add(view, index, group int, row []float32, truth *
 	labelled, err := a.labelled(truth, move)
 	if err != nil {
 		return err
+	}
+	for _, o := range labelled {
+		if !o.Crowd && !o.Ignored {
+			labels[o.Class]++
+		}
 	}
 	a.views[view].precision.add(index, group, found, labelled, truth.Area)
 	return nil
@@ -174,8 +186,8 @@ func (a *accuracyAccumulator) labelled(truth *decoded.Truth, move measure.Motion
 }
 
 // addMap counts the predicted class, the labelled class and their agreement at each pixel of the
-// mask, moved as the image is.
-func (a *accuracyAccumulator) addMap(regions []int, row []float32, truth *decoded.Truth, move measure.Motion, view string) error {
+// mask, moved as the image is. labels counts those of this sample.
+func (a *accuracyAccumulator) addMap(regions, labels []int, row []float32, truth *decoded.Truth, move measure.Motion, view string) error {
 	mask := truth.Mask
 	if mask.Rank() != 2 {
 		return errors.New("it has no mask")
@@ -210,6 +222,7 @@ func (a *accuracyAccumulator) addMap(regions []int, row []float32, truth *decode
 		}
 		regions[3*int(v)+1]++
 		regions[3*want+2]++
+		labels[want]++
 		if int(v) == want {
 			regions[3*want]++
 		}
@@ -228,8 +241,11 @@ func (a *accuracyAccumulator) Merge(other measure.Accumulator) error {
 	a.moved = a.moved || o.moved
 	for v := range a.views {
 		x, y := &a.views[v], &o.views[v]
-		if len(x.regions) != len(y.regions) || (x.precision == nil) != (y.precision == nil) {
+		if len(x.regions) != len(y.regions) || len(x.squares) != len(y.squares) || (x.precision == nil) != (y.precision == nil) {
 			return errOtherSite
+		}
+		for k, v := range y.squares {
+			x.squares[k] += v
 		}
 		for i, n := range y.regions {
 			x.regions[i] += n
@@ -250,13 +266,13 @@ func (a *accuracyAccumulator) Merge(other measure.Accumulator) error {
 	return nil
 }
 
-const stateVersion = 1
+const stateVersion = 2
 
 func (a *accuracyAccumulator) Code(c *state.Codec) {
 	c.Len(&a.n, a.site.Layout.N)
 	c.Values(&a.moved)
 	for _, v := range a.views {
-		if c.Values(v.regions); v.precision != nil {
+		if c.Values(v.regions, v.squares); v.precision != nil {
 			c.Values(v.precision)
 		}
 	}
@@ -304,165 +320,6 @@ func (p *precision) Code(c *state.Codec) {
 	}
 }
 
-func (a *accuracyAccumulator) Scores() ([]measure.Score, error) {
-	if a.n == 0 {
-		return nil, measure.ErrTooFew
-	}
-	statistic, part := "miou", a.meanIoU
-	if a.views[0].precision != nil {
-		statistic, part = "map", a.meanPrecision
-		for _, v := range a.views {
-			v.precision.sort()
-		}
-	}
-	var out []measure.Score
-	for _, f := range a.factors() {
-		value := [2]func(without int) float64{}
-		for v := range value {
-			value[v] = func(without int) float64 { return part(v, f, without) }
-		}
-		drop := func(without int) float64 { return value[cleanView](without) - value[movedView](without) }
-		for _, s := range []struct {
-			name string
-			of   func(without int) float64
-			low  float64
-			used bool
-		}{{"clean-" + statistic, value[cleanView], 0, true}, {"moved-" + statistic, value[movedView], 0, a.moved}, {statistic + "-drop", drop, -1, a.moved}} {
-			if !s.used {
-				continue
-			}
-			score := a.score(s.name, s.low, s.of, f.name == "")
-			if score.Factor = f.name; f.name != "" && math.IsNaN(score.Value) {
-				continue
-			}
-			if f.name == "" && statistic == "miou" && !math.IsNaN(score.Low) {
-				score.Warnings = append(score.Warnings, a.rareClasses()...)
-			}
-			out = append(out, score)
-		}
-	}
-	return out, nil
-}
-
-// rareClasses returns a warning if the labels have a class in fewer than half of the groups of
-// samples: as few groups decide its IoU, and the jackknife sees the mean over classes jump where
-// one has all of its labels.
-func (a *accuracyAccumulator) rareClasses() []string {
-	classes, groups := a.site.Output.ClassLimit(), a.site.Layout.Groups
-	rare, labelled := 0, 0
-	for k := range classes {
-		in := 0
-		for g := range groups {
-			if a.views[cleanView].regions[(g*classes+k)*3+2] > 0 {
-				in++
-			}
-		}
-		if in > 0 {
-			labelled++
-			if 2*in < groups {
-				rare++
-			}
-		}
-	}
-	if rare == 0 {
-		return nil
-	}
-	return []string{fmt.Sprintf("the interval may be too narrow: %d of %d classes are in the labels of fewer than half of the groups of samples", rare, labelled)}
-}
-
-// A factor selects what a score covers: classes, and for boxes thresholds of IoU and ranges of
-// area.
-type factor struct {
-	name      string // Factor of the score; "" for the factor that selects all
-	class     int    // -1: all
-	threshold int    // index of a threshold of IoU; -1: all
-	area      int    // index in areaRanges; 0: all
-}
-
-// The first one selects all.
-func (a *accuracyAccumulator) factors() []factor {
-	out := []factor{{class: -1, threshold: -1}}
-	if a.views[0].precision != nil {
-		out = append(out, factor{"iou=0.50", -1, 0, 0}, factor{"iou=0.75", -1, 5, 0}) // thresholds 0 and 5 of iouThreshold
-		for i, size := range sizes {
-			out = append(out, factor{"size=" + size, -1, -1, i + 1})
-		}
-	}
-	for k := range a.site.Output.ClassLimit() {
-		out = append(out, factor{"class=" + a.site.Output.ClassName(k), k, -1, 0})
-	}
-	return out
-}
-
-// score returns the score with the value of(-1); of(g) is the value without group g, and low the
-// smallest possible value. If interval is set and all samples were read, there are replicates and
-// an interval.
-func (a *accuracyAccumulator) score(name string, low float64, of func(without int) float64, interval bool) measure.Score {
-	s := measure.Plain(name, of(-1), a.n)
-	s.Min, s.Max = low, 1
-	if math.IsNaN(s.Value) {
-		s.Warnings = append(s.Warnings, "no sample has a label that the model's classes include")
-		return s
-	}
-	if !interval {
-		return s
-	}
-	counts := make([]int, a.site.Layout.Groups)
-	for place := range a.site.Layout.N {
-		counts[a.site.Layout.Group(place)]++
-	}
-	for g := range a.site.Layout.Groups {
-		v := of(g)
-		if math.IsNaN(v) || a.n != a.site.Layout.N {
-			return s // without an interval: one group has all labels, or samples could not be read
-		}
-		s.Replicates = append(s.Replicates, measure.Replicate{Value: v, Left: counts[g]})
-	}
-	if lower, upper := resample.Jackknife(s.Value, a.n, s.Replicates); !math.IsNaN(lower) {
-		s.Low, s.High = max(lower, s.Min), min(upper, s.Max)
-	}
-	return s
-}
-
-// meanIoU is over the classes that occur in the labels, without the samples of one jackknife group
-// (-1: of none).
-func (a *accuracyAccumulator) meanIoU(view int, f factor, without int) float64 {
-	classes := a.site.Output.ClassLimit()
-	sum, n := 0., 0
-	for k := range classes {
-		var both, found, labelled int
-		for g := range a.site.Layout.Groups {
-			if g != without {
-				at := (g*classes + k) * 3
-				r := a.views[view].regions[at : at+3]
-				both, found, labelled = both+r[0], found+r[1], labelled+r[2]
-			}
-		}
-		if labelled == 0 || f.class >= 0 && k != f.class {
-			continue
-		}
-		sum += float64(both) / float64(found+labelled-both)
-		n++
-	}
-	return sum / float64(n)
-}
-
-// meanPrecision is without the samples of one jackknife group (-1: of none).
-func (a *accuracyAccumulator) meanPrecision(view int, f factor, without int) float64 {
-	p := a.views[view].precision
-	classes, thresholds := []int{f.class}, []int{f.threshold}
-	if f.class < 0 {
-		classes = p.classes()
-	}
-	if f.threshold < 0 {
-		thresholds = nil
-		for t := range iouThresholds {
-			thresholds = append(thresholds, t)
-		}
-	}
-	return p.mean(classes, thresholds, f.area, without)
-}
-
 // AccuracyDescriptor describes the measure dense-accuracy.
 func AccuracyDescriptor() measure.Descriptor {
 	drop := measure.MinusOneToOne
@@ -471,12 +328,12 @@ func AccuracyDescriptor() measure.Descriptor {
 		Question: "Are the model's boxes or class maps right, on x and on T(x)?",
 		Reading:  "Mean average precision as COCO computes it, or mean intersection over union. The labels move as the image does. A drop near 0 means that the transformation costs no accuracy.",
 		Statistics: []measure.StatisticDescriptor{
-			{Name: "clean-map", Title: "mAP", About: "Boxes: COCO's mean average precision over classes and thresholds of IoU from 0.50 to 0.95. With a factor: of a class, a size, or a threshold.", Range: measure.ZeroToOne, Direction: measure.Higher, Untransformed: true},
-			{Name: "moved-map", Title: "mAP on T(x)", About: "The same on the transformed images, whose labels are moved.", Range: measure.ZeroToOne, Direction: measure.Higher},
+			{Name: "moved-map", Title: "mAP on T(x)", About: "Boxes: COCO's mean average precision on the transformed images, whose labels are moved.", Range: measure.ZeroToOne, Direction: measure.Higher},
 			{Name: "map-drop", Title: "loss of mAP", About: "clean-map less moved-map.", Range: drop, Direction: measure.Lower},
-			{Name: "clean-miou", Title: "mean IoU", About: "Class maps: the mean over classes of the intersection over union with the labels. With a factor: that of a class.", Range: measure.ZeroToOne, Direction: measure.Higher, Untransformed: true},
-			{Name: "moved-miou", Title: "mean IoU on T(x)", About: "The same on the transformed images, whose masks are moved.", Range: measure.ZeroToOne, Direction: measure.Higher},
+			{Name: "clean-map", Title: "mAP", About: "Boxes: COCO's mean average precision over classes and thresholds of IoU from 0.50 to 0.95. With a factor: of a class, a size, or a threshold.", Range: measure.ZeroToOne, Direction: measure.Higher, Untransformed: true},
+			{Name: "moved-miou", Title: "mean IoU on T(x)", About: "Class maps: the mean over classes of the intersection over union with the labels, on the transformed images, whose masks are moved.", Range: measure.ZeroToOne, Direction: measure.Higher},
 			{Name: "miou-drop", Title: "loss of mean IoU", About: "clean-miou less moved-miou.", Range: drop, Direction: measure.Lower},
+			{Name: "clean-miou", Title: "mean IoU", About: "Class maps: the mean over classes of the intersection over union with the labels. With a factor: that of a class.", Range: measure.ZeroToOne, Direction: measure.Higher, Untransformed: true},
 		},
 	}
 }

@@ -1,6 +1,7 @@
 package dense
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/noether-ml/noether/measure"
@@ -10,14 +11,22 @@ import (
 )
 
 // The columns of a pair of class maps, tau f(x) and f(T(x)): values of the sample, then sums over
-// positions. After mapSums come two for each confidence (positions that agree, all), if any, and
-// two for each class (intersection, union).
+// positions. After mapSums come two for each confidence (positions that agree, all), if any, then
+// classSums for each class.
 const (
 	sampleAgreement = iota
 	sampleMeanIoU
 	agreeing  // number of positions with the same class
 	positions // number of positions that tau reads from inside the map
 	mapSums   // number of the columns above
+)
+
+// The columns of a class.
+const (
+	intersection = iota
+	union
+	squaredUnion // of a sample; for the effective number of samples
+	classSums    // number of the columns above
 )
 
 func addClassMap(spec *paired.Spec, f *decoded.Format, s Settings) {
@@ -30,7 +39,8 @@ func addClassMap(spec *paired.Spec, f *decoded.Format, s Settings) {
 	}
 	spec.Derived = []paired.Derived{
 		proportion(ratio("pixel-agreement", "", agreeing, positions, "no position is visible")),
-		proportion(paired.Derived{Statistic: "miou", Shuffled: true, Undefined: "no position is visible", Of: func(m []float64) float64 { return meanIoU(m[classes:]) }}),
+		proportion(paired.Derived{Statistic: "miou", Shuffled: true, Undefined: "no position is visible", Of: func(m []float64) float64 { return meanIoU(m[classes:]) },
+			Warnings: func(m []float64, n int) []string { return rareRegions(f, m[classes:], n) }}),
 	}
 	for step := range (classes - mapSums) / 2 {
 		at := len(columns)
@@ -39,8 +49,15 @@ func addClassMap(spec *paired.Spec, f *decoded.Format, s Settings) {
 	}
 	for k := range f.ClassLimit() {
 		at := len(columns)
-		columns = append(columns, paired.Column{}, paired.Column{})
-		spec.Derived = append(spec.Derived, proportion(ratio("miou", "class="+f.ClassName(k), at, at+1, "")))
+		columns = append(columns, make([]paired.Column, classSums)...)
+		d := proportion(ratio("miou", "class="+f.ClassName(k), at+intersection, at+union, ""))
+		d.Warnings = func(m []float64, n int) []string {
+			if effectiveRegions(m[at:], n) < fewSamples {
+				return []string{fmt.Sprintf("the interval may be too narrow: the class is in fewer than %d samples", fewSamples)}
+			}
+			return nil
+		}
+		spec.Derived = append(spec.Derived, d)
 	}
 	spec.Columns = columns
 	spec.Action = func(measure.Site) (paired.Action, error) {
@@ -50,13 +67,41 @@ func addClassMap(spec *paired.Spec, f *decoded.Format, s Settings) {
 	}
 }
 
-// meanIoU returns the mean IoU over classes with a union above 0 (NaN: none). m holds intersection
-// and union of each class.
+// effectiveRegions returns the effective number of samples that have a class, of which m holds the
+// mean columns of n samples; see effectiveSamples.
+func effectiveRegions(m []float64, n int) float64 {
+	if m[union] == 0 {
+		return 0
+	}
+	return float64(n) * m[union] * m[union] / m[squaredUnion]
+}
+
+// rareRegions returns a warning if there are classes of few samples.
+func rareRegions(f *decoded.Format, m []float64, n int) []string {
+	var rare []string
+	found := 0
+	for k := range f.ClassLimit() {
+		v := effectiveRegions(m[k*classSums:], n)
+		if v > 0 {
+			found++
+		}
+		if v > 0 && v < fewSamples {
+			rare = append(rare, f.ClassName(k))
+		}
+	}
+	if len(rare) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("the interval may be too narrow: %d of %d classes are in fewer than %d samples: %s", len(rare), found, fewSamples, list(rare))}
+}
+
+// meanIoU returns the mean IoU over classes with a union above 0 (NaN: none). m holds the columns of
+// each class.
 func meanIoU(m []float64) float64 {
 	sum, n := 0.0, 0
-	for k := 0; k < len(m); k += 2 {
-		if m[k+1] > 0 {
-			sum += m[k] / m[k+1]
+	for k := 0; k < len(m); k += classSums {
+		if m[k+union] > 0 {
+			sum += m[k+intersection] / m[k+union]
 			n++
 		}
 	}
@@ -197,7 +242,8 @@ func (a *mapAction) Pair(out []float64, acted, transformed []float32) error {
 		}
 	}
 	for k := range r.A {
-		out[a.classes+2*k], out[a.classes+2*k+1] = float64(r.Intersection[k]), float64(r.union(k))
+		of, all := out[a.classes+classSums*k:], float64(r.union(k))
+		of[intersection], of[union], of[squaredUnion] = float64(r.Intersection[k]), all, all*all
 		out[agreeing] += float64(r.Intersection[k])
 		out[positions] += float64(r.A[k])
 	}

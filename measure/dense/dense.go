@@ -70,7 +70,7 @@ type method struct{ settings Settings }
 
 func (m method) Name() string                   { return Descriptor().Name }
 func (m method) Descriptor() measure.Descriptor { return Descriptor() }
-func (m method) Version() int                   { return 1 }
+func (m method) Version() int                   { return 2 }
 func (m method) Settings() any                  { return m.settings }
 func (m method) Needs() measure.Needs           { return measure.Needs{Decoded: true, Transformed: true} }
 
@@ -95,7 +95,7 @@ func (m method) New(s measure.Site) (measure.Accumulator, error) {
 }
 
 func (m method) spec(s measure.Site) paired.Spec {
-	spec := paired.Spec{Descriptor: Descriptor(), Version: 1, StateVersion: 1, Settings: m.settings, Needs: m.Needs(),
+	spec := paired.Spec{Descriptor: Descriptor(), Version: 2, StateVersion: 2, Settings: m.settings, Needs: m.Needs(),
 		LeftOut: "no position lies inside the image before and after the transformation"}
 	switch s.Output.Kind {
 	case decoded.ClassMap:

@@ -220,26 +220,15 @@ func recallAt(step int) float64 {
 	return float64(step) * 0.01
 }
 
-// mean returns the mean of average over classes and thresholds, without NaN.
-func (p *precision) mean(classes, thresholds []int, area, without int) float64 {
-	sum, n := 0., 0
-	for _, k := range classes {
-		for _, t := range thresholds {
-			if v := p.average(k, area, t, without); !math.IsNaN(v) {
-				sum += v
-				n++
-			}
-		}
+// mean returns the average precision of a class at a threshold; -1: its mean over all. It is NaN
+// without objects.
+func (p *precision) mean(class, threshold, area, without int) float64 {
+	if threshold >= 0 {
+		return p.average(class, area, threshold, without)
 	}
-	return sum / float64(n)
-}
-
-func (p *precision) classes() (out []int) {
-	for k := range p.detections {
-		from := k * len(areaRanges) * p.groups
-		if slices.ContainsFunc(p.positives[from:from+p.groups], func(n int) bool { return n > 0 }) {
-			out = append(out, k)
-		}
+	sum := 0.
+	for t := range iouThresholds {
+		sum += p.average(class, area, t, without)
 	}
-	return out
+	return sum / iouThresholds
 }

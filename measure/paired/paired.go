@@ -70,6 +70,8 @@ type Derived struct {
 	Null      func(means []float64) float64 // the null; nil: none, unless Shuffled
 	// Extreme returns the interval if all replicates are equal; nil: one without width.
 	Extreme func(means []float64, n int) (low, high float64)
+	// Warnings, if set, returns what the means of n samples say against the interval.
+	Warnings func(means []float64, n int) []string
 }
 
 // A Spec specifies a measure.

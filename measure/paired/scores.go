@@ -115,6 +115,9 @@ func (a *accumulator) derive(d Derived, part int, null *table) (measure.Score, b
 			low, high = d.Extreme(means, n)
 		}
 		s.Low, s.High = max(low, s.Min), min(high, s.Max)
+		if d.Warnings != nil {
+			s.Warnings = append(s.Warnings, d.Warnings(means, n)...)
+		}
 	}
 	return s, true
 }

@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import importlib
 import inspect
+import math
 import random
 import re
 import sys
@@ -23,7 +24,7 @@ _MOST = 16
 
 
 class Transformation:
-    """A function of an image as a model that the server serves, with its strength and a seed as inputs.
+    """A function of images as a model that the server serves, with their strengths and seeds as inputs.
 
     The function gets an array of height x width x channels, and its result has the same shape:
 
@@ -31,8 +32,14 @@ class Transformation:
 
     image is of float32 in [0, 1]. With the parameter strength it gets the strength of the study,
     with generator a numpy.random.Generator that is seeded for each sample. Whatever else it draws
-    from random, numpy.random and torch is seeded as well. Transformations of albumentations,
-    torchvision, kornia, timm and nrtk get what they take.
+    from random, numpy.random and torch is seeded as well.
+
+    A function whose first parameter is called images gets a batch of them, samples x height x width
+    x channels, with an array of strengths and a list of generators:
+
+        def fog(images, strengths, generators): ...
+
+    Transformations of albumentations, torchvision, kornia, timm and nrtk get what they take.
     """
 
     inputs = (_IMAGES, Port("strength", "FP64", (-1,)), Port("seed", "INT64", (-1,)))
@@ -46,43 +53,66 @@ class Transformation:
         self.digest = _digest(function)
         # With the digest, which stored scores depend on.
         self.address = f"{self.name}-{self.digest[:16]}"
-        self._apply = _adapted(function)
-        self._checked = False
+        self._apply, takes = _adapted(function, self.name)
+        self._batches = "batches" in takes
+        self.extensions = {"takes": takes}
+        self._first: tuple[Any, ...] | None = None  # what the first call was for, and returned
+        self._unchecked = {"afterwards", *(["parts"] if self._batches else [])}
 
     def infer(self, inputs: Mapping[str, Any], wanted: Mapping[str, Mapping[str, Any]], room: Room) -> None:
+        given = inputs["image"].transpose(0, 2, 3, 1), inputs["strength"], inputs["seed"]
+        result = self._call(*given)
+        if self._unchecked:
+            self._check(given, result)
+        room("image", inputs["image"].shape)[:] = result.transpose(0, 3, 1, 2)
+
+    def _call(self, images: Any, strengths: Any, seeds: Any) -> Any:
+        """Return transformed images: of a batch, or one by one."""
         import numpy
 
-        images = inputs["image"].transpose(0, 2, 3, 1)
-        out = room("image", inputs["image"].shape)
-        for i, image in enumerate(images):
-            def call(image: Any = image, strength: float = float(inputs["strength"][i]), seed: int = int(inputs["seed"][i])) -> Any:
-                returned = self._call(image, strength, seed)
-                result = numpy.asarray(returned, numpy.float32)
-                if result.shape != image.shape:
-                    raise Error(f"{self.name} returns the shape {result.shape} for an image of {image.shape}: it must keep the size")
-                dtype = numpy.asarray(returned).dtype
-                if not numpy.issubdtype(dtype, numpy.floating) or result.max() > _MOST:
-                    raise Error(f"{self.name} returns values of {dtype} up to {result.max():g} for floats from 0 to 1: divide by 255")
-                return result
+        size = len(images) if self._batches else 1
+        parts = []
+        for start in range(0, len(images), size):
+            part = slice(start, start + size)
+            with _seeded(int(seeds[start])):
+                returned = self._apply(numpy.array(images[part], numpy.float32, order="C"), strengths[part].copy(), [numpy.random.default_rng(int(s)) for s in seeds[part]])
+            parts.append(self._result(returned, images[part].shape))
+        return numpy.concatenate(parts)
 
-            result = call()
-            if not self._checked:
-                self._check(result, call)
-            out[i] = result.transpose(2, 0, 1)
-
-    def _call(self, image: Any, strength: float, seed: int) -> Any:
+    def _result(self, returned: Any, want: Sequence[int]) -> Any:
         import numpy
 
-        with _seeded(seed):
-            return self._apply(numpy.array(image, numpy.float32), strength, numpy.random.default_rng(seed))
+        returned = _array(returned)
+        result = returned.astype(numpy.float32) if returned.dtype.kind in "fiub" else returned
+        if self._batches and result.shape != want:
+            raise Error(f"{self.name} returns the shape {result.shape} for images of {want}: it must keep their number and size")
+        if result.shape != want:
+            raise Error(f"{self.name} returns the shape {result.shape[1:]} for an image of {want[1:]}: it must keep the size")
+        if returned.dtype.kind != "f" or result.max() > _MOST:
+            raise Error(f"{self.name} returns values of {returned.dtype} up to {result.max():g} for floats from 0 to 1: divide by 255")
+        return result
 
-    def _check(self, result: Any, call: Callable[[], Any]) -> None:
-        """Fail if the function returns something else the second time."""
+    def _check(self, given: tuple[Any, ...], result: Any) -> None:
+        """Fail if the function returns something else for the same images: at once, after others, or one by one and backwards."""
+        if self._first is None:
+            self._first = *(x.copy() for x in given), result
+            self._same(self._call(*given), result, "is not reproducible: it draws from a generator of its own; let it take the parameter " + ("generators" if self._batches else "generator"))
+        elif "afterwards" in self._unchecked:
+            *before, wanted = self._first
+            self._same(self._call(*before), wanted, "depends on the images that it was called with before: it must keep nothing between calls")
+            self._unchecked.remove("afterwards")
+        if "parts" in self._unchecked and len(result) > 1:
+            backwards = [self._call(*(x[i:i + 1] for x in given)) for i in reversed(range(len(result)))]
+            import numpy
+
+            self._same(numpy.concatenate(backwards[::-1]), result, "depends on the batch: its result for an image must follow from that image, its strength and its generator alone")
+            self._unchecked.remove("parts")
+
+    def _same(self, result: Any, wanted: Any, otherwise: str) -> None:
         import numpy
 
-        if not numpy.allclose(result, call(), rtol=1e-5, atol=1e-6, equal_nan=True):
-            raise Error(f"{self.name} is not reproducible: it draws from a generator of its own; let it take the parameter generator")
-        self._checked = True
+        if not numpy.allclose(result, wanted, rtol=1e-4, atol=1e-5, equal_nan=True):
+            raise Error(f"{self.name} {otherwise}")
 
 
 def _name(function: Any) -> str:
@@ -109,26 +139,38 @@ def _seeded(seed: int) -> Iterator[None]:
         numpy.random.set_state(before[1])
 
 
-def _adapted(function: Any) -> Callable[[Any, float, Any], Any]:
-    """Return a function of an image of h x w x c in [0, 1], a strength and a generator."""
+def _adapted(function: Any, name: str) -> tuple[Callable[[Any, Any, Any], Any], list[str]]:
+    """Return a function of images in [0, 1] (n x h x w x c), strengths and generators, and what it takes: "batches", "strength"."""
     packages = {c.__module__.partition(".")[0] for c in type(function).__mro__}
     for package, adapt in (("albumentations", _albumentations), ("kornia", _kornia), ("torchvision", _tensors), ("timm", _pictures), ("nrtk", _nrtk)):
         if package in packages:
-            return adapt(function)
+            return _of_one(adapt(function)), []
     try:
         parameters = list(inspect.signature(function).parameters)
     except (TypeError, ValueError):  # a function without one, such as of C
         parameters = []
+    batches = parameters[:1] == ["images"]
+    of_one, of_all = ("strength", "generator"), ("strengths", "generators")
+    for own, other in zip(*((of_all, of_one) if batches else (of_one, of_all))):
+        if other in parameters:
+            raise Error(f"{name} has the parameter {other}: of a function of {'images' if batches else 'an image'} it is called {own}")
 
-    def plain(image: Any, strength: float, generator: Any) -> Any:
-        known = {"strength": strength, "generator": generator}
-        return function(image, **{name: known[name] for name in parameters if name in known})
+    def plain(images: Any, strengths: Any, generators: Any) -> Any:
+        values = dict(zip(of_all if batches else of_one, (strengths, generators) if batches else (float(strengths[0]), generators[0])))
+        if math.isnan(strengths[0]):  # the study has none
+            values = {key: v for key, v in values.items() if "strength" not in key}
+        returned = function(images if batches else images[0], **{key: v for key, v in values.items() if key in parameters})
+        return returned if batches else _array(returned)[None]
 
-    return plain
+    return plain, [*(["batches"] if batches else []), *(["strength"] if {"strength", "strengths"} & {*parameters} else [])]
 
 
-def _albumentations(transform: Any) -> Callable[[Any, float, Any], Any]:
-    def apply(image: Any, _strength: float, generator: Any) -> Any:
+def _of_one(single: Callable[[Any, Any], Any]) -> Callable[[Any, Any, Any], Any]:
+    return lambda images, _strengths, generators: single(images[0], generators[0])[None]
+
+
+def _albumentations(transform: Any) -> Callable[[Any, Any], Any]:
+    def apply(image: Any, generator: Any) -> Any:
         import numpy
 
         if hasattr(transform, "set_random_seed"):  # since version 1.4.19, which has generators of its own
@@ -140,10 +182,13 @@ def _albumentations(transform: Any) -> Callable[[Any, float, Any], Any]:
     return apply
 
 
-def _nrtk(perturber: Any) -> Callable[[Any, float, Any], Any]:
-    def apply(image: Any, _strength: float, _generator: Any) -> Any:
+def _nrtk(perturber: Any) -> Callable[[Any, Any], Any]:
+    def apply(image: Any, generator: Any) -> Any:
         import numpy
 
+        if hasattr(perturber, "_set_seed"):  # of those that draw random numbers, since version 1.0
+            perturber._seed = int(generator.integers(2**32))
+            perturber._set_seed()
         out = perturber(image=numpy.rint(255 * image).astype(numpy.uint8))
         out = out[0] if isinstance(out, tuple) else out  # beside boxes
         return out.astype(numpy.float32) / 255 if out.dtype == numpy.uint8 else out
@@ -151,27 +196,27 @@ def _nrtk(perturber: Any) -> Callable[[Any, float, Any], Any]:
     return apply
 
 
-def _tensors(transform: Any) -> Callable[[Any, float, Any], Any]:
-    def apply(image: Any, _strength: float, _generator: Any) -> Any:
+def _tensors(transform: Any) -> Callable[[Any, Any], Any]:
+    def apply(image: Any, _generator: Any) -> Any:
         import torch
 
-        return transform(torch.from_numpy(image).permute(2, 0, 1)).permute(1, 2, 0)
+        return transform(torch.from_numpy(image).permute(2, 0, 1).contiguous()).permute(1, 2, 0)
 
     return apply
 
 
-def _kornia(transform: Any) -> Callable[[Any, float, Any], Any]:
-    def apply(image: Any, _strength: float, _generator: Any) -> Any:
+def _kornia(transform: Any) -> Callable[[Any, Any], Any]:
+    def apply(image: Any, _generator: Any) -> Any:
         import torch
 
         with torch.no_grad():
-            return transform(torch.from_numpy(image).permute(2, 0, 1)[None])[0].permute(1, 2, 0)
+            return transform(torch.from_numpy(image).permute(2, 0, 1)[None].contiguous())[0].permute(1, 2, 0)
 
     return apply
 
 
-def _pictures(transform: Any) -> Callable[[Any, float, Any], Any]:
-    def apply(image: Any, _strength: float, _generator: Any) -> Any:
+def _pictures(transform: Any) -> Callable[[Any, Any], Any]:
+    def apply(image: Any, _generator: Any) -> Any:
         import numpy
         from PIL import Image
 
@@ -179,6 +224,13 @@ def _pictures(transform: Any) -> Callable[[Any, float, Any], Any]:
         return (numpy.asarray(transform(picture), numpy.float32) / 255).reshape(image.shape)
 
     return apply
+
+
+def _array(returned: Any) -> Any:
+    """Return an array or a tensor as an array."""
+    import numpy
+
+    return numpy.asarray(returned.detach().cpu() if hasattr(returned, "detach") else returned)
 
 
 def _described(value: Any) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
+import warnings
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -103,10 +105,18 @@ class Tangents:
                     to.zero_() if value is None else to.copy_(value)
             return forward_ad.make_dual(primal, like(given[layer], primal)) if layer in given else None
 
+        _import_rules()
         with forward_ad.dual_level(), _differentiable_attention():
             if name in given:
                 x = forward_ad.make_dual(x, like(given.pop(name), x))
             self._model.run(x, {key.removeprefix(TANGENT) for key in wanted} | set(given), write)
+
+
+def _import_rules() -> None:
+    """Import what PyTorch imports at the first tangent, without the warnings of its own code."""
+    with warnings.catch_warnings(), contextlib.suppress(ImportError):
+        warnings.simplefilter("ignore")
+        importlib.import_module("torch._decomp.decompositions_for_jvp")
 
 
 @contextlib.contextmanager

@@ -411,23 +411,30 @@ def _transforms(transforms: Sequence[Any], served: dict[str, _server.Model]) -> 
     """Return transformations with names, by default that of the kind, such as rotate. Functions are added to served."""
     out: list[dict[str, Any]] = []
     for t in transforms:
-        if callable(t):
-            t = {"python": {"function": t}}
-        if not isinstance(t, Mapping):
-            raise Error(f"a transformation is a function, or a dict such as {{'rotate': {{'values': [90]}}}}, not {t!r}")
-        entry = dict(t)
-        kind = next((k for k in entry if k not in ("per", "name", "on")), "transform")
-        keys = entry.get("python")
-        if isinstance(keys, Mapping) and callable(keys.get("function")):
-            function = _functions.Transformation(keys["function"])
-            served[function.address] = function
-            entry["python"] = {**keys, "function": function.address}
-            kind = function.name
+        entry, kind = _transform(t, served)
         if "name" not in entry:
             used = [o["name"] for o in out]
             entry["name"] = kind if kind not in used else f"{kind}-{len(used) + 1}"
         out.append(entry)
     return out
+
+
+def _transform(t: Any, served: dict[str, _server.Model]) -> tuple[dict[str, Any], str]:
+    """Return the keys of a transformation in a study, or of a step of one, and its kind. Functions are added to served."""
+    entry = {"python": {"function": t}} if callable(t) else t
+    if not isinstance(entry, Mapping):
+        raise Error(f"a transformation is a function, or a dict such as {{'rotate': {{'values': [90]}}}}, not {t!r}")
+    entry = dict(entry)
+    kind = next((k for k in entry if k not in ("per", "name", "on")), "transform")
+    keys = entry.get("python")
+    if isinstance(keys, Mapping) and callable(keys.get("function")):
+        function = _functions.Transformation(keys["function"])
+        served[function.address] = function
+        entry["python"] = {**keys, "function": function.address}
+        kind = function.name
+    if isinstance(entry.get("sequence"), Sequence):
+        entry["sequence"] = [_transform(step, served)[0] if callable(step) or isinstance(step, Mapping) else step for step in entry["sequence"]]
+    return entry, kind
 
 
 def _measures(measures: Sequence[Any], served: dict[str, _server.Model]) -> list[Any]:

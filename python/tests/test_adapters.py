@@ -1,4 +1,4 @@
-"""Models of other libraries, each with the library itself: see requirements-adapters.txt."""
+"""Models of other libraries, each with the library itself: see requirements-test.txt."""
 
 import warnings
 

@@ -73,6 +73,8 @@ def test_random_draws_are_keyed_by_sample(module, images, tmp_path):
 def test_libraries(module, images):
     albumentations = pytest.importorskip("albumentations")
     kornia = pytest.importorskip("kornia")
+    nrtk = pytest.importorskip("nrtk.impls.perturb_image.photometric.enhance")
+    nrtk_random = pytest.importorskip("nrtk.impls.perturb_image.geometric.random")
     from torchvision.transforms import v2
 
     found = scores(noether_ml.measure(module, images, layers="output", measures=["distance"], quiet=True, transforms=[
@@ -80,16 +82,105 @@ def test_libraries(module, images):
         {"name": "albumentations", "python": {"function": albumentations.HorizontalFlip(p=1)}},
         {"name": "torchvision", "python": {"function": v2.RandomHorizontalFlip(p=1)}},
         {"name": "kornia", "python": {"function": kornia.augmentation.RandomHorizontalFlip(p=1)}},
+        {"name": "brightness", "brightness": 0.5}, {"name": "nrtk", "python": {"function": nrtk.BrightnessPerturber(factor=0.5)}}, {"name": "nrtk shift", "python": {"function": nrtk_random.RandomTranslationPerturber()}},
         albumentations.CoarseDropout(p=1), v2.ColorJitter(0.5), albumentations.Compose([albumentations.RandomRotate90(p=1)]),
     ]))
     for name in ("albumentations", "torchvision", "kornia"):
         assert found[name].iloc[0] == pytest.approx(found["built-in"].iloc[0], abs=1e-5), name
-    assert {"CoarseDropout", "ColorJitter", "Compose"} <= set(found.index.get_level_values(0))
+    assert found["nrtk"].iloc[0] == pytest.approx(found["brightness"].iloc[0], rel=0.02)  # of bytes
+    assert {"nrtk shift", "CoarseDropout", "ColorJitter", "Compose"} <= set(found.index.get_level_values(0))
     assert (found > 0).all()
+
+
+def darker_batch(images, strengths):
+    assert images.ndim == 4 and images.shape[3] == 3
+    return images * (1 - strengths[:, None, None, None])
+
+
+def noise_batch(images, strengths, generators):
+    sigma = strengths[:, None, None, None]
+    return numpy.clip(images + sigma * numpy.stack([g.standard_normal(images.shape[1:]) for g in generators]), 0, 1)
+
+
+def blur_batch(images):
+    kornia = pytest.importorskip("kornia")
+    x = torch.from_numpy(images).permute(0, 3, 1, 2)
+    return kornia.filters.gaussian_blur2d(x, (5, 5), (1.5, 1.5)).permute(0, 2, 3, 1)
+
+
+def blur(image):
+    return blur_batch(image[None])[0]
+
+
+def counted(images):
+    counted.sizes.append(len(images))
+    return images[:, :, ::-1]
+
+
+def test_functions_of_batches_equal_those_of_images(module, images):
+    counted.sizes = []
+    run = noether_ml.measure(module, images, layers="output", measures=["distance"], quiet=True, transforms=[
+        blur, blur_batch, counted, {"name": "flip", "flip": "horizontal"},
+        {"name": "both", "sequence": [{"python": {"function": darker_batch, "strength": 0.25}}, {"flip": "horizontal"}, {"python": {"function": blur_batch}}]},
+        *({"name": f"{name}-{i}", "python": {"function": function, "strength": [0.1, 0.4]}}
+          for name, functions in (("dark", (darker, darker_batch)), ("noise", (noise, noise_batch))) for i, function in enumerate(functions)),
+    ])
+    found = scores(run)
+    for one, other in (("blur", "blur_batch"), ("flip", "counted")):
+        assert found[one].iloc[0] == pytest.approx(found[other].iloc[0], rel=1e-4), one
+    want = distances(module, images, lambda image: blur(darker(image, 0.25)[:, ::-1].copy()).numpy())
+    assert found["both"].iloc[0] == pytest.approx(want, rel=1e-4)
+    assert found["dark-0"].iloc[0] > 0 and found["noise-0"].iloc[0] > 0
+    assert max(counted.sizes) > 4
+
+
+def by_default(image, strength=0.5):
+    return image * (1 - strength)
+
+
+def test_strengths(module, images):
+    """Without a strength in the study a function has its own; one that takes none is no function of a strength."""
+    half = {"name": "half", "python": {"function": darker, "strength": 0.5}}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        run = noether_ml.measure(module, images, layers="output", measures=["distance"], quiet=True, transforms=[
+            half, by_default, darker, {"name": "none", "python": {"function": flip, "strength": {"values": [0.1, 0.2]}}}])
+    found = scores(run)
+    assert found["half"].iloc[0] == found["by_default"].iloc[0] > 0
+    assert set(run.scores.transformation) == {"half", "by_default"}
+    assert {"missing 1 required positional argument: 'strength'", "has no parameter for a strength"} <= {
+        want for f in run.failures for want in ("missing 1 required positional argument: 'strength'", "has no parameter for a strength") if want in f["error"]}
+
+
+def test_names_of_parameters(module, images):
+    for function, want in ((lambda images, strength=1: images, "it is called strengths"), (lambda image, generators=None: image, "it is called generator")):
+        with pytest.raises(noether_ml.Error, match=want):
+            noether_ml.measure(module, images, transforms=[{"name": "f", "python": {"function": function}}])
 
 
 def crop(image):
     return image[1:]
+
+
+def crop_batch(images):
+    return images[1:]
+
+
+def of_neighbours(images):
+    return (images + images[::-1]) / 2
+
+
+def of_the_mean(images):
+    return images - images.mean() + 0.5
+
+
+def unseeded_batch(images):
+    return images * torch.rand(len(images), 1, 1, 1).numpy()
+
+
+def of_the_last(image):
+    before, of_the_last.image = getattr(of_the_last, "image", image), image
+    return (image + before) / 2
 
 
 def fails(image):
@@ -112,7 +203,9 @@ def of_255(image):
     return 255 * image
 
 
-@pytest.mark.parametrize("function, want", [(whole, "values of uint8"), (of_255, "divide by 255"), (crop, "must keep the size"), (fails, "ValueError: no luck"), (nan, "NaN"), (unseeded, "not reproducible")])
+@pytest.mark.parametrize("function, want", [(whole, "values of uint8"), (of_255, "divide by 255"), (crop, "must keep the size"), (fails, "ValueError: no luck"), (nan, "NaN"), (unseeded, "not reproducible"),
+                                            (of_the_last, "called with before"), (crop_batch, "must keep their number"), (of_neighbours, "depends on the batch"), (of_the_mean, "depends on the batch"),
+                                            (unseeded_batch, "depends on the batch")])
 def test_failures_are_one_line_and_others_stay(function, want, module, images):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

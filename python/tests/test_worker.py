@@ -54,20 +54,29 @@ def slowly():
 class Identity(torch.autograd.Function):
     """The identity, whose derivatives fail."""
     @staticmethod
-    def forward(ctx, x, fail):
-        ctx.fail = fail
+    def forward(ctx, x, back, ahead):
+        ctx.back, ctx.ahead = back, ahead
         return x.clone()
     @staticmethod
-    def backward(ctx, dy): return ctx.fail(dy), None
+    def backward(ctx, dy): return ctx.back(dy), None, None
+    @staticmethod
+    def jvp(ctx, dx, *_): return ctx.ahead(dx)
 
 class Sloped(nn.Module):
-    def __init__(self, fail):
+    def __init__(self, back=lambda d: d, ahead=lambda d: d):
         super().__init__()
-        self.net, self.fail = net()[0], fail
-    def forward(self, x): return Identity.apply(self.net(x), self.fail)
+        self.net, self.fails = net()[0], (back, ahead)
+    def forward(self, x): return Identity.apply(self.net(x), *self.fails)
 
-def slope_dies(): return Sloped(lambda d: os._exit(7)), (3, 16, 16)
-def slope_stalls(): return Sloped(lambda d: time.sleep(600)), (3, 16, 16)
+def slope_dies(): return Sloped(back=lambda d: os._exit(7)), (3, 16, 16)
+def slope_stalls(): return Sloped(back=lambda d: time.sleep(600)), (3, 16, 16)
+def sloped(ahead):
+    import torch._dynamo, torch._decomp.decompositions_for_jvp  # which PyTorch imports at the first tangent, and takes seconds for
+    return Sloped(ahead=ahead), (3, 16, 16)
+
+def tangent_dies(): return sloped(lambda d: os._exit(7))
+def tangent_stalls(): return sloped(lambda d: time.sleep(600))
+def tangent_prints(): return sloped(lambda d: print("from a tangent") or d)
 
 def dark(image, strength): return image * (1 - strength)
 def dark_later(image):
@@ -309,19 +318,30 @@ def test_kills(noether):
     assert not processes(noether.path)
 
 
-def test_derivatives_that_fail(noether):
-    """The process of a model ends, or hangs, in a vector-Jacobian product."""
-    measure = {"stir": {"between": [["net", "net"], ["slope_dies", "net"], ["slope_stalls", "net"]], "layers": "same", "steps": 2, "images": 4}}
-    want = {"slope_dies": "its Python process ended: exit status 7", "slope_stalls": "does not answer within 12s"}
-    models = [{**STUDY["models"][0], "name": n, "python": f"mine:{n}", "layers": ["output"]} for n in ("net", *want)]
-    noether.environment["NOETHER_SERVER_TIMEOUT"] = "12s"
-    done = noether({"models": models, "measures": ["distance", measure]})
+DERIVATIVES = {
+    "stir": ({"stir": {"between": [["net", "net"], ["slope_dies", "net"], ["slope_stalls", "net"]], "layers": "same", "steps": 2, "images": 4}},
+             ["net"], ["slope_dies", "slope_stalls"]),
+    "lie-derivative": ({"lie-derivative": {"images": 4, "generators": ["translate-x"]}}, ["tangent_prints"], ["tangent_dies", "tangent_stalls"]),
+}
+
+
+@pytest.mark.parametrize("name", DERIVATIVES)
+def test_derivatives_that_fail(name, noether):
+    """The process of a model ends, or hangs, in a vector-Jacobian or a Jacobian-vector product."""
+    measure, good, bad = DERIVATIVES[name]
+    models = [{**STUDY["models"][0], "name": n, "python": f"mine:{n}", "layers": ["output"]} for n in [*good, *bad]]
+    noether.environment["NOETHER_SERVER_TIMEOUT"] = "20s"
+    done = noether({"models": models, "measures": ["distance", measure]}, "--json")
     assert done.returncode == 1
-    found = {(r["model"], r["measure"]) for r in scores(noether.path / "out")}
-    assert found == {("net", "stir"), *((m["name"], "distance") for m in models)}, done.stderr
+    json.loads(done.stdout)
+    rows = scores(noether.path / "out")
+    assert {(r["model"], r["measure"]) for r in rows} == {*((n, name) for n in good), *((n, "distance") for n in [*good, *bad])}, done.stderr
     errors = {f["model"]: f["error"] for f in json.loads((noether.path / "out/run.json").read_text())["failed"]}
-    assert set(errors) == set(want)
-    assert all(text in errors[model] and "\n" not in errors[model] for model, text in want.items())
+    assert set(errors) == set(bad)
+    assert "its Python process ended: exit status 7" in errors[bad[0]], errors
+    assert "does not answer within 20s" in errors[bad[1]]
+    assert not any("\n" in e for e in errors.values())
+    assert ("tangent_prints prints: from a tangent" in done.stderr) == ("tangent_prints" in good)
     assert not processes(noether.path)
 
 

@@ -199,7 +199,7 @@ TRANSFORMERS: dict[str, tuple[Any, ...]] = {
     "BitForImageClassification": ({"hidden_sizes": [32, 64], "depths": [1, 1], "embedding_size": 16, "num_groups": 8}, IMAGE),
     "LevitForImageClassification": ({"image_size": 64, "hidden_sizes": [16, 32, 48], "depths": [1, 1, 1], "num_attention_heads": [2, 2, 2], "key_dim": [8, 8, 8],
                                      "down_ops": [["Subsample", 8, 2, 4, 2, 2], ["Subsample", 8, 4, 4, 2, 2]]}, IMAGE),
-    "CvtForImageClassification": ({"depth": [1, 1, 2]}, IMAGE), "FocalNetForImageClassification": (
+    "CvtForImageClassification": ({"depth": [1, 2, 3], "embed_dim": [16, 32, 64], "num_heads": [1, 2, 4]}, IMAGE), "FocalNetForImageClassification": (
         {"image_size": 64, "embed_dim": 16, "depths": [1, 1], "focal_levels": [2, 2], "focal_windows": [3, 3]}, IMAGE),
     "HieraForImageClassification": ({"image_size": [64, 64], "embed_dim": 16, "depths": [1, 1, 1, 1], "num_heads": [1, 1, 2, 2]}, IMAGE),
     "TimesformerForVideoClassification": ({**SMALL, "num_frames": 4}, (4, 3, 64, 64)), "VideoMAEForVideoClassification": ({**SMALL, "num_frames": 4}, (4, 3, 64, 64)),

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"fmt"
+
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/decoded"
@@ -27,6 +29,25 @@ func (d *Data) truth(f *decoded.Format) (measure.Truth, error) {
 		return measure.Truth{}, d.Entry.AddPosition(err) // with the line in the study file
 	}
 	return measure.Truth{Masks: masks, Classes: to}, nil
+}
+
+// TruthOf returns the class in the format f of each class of the data, nil if they are the same. It
+// returns false if the data have no labelled boxes or masks, or if their classes cannot be matched.
+func (d *Data) TruthOf(f *decoded.Format) ([]int, bool) {
+	if !d.hasTruth() {
+		return nil, false
+	}
+	t, err := d.truth(f)
+	return t.Classes, err == nil
+}
+
+// TruthName returns the name of a class of the labelled boxes or masks.
+func (d *Data) TruthName(class int) string {
+	classes, _ := dataset.TruthClasses(d.Source)
+	if class < 0 || class >= len(classes) {
+		return fmt.Sprint(class)
+	}
+	return classes[class].Name
 }
 
 // warnOfNumbers warns of models whose classes have no names, so that only their order or number says

@@ -10,17 +10,41 @@ import (
 	"github.com/noether-ml/noether/internal/study/store"
 )
 
-// CompleteCell writes the record of a cell and drops its states, if all its layers have scores.
-func (r *Writer) CompleteCell(c *plan.Cell) error {
-	if slices.ContainsFunc(c.Tasks, func(t *plan.Task) bool { return t.Scored == nil }) {
+// Complete writes the records of those cells whose layers all have scores, and drops their states.
+// Small records are written together, since each write waits for the disk.
+func (r *Writer) Complete(cells ...*plan.Cell) error {
+	defer r.Stats.During(telemetry.Saving)()
+	var small []*plan.Cell
+	var records []store.Record
+	for _, c := range cells {
+		if slices.ContainsFunc(c.Tasks, func(t *plan.Task) bool { return t.Scored == nil }) {
+			continue
+		}
+		record, err := r.recordOf(c)
+		if err != nil {
+			return SaveError(err)
+		}
+		if isLarge(&record) {
+			if err := r.finishCells([]*plan.Cell{c}, []store.Record{record}); err != nil {
+				return err
+			}
+			continue
+		}
+		small, records = append(small, c), append(records, record)
+	}
+	if len(small) == 0 {
 		return nil
 	}
-	defer r.Stats.During(telemetry.Saving)()
-	record, err := r.recordOf(c)
-	if err != nil {
-		return SaveError(err)
+	return r.finishCells(small, records)
+}
+
+// isLarge reports whether a record is written by itself, so that few are in memory.
+func isLarge(r *store.Record) bool {
+	size := len(r.Body)
+	for _, p := range r.Parts {
+		size += len(p.Data)
 	}
-	return r.finishCells([]*plan.Cell{c}, []store.Record{record})
+	return size >= 1<<20
 }
 
 // finishCells writes records before it drops states.

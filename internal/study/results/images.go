@@ -182,14 +182,13 @@ func captionOf(cells []*plan.Cell, samples []int) map[string]any {
 
 // contactSheet draws rows of images of one size. Each image is c x h x w with values in [0, 1].
 func contactSheet(lines [][]tensor.Tensor) *image.NRGBA {
-	h, w := lines[0][0].Shape[1], lines[0][0].Shape[2]
-	zoom := contactsheet.Zoom(h, w, enlargedSide)
-	columns := len(lines[0])
-	out := contactsheet.Blank(columns*(w*zoom+sheetGap)+sheetGap, len(lines)*(h*zoom+sheetGap)+sheetGap)
-	for i, line := range lines {
-		for j, p := range line {
-			contactsheet.Paint(out, sheetGap+j*(w*zoom+sheetGap), sheetGap+i*(h*zoom+sheetGap), zoom, p)
+	var rows [][]*image.NRGBA
+	for _, line := range lines {
+		var row []*image.NRGBA
+		for _, p := range line {
+			row = append(row, contactsheet.Tile(p, enlargedSide, max(p.Shape[1], p.Shape[2])))
 		}
+		rows = append(rows, row)
 	}
-	return out
+	return contactsheet.Sheet(rows, sheetGap)
 }

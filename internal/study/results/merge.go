@@ -113,10 +113,7 @@ func (r *Writer) CompleteCells(ctx context.Context) error {
 	return r.mergeCells(ctx, slices.Concat(r.Plan.Cells[first:], r.Plan.Cells[:first]), &Incomplete{})
 }
 
-const (
-	mergeChunk = 256     // cells whose records a merge writes at once
-	largeCell  = 1 << 20 // bytes of a record that is written by itself
-)
+const mergeChunk = 256 // cells whose records a merge writes at once
 
 // mergeCells returns only errors that end the merge.
 func (r *Writer) mergeCells(ctx context.Context, cells []*plan.Cell, incomplete *Incomplete) error {
@@ -309,11 +306,7 @@ func (m *merger) mergeCell(ctx context.Context, c *plan.Cell) error {
 
 // add writes a large record now, others later together.
 func (m *merger) add(c *plan.Cell, record store.Record) error {
-	size := len(record.Body)
-	for _, p := range record.Parts {
-		size += len(p.Data)
-	}
-	if size >= largeCell {
+	if isLarge(&record) {
 		return m.finishCells([]*plan.Cell{c}, []store.Record{record})
 	}
 	m.writing.Lock()

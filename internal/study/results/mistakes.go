@@ -3,7 +3,6 @@ package results
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -15,7 +14,6 @@ import (
 	"github.com/noether-ml/noether/internal/filesys"
 	"github.com/noether-ml/noether/internal/study/plan"
 	"github.com/noether-ml/noether/scores"
-	"github.com/noether-ml/noether/tensor"
 )
 
 // A mistakeSubject is what one list of mistakes is about: a model on data under a transformation,
@@ -110,7 +108,7 @@ func (r *Writer) findMistakes(ctx context.Context) (*mistakes, error) {
 			continue
 		}
 		for _, g := range scores.GroupMistakes(broken, one, len(values), label, groupings) {
-			g.Data, g.Model, g.Transform = s.data, s.model, s.transform
+			g.Kind, g.Data, g.Model, g.Transform = scores.Broken, s.data, s.model, s.transform
 			out.groups = append(out.groups, g)
 		}
 	}
@@ -119,57 +117,6 @@ func (r *Writer) findMistakes(ctx context.Context) (*mistakes, error) {
 	}
 	scores.SortMistakes(out.all)
 	return out, nil
-}
-
-// leastKept is the share of a sample's boxes or positions that must keep their class, and boxes their
-// place, under a transformation: below it, the sample is a mistake of a detector or segmenter.
-const leastKept = 0.5
-
-// addDenseMistakes adds the samples of which detectors find other boxes, and segmenters other classes,
-// under a transformation: of boxes matched times the pairs that keep their class, else the agreement of
-// pixels.
-func (r *Writer) addDenseMistakes(ctx context.Context, out *mistakes) error {
-	for _, c := range r.Plan.Cells {
-		if c.Failed || c.Model == nil || c.Method.Name() != "dense-equivariance" {
-			continue
-		}
-		values, err := r.Folder.cellSamples(c)
-		if err != nil {
-			return err
-		}
-		statistic := "matched"
-		if values[statistic] == nil {
-			statistic = "pixel-agreement"
-		}
-		kept := values[statistic]
-		if kept == nil {
-			continue
-		}
-		out.kept = true
-		samples, err := r.describeSamples(ctx, c.Data)
-		if err != nil {
-			return err
-		}
-		groupings, err := r.groupings(ctx, c.Data.Entry.Name)
-		if err != nil {
-			return err
-		}
-		for _, index := range slices.Sorted(maps.Keys(kept)) {
-			v, what := kept[index], fmt.Sprintf("%s %.2f", statistic, kept[index])
-			if flips := values["class-flips"][index]; statistic == "matched" && flips > 0 {
-				v *= 1 - flips
-				what += fmt.Sprintf(", class-flips %.2f", flips)
-			}
-			s, known := samples[index]
-			if !known || !(v < leastKept) {
-				continue
-			}
-			m := scores.Mistake{Kind: scores.Changed, Cost: 1 - v, Model: c.Model.Entry.Name, Data: c.Data.Entry.Name, Transform: c.View.Name, Parameter: c.Parameter(), Trial: c.View.Trial,
-				Index: index, Path: cmp.Or(dataset.Path(c.Data.Source, index), s.Name), Moved: what, CleanConfidence: math.NaN(), MovedConfidence: math.NaN(), Groups: groupsOf(index, groupings)}
-			out.all = append(out.all, m)
-		}
-	}
-	return nil
 }
 
 // groupsOf returns the group of a sample by column.
@@ -247,114 +194,4 @@ func (m *mistakes) write(f Folder) error {
 		}
 	}
 	return nil
-}
-
-const (
-	mistakeSheetFolder = "pictures/failures"
-	maxMistakeSheets   = 12 // in a run folder
-	sheetMistakes      = 12 // images on a sheet
-	groupSheets        = 4  // sheets of a model, data set and transformation
-)
-
-// writeMistakeSheets writes contact sheets of the samples that are right without a transformation
-// and wrong with it: for each model, data set and transformation the most costly ones of the groups
-// that are wrong more often than the rest, and of the most frequent pairs of classes.
-func (r *Writer) writeMistakeSheets(ctx context.Context) error {
-	if r.Plan.Study.Images == 0 || r.mistakes == nil {
-		return nil
-	}
-	written := map[string]bool{}
-	drawn := map[mistakeSubject]int{}
-	n := 0
-	for _, pairs := range []bool{false, true} {
-		for _, g := range r.mistakes.groups {
-			s := mistakeSubject{g.Model, g.Data, g.Transform}
-			if pairs != (g.Column == scores.ClassPair) || !pairs && !(g.Gap.Low > 0) || drawn[s] == groupSheets || n == maxMistakeSheets {
-				continue
-			}
-			name := fmt.Sprintf("%02d", n+1)
-			wrote, err := r.writeMistakeSheet(ctx, mistakeSheetFolder+"/"+name, g)
-			if err != nil {
-				return err
-			}
-			if wrote {
-				written[name+".png"], written[name+".json"] = true, true
-				drawn[s]++
-				n++
-			}
-		}
-	}
-	return r.removeFormer(mistakeSheetFolder, written)
-}
-
-// writeMistakeSheet returns false if there is nothing to draw.
-func (r *Writer) writeMistakeSheet(ctx context.Context, name string, g scores.MistakeGroup) (bool, error) {
-	var lines [][]tensor.Tensor
-	drawn := map[int]bool{}
-	total := map[int]bool{}
-	for _, m := range r.mistakes.all {
-		if m.Kind != scores.Broken || m.Data != g.Data || m.Model != g.Model || m.Transform != g.Transform || !inGroup(m, g) {
-			continue
-		}
-		total[m.Index] = true
-		if m.Trial != 0 || drawn[m.Index] || len(lines) == sheetMistakes {
-			continue
-		}
-		at := slices.IndexFunc(r.Plan.Cells, func(c *plan.Cell) bool {
-			return !c.Failed && c.Model != nil && c.Model.Entry.Name == m.Model && c.Data.Entry.Name == m.Data && c.View.Name == m.Transform &&
-				c.View.On == "input" && c.Parameter() == m.Parameter && c.View.Trial == 0
-		})
-		if at < 0 {
-			continue
-		}
-		c := r.Plan.Cells[at]
-		samples, err := r.describeSamples(ctx, c.Data)
-		if err != nil {
-			return false, err
-		}
-		sample, err := c.Data.Source.At(ctx, samples[m.Index].SourceIndex, c.Model.Net.Frame())
-		if ctx.Err() != nil {
-			return false, ctx.Err()
-		}
-		if err != nil || !IsImage(sample) {
-			continue // as in writeSheet
-		}
-		transformed, err := r.transformedSample(c, sample)
-		if err != nil {
-			continue
-		}
-		drawn[m.Index] = true
-		lines = append(lines, []tensor.Tensor{sample.Input, transformed})
-	}
-	if len(lines) == 0 {
-		return false, nil
-	}
-	title := fmt.Sprintf("Failures of %s under %s: %s %s", g.Model, g.Transform, g.Column, g.Group)
-	caption := fmt.Sprintf("%d of the %d samples that are right without %s and wrong with it, those with the most confident wrong prediction first: "+
-		"each as it is, and at the value of %s where that prediction is most confident. %s", len(lines), len(total), g.Transform, g.Transform, g.Describe())
-	text := map[string]any{"title": title, "caption": caption, "model": g.Model, "measure": "accuracy"}
-	if err := r.writePicture(name+".json", func(w io.Writer) error { return json.NewEncoder(w).Encode(text) }); err != nil {
-		return false, err
-	}
-	err := r.writePicture(name+".png", func(w io.Writer) error { return sheetEncoder.Encode(w, contactSheet(inColumns(lines, 3))) })
-	return err == nil, err
-}
-
-func inGroup(m scores.Mistake, g scores.MistakeGroup) bool {
-	switch g.Column {
-	case scores.ClassPair:
-		return m.Label+" > "+m.Moved == g.Group
-	case "label":
-		return m.Label == g.Group
-	}
-	return m.Groups[g.Column] == g.Group
-}
-
-// inColumns puts several lines of images side by side.
-func inColumns(lines [][]tensor.Tensor, columns int) [][]tensor.Tensor {
-	var out [][]tensor.Tensor
-	for some := range slices.Chunk(lines, columns) {
-		out = append(out, slices.Concat(some...))
-	}
-	return out
 }

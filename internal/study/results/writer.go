@@ -52,8 +52,12 @@ type Writer struct {
 	described map[*plan.Data]map[int]plan.Described // samples whose values are kept, by index; see describeSamples
 	grouped   map[string][]scores.Grouping          // by name of the data; see groupings
 	mistakes  *mistakes                             // set by Finish
-	agreed    bool                                  // there are agreementRows
-	broken    bool                                  // there are breakingRows
+
+	// Decode draws predictions on the sheets of failures; nil: none are drawn.
+	Decode Decoder
+
+	agreed bool // there are agreementRows
+	broken bool // there are breakingRows
 }
 
 // NewWriter returns a Writer for the run of a plan, and records the failures of the plan in the

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/pictures"
 	"github.com/noether-ml/noether/internal/study"
 	"github.com/noether-ml/noether/internal/study/studytest"
 	"github.com/noether-ml/noether/internal/testmodel"
@@ -96,6 +97,45 @@ measures: [dense-equivariance]
 		if m.Kind != scores.Changed || m.Cost != 1 || m.Transform != "flip" || m.Moved != "matched 1.00, class-flips 1.00" || !math.IsNaN(m.MovedConfidence) {
 			t.Errorf("%+v", m)
 		}
+	}
+	groups, err := os.Open(filepath.Join(dir, "biased", "failure-groups.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer groups.Close()
+	all, err := scores.ReadMistakeGroups(groups)
+	last := all[len(all)-1]
+	if err != nil || last.Column != scores.AllSamples || last.Kind != scores.Changed || last.N != 120 || math.Abs(last.Share.Mean-row.Value) > 1e-9 {
+		t.Errorf("the group of all samples: %+v (%v), want a share of %v", last, err, row.Value)
+	}
+	set, err := pictures.Open(os.DirFS(filepath.Join(dir, "biased")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer set.Close()
+	names, err := set.Glob("pictures/failures/*.png")
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no contact sheets of failures (%v)", err)
+	}
+	sheet, err := set.Open(names[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sheet.Close()
+	img, err := png.Decode(sheet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for y := range img.Bounds().Dy() {
+		for x := range img.Bounds().Dx() {
+			if color.NRGBAModel.Convert(img.At(x, y)) == (color.NRGBA{213, 94, 0, 255}) {
+				found++
+			}
+		}
+	}
+	if found < 24*4*10 { // twelve samples in two views, whose boxes have a border of some ten pixels a side
+		t.Errorf("%d pixels of %s are of boxes that are found", found, names[0])
 	}
 }
 

@@ -73,7 +73,7 @@ func (r *runner) runProcedure(ctx context.Context, c *plan.Cell) error {
 	switch {
 	case err == nil:
 		c.Data.Redrawn.AddJob(ctx, &job) // counts random draws that the transformation rejected
-		return r.CompleteCell(c)
+		return r.Complete(c)
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case results.IsSaveError(err):

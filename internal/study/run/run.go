@@ -151,6 +151,9 @@ func execute(ctx context.Context, p *plan.Plan, folder results.Folder, o plan.Op
 	if !o.Shard.Whole() || o.Only != nil {
 		return &results.Result{Record: r.Record(false)}, false, r.Outcome()
 	}
+	decoders := &decoders{}
+	defer decoders.close()
+	r.Decode = decoders.decode
 	result, err = r.Finish(ctx)
 	return result, false, err
 }

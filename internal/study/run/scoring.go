@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/noether-ml/noether/internal/study/internal/guard"
@@ -25,19 +26,17 @@ func (r *runner) score(ctx context.Context, p *plan.Pass) error {
 	r.Options.ShareBLAS(r.parallel.scoring)
 	r.progress.Scored, r.progress.ToScore = 0, len(tasks)
 	outcomes := r.compute(ctx, tasks, min(r.Options.Workers(), len(tasks)))
-	for i := range tasks {
-		var o outcome
+	for r.progress.Scored < len(tasks) {
 		start := time.Now()
-		select {
-		case o = <-outcomes:
-		case <-ctx.Done(): // the eigenproblem of a large layer takes a minute: do not wait for it
-			return context.Cause(ctx)
-		}
-		r.Stats.Add(telemetry.Scoring, start)
-		if err := r.storeScores(p, o); err != nil {
+		ready, err := await(ctx, outcomes)
+		if err != nil {
 			return err
 		}
-		r.progress.Scored = i + 1
+		r.Stats.Add(telemetry.Scoring, start)
+		if err := r.storeScores(p, ready); err != nil {
+			return err
+		}
+		r.progress.Scored += len(ready)
 		r.report()
 	}
 	return r.saveIncomplete(p) // keeps the scores of cells that have tasks in later passes
@@ -47,17 +46,16 @@ func (r *runner) score(ctx context.Context, p *plan.Pass) error {
 // all have scores already: a task whose layer was dropped during the pass, because its activations
 // held NaN or infinity, got undefined scores then (see plan.Task.DropNonFinite).
 func (r *runner) unscored(p *plan.Pass) (out []*plan.Task, err error) {
+	var scored []*plan.Cell
 	for _, t := range p.AllTasks() {
 		switch {
 		case t.Scored == nil:
 			out = append(out, t)
-		case !t.Cell.Done && !t.Cell.Failed:
-			if err := r.CompleteCell(t.Cell); err != nil {
-				return nil, err
-			}
+		case !t.Cell.Done && !t.Cell.Failed && !slices.Contains(scored, t.Cell):
+			scored = append(scored, t.Cell)
 		}
 	}
-	return out, nil
+	return out, r.Complete(scored...)
 }
 
 // An outcome is the result of scoring a task.
@@ -97,9 +95,48 @@ func (r *runner) compute(ctx context.Context, tasks []*plan.Task, workers int) <
 	return outcomes
 }
 
-// storeScores stores the scores of a task, and writes the record of its cell when all tasks have
-// scores.
-func (r *runner) storeScores(p *plan.Pass, o outcome) error {
+// await waits for an outcome, and returns it with those that came while the ones before it were
+// stored, up to 64: what is written together waits for the disk once.
+func await(ctx context.Context, outcomes <-chan outcome) ([]outcome, error) {
+	var ready []outcome
+	select {
+	case o := <-outcomes:
+		ready = append(ready, o)
+	case <-ctx.Done(): // the eigenproblem of a large layer takes a minute: do not wait for it
+		return nil, context.Cause(ctx)
+	}
+	for len(ready) < 64 {
+		select {
+		case o := <-outcomes:
+			ready = append(ready, o)
+		default:
+			return ready, nil
+		}
+	}
+	return ready, nil
+}
+
+// storeScores stores the scores of tasks, and writes the records of the cells whose tasks then all
+// have scores.
+func (r *runner) storeScores(p *plan.Pass, outcomes []outcome) error {
+	var cells []*plan.Cell
+	for _, o := range outcomes {
+		if err := r.takeScores(o); err != nil {
+			return err
+		}
+		if c := o.task.Cell; !slices.Contains(cells, c) {
+			cells = append(cells, c)
+		}
+	}
+	cells = slices.DeleteFunc(cells, func(c *plan.Cell) bool { return c.Failed })
+	if err := r.Complete(cells...); err != nil {
+		return err
+	}
+	return r.saveIfDue(p)
+}
+
+// takeScores gives a task its scores, or lets its cell fail.
+func (r *runner) takeScores(o outcome) error {
 	delete(r.accs, o.task)
 	cell := o.task.Cell
 	if results.IsSaveError(o.err) {
@@ -116,12 +153,8 @@ func (r *runner) storeScores(p *plan.Pass, o outcome) error {
 			return err
 		}
 	}
-	if cell.Failed {
-		return nil
+	if !cell.Failed {
+		o.task.Scored = o.scored
 	}
-	o.task.Scored = o.scored
-	if err := r.CompleteCell(cell); err != nil {
-		return err
-	}
-	return r.saveIfDue(p)
+	return nil
 }

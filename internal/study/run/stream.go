@@ -281,28 +281,28 @@ func (f *feeder) transformBatch(samples [][]dataset.Sample, clean *batch, view i
 // transformSamples transforms samples in parallel, each by its Op. Samples of data that are pairs
 // already hold their transformed images.
 func (f *feeder) transformSamples(samples []dataset.Sample, ops []transform.Op, v plan.View) ([]tensor.Tensor, error) {
-	out := make([]tensor.Tensor, len(samples))
-	var group errgroup.Group
-	group.SetLimit(f.cores)
-	for i, s := range samples {
-		if v.Transform == nil {
+	if v.Transform == nil {
+		out := make([]tensor.Tensor, len(samples))
+		for i, s := range samples {
 			if s.Transformed == nil {
 				return nil, fmt.Errorf("data %s: sample %s has no transformed partner: remove it from the data, or add its pair", f.Data().Entry.Name, s.Name)
 			}
 			out[i] = *s.Transformed
-			continue
 		}
-		group.Go(func() error {
-			return guard.Run(func() error {
-				var err error
-				// Some transformations reject drawn parameters and draw again.
-				if rejected := transform.RejectedDraws(ops[i]); rejected > 0 || v.Redraws() {
-					f.Data().Redrawn.Add(v.Name, rejected)
-				}
-				out[i], err = s.Apply(ops[i])
-				return err
-			})
-		})
+		return out, nil
 	}
-	return out, group.Wait()
+	for _, op := range ops {
+		// Some transformations reject drawn parameters and draw again.
+		if rejected := transform.RejectedDraws(op); rejected > 0 || v.Redraws() {
+			f.Data().Redrawn.Add(v.Name, rejected)
+		}
+	}
+	return dataset.ApplyAll(samples, ops, func(n int, apply func(i int) error) error {
+		var group errgroup.Group
+		group.SetLimit(f.cores)
+		for i := range n {
+			group.Go(func() error { return guard.Run(func() error { return apply(i) }) })
+		}
+		return group.Wait()
+	})
 }

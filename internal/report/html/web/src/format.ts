@@ -31,5 +31,5 @@ export function shorten(name: string, length: number): string {
 }
 
 export function capital(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
+  return /^.[A-Z]/.test(text) ? text : text.charAt(0).toUpperCase() + text.slice(1); // not mAP
 }
