@@ -99,6 +99,10 @@ func judge(dir string, p *policy.Policy) ([]policy.Verdict, error) {
 	}
 	_, zero := ownTolerances(run)
 	e := policy.Evidence{Rows: run.Rows, Record: run.Record, Neutral: zero}
+	e.Cells = func() ([]scores.Cell, error) {
+		cells, _, err := study.ReadCells(dir)
+		return cells, err
+	}
 	s, err := catalog.Parse("study.yaml", []byte(run.Record.Resolved), nil)
 	if err != nil {
 		return nil, fmt.Errorf("the study of %s: %w", dir, err)

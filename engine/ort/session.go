@@ -37,9 +37,10 @@ type Options struct {
 	// cores are slower.
 	Spin bool
 
-	model       string   // the file that the graph was made of; "": none
-	forcedToCPU []string // names of nodes that WebGPU cannot run; see forWebGPU
-	unpacked    bool     // the engine does not copy weights to a faster layout; see hasLargeGemm
+	model       string          // the file that the graph was made of; "": none
+	forcedToCPU []string        // names of nodes that WebGPU cannot run; see forWebGPU
+	unpacked    bool            // the engine does not copy weights to a faster layout; see hasLargeGemm
+	inPlace     map[string]bool // weights whose elements the engine computes with; see unchanged
 }
 
 // A Session executes one graph.
@@ -61,8 +62,8 @@ type Session struct {
 }
 
 // NewSession returns a session for a model. Its inputs and outputs are those of the graph, in
-// order. On the CPU the session uses the memory of the large initializers of the model, which must
-// not change. It is an error if the engine cannot execute the graph, or has no such device.
+// order. On the CPU the session uses the memory of the large weights of the model, which must not
+// change. It is an error if the engine cannot execute the graph, or has no such device.
 func (r *Runtime) NewSession(m *onnx.Model, o Options) (*Session, error) {
 	if o.ExternalDir == "" {
 		o.ExternalDir = m.ExternalDir()
@@ -85,6 +86,9 @@ func (r *Runtime) NewSession(m *onnx.Model, o Options) (*Session, error) {
 		return nil, fmt.Errorf("making a session: %w", err)
 	}
 	o.unpacked = o.onCPU() && hasLargeGemm(m, weights)
+	if o.onCPU() {
+		o.inPlace = unchanged(m)
+	}
 	inputs, outputs := names(m.Inputs()), names(m.Outputs())
 	s, err := r.newSession(inputs, outputs, o, weights, fromBytes(data, inputs, outputs))
 	if err != nil {
@@ -161,7 +165,7 @@ func (r *Runtime) newSession(inputs, outputs []string, o Options, weights []onnx
 		return openNoted(so)
 	}
 	s := &Session{runtime: r, model: o.model, inputs: slices.Clone(inputs), outputs: slices.Clone(outputs), onCPU: o.onCPU(), limit: time.Duration(r.limit.Load())}
-	if s.weights, err = r.share(options, weights, s.onCPU); err != nil {
+	if s.weights, err = r.share(options, weights, o.inPlace); err != nil {
 		_ = options.Destroy()
 		return nil, s.explain("making a session", err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	binding "github.com/yalue/onnxruntime_go"
 
+	"github.com/noether-ml/noether/internal/accel"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/pb"
 )
@@ -29,7 +30,7 @@ func hasLargeGemm(m *onnx.Model, weights []onnx.Weight) bool {
 	})
 }
 
-// minShared is the smallest size in bytes of an initializer that a session shares with its graph.
+// minShared is the smallest size in bytes of an initializer that may be shared with the graph.
 const minShared = 1 << 12
 
 type sharedWeights struct {
@@ -38,11 +39,47 @@ type sharedWeights struct {
 	pinned runtime.Pinner // of the elements and the names
 }
 
+// keepsWeight has the standard operators, and the position of an input, of which the engine's
+// optimiser leaves a constant as it is. In one of another operator, such as an addend, it may
+// transpose the elements under the same name, to move a transposition past the operator. A session
+// that computed with the elements of the graph would then have wrong results, without an error if
+// the axes are of equal length.
+var keepsWeight = map[string]int{"Conv": 1, "ConvTranspose": 1, "Gather": 0, "Gemm": 1, "MatMul": 1}
+
+// unchanged returns the initializers that only such inputs read, or operators of package accel, which
+// the optimiser does not know.
+func unchanged(m *onnx.Model) map[string]bool {
+	keeps := map[string]bool{}
+	for _, w := range m.Proto().Graph.Initializer {
+		keeps[w.GetName()] = true
+	}
+	for _, n := range m.Nodes() {
+		at, known := keepsWeight[n.GetOpType()]
+		switch {
+		case accel.IsNative(n):
+		case known && onnx.IsStandard(n):
+			for i, name := range n.Input {
+				if i != at {
+					delete(keeps, name)
+				}
+			}
+		default:
+			for _, name := range onnx.Reads(n) {
+				delete(keeps, name)
+			}
+		}
+	}
+	for _, out := range m.Outputs() {
+		delete(keeps, out.Name)
+	}
+	return keeps
+}
+
 // share makes the sessions of these options use the weights as the initializers of a graph that
-// lacks their elements (see onnx.Model.Detached). With onCPU the engine computes with the elements
-// themselves. On other devices only its optimiser of graphs reads them, and the session copies the
-// initializers of the optimised graph.
-func (r *Runtime) share(options *binding.SessionOptions, weights []onnx.Weight, onCPU bool) (*sharedWeights, error) {
+// lacks their elements (see onnx.Model.Detached). The engine computes with the elements of those in
+// inPlace themselves. Of the others only its optimiser of graphs reads them, and the session copies
+// the initializers of the optimised graph.
+func (r *Runtime) share(options *binding.SessionOptions, weights []onnx.Weight, inPlace map[string]bool) (*sharedWeights, error) {
 	s := &sharedWeights{capi: r.capi}
 	if len(weights) == 0 {
 		return s, nil
@@ -58,8 +95,10 @@ func (r *Runtime) share(options *binding.SessionOptions, weights []onnx.Weight, 
 		}
 	}
 	err := r.capi.err(r.capi.addExternal(optionsHandle(options), &names[0], &s.values[0], uintptr(len(names))))
-	for i := 0; onCPU && err == nil && i < len(weights); i++ {
-		err = r.capi.err(r.capi.addInitializer(optionsHandle(options), weights[i].Name, s.values[i]))
+	for i := 0; err == nil && i < len(weights); i++ {
+		if inPlace[weights[i].Name] {
+			err = r.capi.err(r.capi.addInitializer(optionsHandle(options), weights[i].Name, s.values[i]))
+		}
 	}
 	if err != nil {
 		s.release()

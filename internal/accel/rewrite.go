@@ -23,6 +23,9 @@ const (
 	channelsFirst             = "ChannelsFirst"
 )
 
+// IsNative reports whether a node is of an operator of this package.
+func IsNative(n *pb.NodeProto) bool { return n.GetDomain() == domain }
+
 // Rewrite returns a model that computes what m computes, with native operators. It returns m itself
 // if it finds no nodes that a native operator computes faster, if a node lacks inputs or outputs,
 // or if Width is 0: then native operators do not run. Sessions of the result run on the CPU only.

@@ -21,6 +21,7 @@ type Evidence struct {
 	Rows       []scores.Row
 	Record     scores.Record
 	Samples    []scores.SampleRow                                // of predictions
+	Cells      func() ([]scores.Cell, error)                     // whose scores have replicates, with those of means over trials
 	Groupings  map[string][]scores.Grouping                      // by data
 	Neutral    func(transform string) (value float64, err error) // at which a transformation changes nothing
 	Transforms []string                                          // names of the study
@@ -35,6 +36,7 @@ type judge struct {
 	values       map[view]map[int]float64    // of Score by index of the sample, for each model, data, transformation and value
 	total        map[view]int                // samples of the run, of which values may be kept of some
 	inside       map[view]bool               // whose values are interpolated
+	whole        map[view]measure.Score      // of a Score that is no mean over samples; else nil
 }
 
 // A view is what values belong to; transform is "" for clean samples.
@@ -97,10 +99,15 @@ func (j *judge) readValues() error {
 		}
 	}
 	of, minus := scores.SampleTerms(j.selector.Measure, j.selector.Statistic)
-	if !found || !j.statistic.PerSample || minus != "" || j.statistic.Direction == measure.Neutral {
-		return fmt.Errorf("the run has no score %s that is a mean over samples with a better end: measure it in the study", j.Score)
-	}
 	j.values, j.total, j.inside = map[view]map[int]float64{}, map[view]int{}, map[view]bool{}
+	switch {
+	case !found:
+		return j.lacksScore()
+	case j.statistic.Direction == measure.Neutral:
+		return fmt.Errorf("score: neither end of %s is better", j.Score)
+	case !j.statistic.PerSample || minus != "":
+		return j.readScores()
+	}
 	type sum struct {
 		value float64
 		n     int
@@ -147,8 +154,9 @@ func (j *judge) claims(model string, alpha float64) []Claim {
 	var out []Claim
 	for _, data := range j.data {
 		out = append(out, j.alarms(model, data)...)
-		if j.Loss != nil && j.Reference != "" && j.selector.Measure == "accuracy" {
-			out = append(out, j.ofValue(view{model: model, data: data}, alpha)...)
+		clean := view{model: model, data: data}
+		if _, known := j.whole[clean]; j.Loss != nil && j.Reference != "" && (known || j.selector.Measure == "accuracy") {
+			out = append(out, j.ofValue(clean, alpha)...)
 		}
 		for _, transform := range slices.Sorted(maps.Keys(j.Policy.Transforms)) {
 			if j.Loss == nil && j.Least == nil {
@@ -236,6 +244,9 @@ func (b between) mean(low, high float64) float64 { return (1-b.weight)*low + b.w
 // its values at the neighbours.
 func (j *judge) interpolate(v view, b between) {
 	at := func(parameter string) view { v.parameter = parameter; return v }
+	if j.whole != nil {
+		j.interpolateWhole(at(b.low), at(b.high), at(b.name), b)
+	}
 	low, high, to := j.values[at(b.low)], j.values[at(b.high)], map[int]float64{}
 	for i, x := range low {
 		if y, ok := high[i]; ok {
@@ -323,6 +334,9 @@ func neighbours(parameters []string, value, neutral float64) (between, bool) {
 
 // ofValue returns the claims on the score in a view: of all samples and of each group.
 func (j *judge) ofValue(v view, alpha float64) []Claim {
+	if j.whole != nil {
+		return j.ofWhole(v, alpha)
+	}
 	var out []Claim
 	better := 1.
 	if j.statistic.Direction == measure.Lower {

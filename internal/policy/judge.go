@@ -144,9 +144,10 @@ func needed(e resample.Estimate, n int, limit float64) int {
 }
 
 // holdsUpTo returns, for each transformation of the policy whose claims have strengths, the largest
-// one up to which all hold; 0 if there is none.
+// one up to which all hold, those without a transformation included; 0 if there is none.
 func (j *judge) holdsUpTo(claims []Claim) map[string]float64 {
 	out := map[string]float64{}
+	clean := !slices.ContainsFunc(claims, func(c Claim) bool { return c.Transform == "" && c.State != Pass })
 	for transform := range j.Policy.Transforms {
 		neutral, err := j.Neutral(transform)
 		if err != nil {
@@ -165,7 +166,7 @@ func (j *judge) holdsUpTo(claims []Claim) map[string]float64 {
 			out[transform] = 0
 		}
 		for _, at := range slices.Sorted(maps.Keys(holds)) {
-			if !holds[at] {
+			if !holds[at] || !clean {
 				break
 			}
 			out[transform] = at

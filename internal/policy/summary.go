@@ -3,6 +3,7 @@ package policy
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -98,20 +99,23 @@ func (m *ModelSummary) Counts() string {
 	if n[Undecided] > 0 {
 		text += fmt.Sprintf(", %d undecided", n[Undecided])
 	}
-	if up := m.Reach(); up != "" {
-		text += ". All hold up to " + up
+	var up, none []string // transformations with the strength up to which all claims hold, and without one
+	for _, transform := range slices.Sorted(maps.Keys(m.HoldsUpTo)) {
+		if strength := m.HoldsUpTo[transform]; strength > 0 {
+			up = append(up, fmt.Sprintf("%s %v", transform, strength))
+		} else {
+			none = append(none, transform)
+		}
+	}
+	switch {
+	case len(up) > 0 && len(none) > 0:
+		text += ". All hold up to " + strings.Join(up, ", ") + ", and at no strength of " + strings.Join(none, ", ")
+	case len(up) > 0:
+		text += ". All hold up to " + strings.Join(up, ", ")
+	case len(none) > 0:
+		text += ". At no strength of " + strings.Join(none, ", ") + " do all hold"
 	}
 	return text + "."
-}
-
-// Reach returns up to which strength of each transformation all claims hold, or "".
-func (m *ModelSummary) Reach() string {
-	var parts []string
-	for transform, strength := range m.HoldsUpTo {
-		parts = append(parts, fmt.Sprintf("%s %v", transform, strength))
-	}
-	slices.Sort(parts)
-	return strings.Join(parts, ", ")
 }
 
 // Deciding returns the first of the claims that do not hold or are not decided, at most n.

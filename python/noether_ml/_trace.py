@@ -208,7 +208,7 @@ def _name_reshaped(graph: Any, root: Callable[[str], str], final: dict[str, str]
     for n in nodes:
         near = [root(x) for x in n.input if root(x) in module and root(x) not in fixed]
         outermost = n.output and re.fullmatch("/[^/]+", n.output[0])
-        if near and near[0] == root(n.input[0]) and (n.op_type in (*_RESHAPING, *_REDUCING) or outermost and n.op_type in _FUNCTIONS):
+        if near and near[0] == root(n.input[0]) and n.op_type in (*_RESHAPING, *_REDUCING, *_FUNCTIONS):
             name(n.output[0], near[0])
         elif near and outermost and n.op_type in _JOINING:
             name(n.output[0], near[-1])

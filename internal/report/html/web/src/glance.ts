@@ -15,7 +15,7 @@ import {
 } from './data';
 import { button, element, node } from './dom';
 import type { Filter } from './filters';
-import { interval, number, shorten } from './format';
+import { capital, interval, number, shorten } from './format';
 import { layerOf, onLayer, toggleLayer } from './layer';
 import { small } from './marks';
 import { swatch } from './palette';
@@ -97,7 +97,7 @@ export class Glance extends Part {
 
   private heading(m: Matrix): HTMLElement[] {
     const title = m.layer ? `${m.title}, at the last layer` : m.title;
-    const text = element('h3', { title: m.about }, title);
+    const text = element('h3', { title: m.about }, capital(title));
     const sections = new Map(this.matrices.map((x) => [x.section, x.title]));
     const data = this.matrices.filter((x) => x.section === m.section).map((x) => x.data);
     const orders: [string, string][] = [['', 'of the study'], ['best', 'best first']];
