@@ -168,6 +168,10 @@ func (a *npyArray) parseShape(header string) error {
 
 // checkSize returns an error if the array is empty or the file too short for its shape.
 func (a *npyArray) checkSize() error {
+	const maxAxes = 64 // of NumPy
+	if len(a.shape) > maxAxes {
+		return fmt.Errorf("the array has %d axes: the limit is %d", len(a.shape), maxAxes)
+	}
 	if slices.Contains(a.shape, 0) {
 		return fmt.Errorf("the array of shape %v is empty", a.shape)
 	}

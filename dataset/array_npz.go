@@ -97,9 +97,9 @@ func (a archive) open(ctx context.Context, key string) (npyArray, error) {
 	case open == nil && len(a.keys) == 0:
 		return npyArray{}, fmt.Errorf("%s contains one array without a key, not %q", a.path, key)
 	case open == nil && key == "":
-		return npyArray{}, fmt.Errorf("%s contains the arrays %s: set the key", a.path, strings.Join(a.keys, ", "))
+		return npyArray{}, fmt.Errorf("%s contains the arrays %s: set the key", a.path, firstNames(a.keys, 20))
 	case open == nil:
-		return npyArray{}, fmt.Errorf("%s: unknown array %q: use one of %s", a.path, key, strings.Join(a.keys, ", "))
+		return npyArray{}, fmt.Errorf("%s: unknown array %q: use one of %s", a.path, key, firstNames(a.keys, 20))
 	case key != "":
 		where = fmt.Sprintf("%s: array %q", a.path, key)
 	}
@@ -163,7 +163,7 @@ func (a archive) imagesKey() (string, error) {
 			return usual, nil
 		}
 	}
-	return "", fmt.Errorf("%s: the array of images is ambiguous: set the key to one of %s", a.path, strings.Join(a.keys, ", "))
+	return "", fmt.Errorf("%s: the array of images is ambiguous: set the key to one of %s", a.path, firstNames(a.keys, 20))
 }
 
 // labelsKey returns the key of the labels of the images with key images: y_test for x_test, labels

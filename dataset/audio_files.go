@@ -324,6 +324,25 @@ func (s *Audio) target(file int, frame Frame) (rate, length int, err error) {
 	return rate, max(length, frame.Length), nil
 }
 
+// Shorter returns how many of the recordings of a source have fewer audio samples than an item of a
+// frame, and the number of all recordings; 0 for a source of anything else.
+func Shorter(src Source, frame Frame) (short, all int) {
+	s, ok := find[*Audio](src)
+	if !ok || s.options.Fit == "crop" || s.options.Fit == "split" {
+		return 0, 0
+	}
+	for i, info := range s.info {
+		if s.damaged[i] != nil || info.Frames == 0 { // or the file does not state its length
+			continue
+		}
+		all++
+		if rate, length, err := s.target(i, frame); err == nil && resampledLength(info.Frames, info.Rate, rate) < length {
+			short++
+		}
+	}
+	return short, all
+}
+
 // fit cuts an item of length audio samples (0: all) out of resampled channels and sets the Input,
 // channels x length, and the Waveform of out.
 func (s *Audio) fit(out *Sample, channels [][]float32, rate, length, part int) error {

@@ -108,20 +108,28 @@ func openData(ctx context.Context, path string) (fileData, error) {
 func decompress(r io.Reader, limit int64) (fileData, error) {
 	var blocks memoryBlocks
 	for size := int64(0); ; {
-		most := min(memoryBlock, limit+1-size)
-		var block bytes.Buffer
-		n, err := block.ReadFrom(io.LimitReader(r, most))
+		block := make([]byte, min(memoryBlock, limit+1-size)) // a buffer that grows would take twice the memory
+		n := 0
+		var err error
+		for n < len(block) && err == nil {
+			var more int
+			more, err = r.Read(block[n:])
+			n += more
+		}
 		if errors.Is(err, io.ErrUnexpectedEOF) {
 			return fileData{}, fmt.Errorf("the compressed data end too early: is the file truncated?")
 		}
-		if err != nil {
+		if err != nil && err != io.EOF {
 			return fileData{}, err
 		}
-		if size += n; size > limit {
+		if size += int64(n); size > limit {
 			return fileData{}, tooLarge(limit)
 		}
-		blocks = append(blocks, block.Bytes())
-		if n < most {
+		if n < len(block) {
+			return fileData{ReaderAt: append(blocks, bytes.Clone(block[:n])), size: size}, nil
+		}
+		blocks = append(blocks, block)
+		if err == io.EOF {
 			return fileData{ReaderAt: blocks, size: size}, nil
 		}
 	}

@@ -73,6 +73,9 @@ func frameFile(ctx context.Context, path string, frame Frame) (tensor.Tensor, er
 // decodes, it holds the number of pixels in memory from the semaphore decoding. Large PNG images
 // are decoded in strips of rows.
 func frameEncoded(ctx context.Context, r io.ReadSeeker, size int64, frame Frame) (tensor.Tensor, error) {
+	if size > maxFile {
+		return tensor.Tensor{}, errFileSize
+	}
 	c, format, err := image.DecodeConfig(r)
 	if err != nil || c.Width <= 0 || c.Height <= 0 {
 		c = image.Config{Width: 0, Height: 1} // no pixels; readImage below returns the error
@@ -139,6 +142,8 @@ func asBadSample(ctx context.Context, name string, err error) error {
 	return nil
 }
 
+var errFileSize = fmt.Errorf("the image file is larger than %d MiB", maxFile>>20)
+
 // readImage decodes an image of at most maxFile bytes.
 func readImage(r io.Reader) (image.Image, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxFile+1))
@@ -146,7 +151,7 @@ func readImage(r io.Reader) (image.Image, error) {
 		return nil, err
 	}
 	if len(data) > maxFile {
-		return nil, fmt.Errorf("the image file is larger than %d MiB", maxFile>>20)
+		return nil, errFileSize
 	}
 	return decodeImage(data)
 }

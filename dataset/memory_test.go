@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/zlib"
 	"encoding/binary"
+	"errors"
 	"hash/crc32"
 	"os"
 	"path/filepath"
@@ -40,6 +41,10 @@ func TestMemoryOfBombs(t *testing.T) {
 	} else if _, err := f.WriteAt(huge, 40); err != nil || f.Close() != nil {
 		t.Fatal(err)
 	}
+	block, sparse := make([]byte, 64*mib), filepath.Join(t.TempDir(), "a.png")
+	if err := errors.Join(os.WriteFile(sparse, nil, 0o600), os.Truncate(sparse, 600*mib)); err != nil {
+		t.Fatal(err)
+	}
 	hugePNG := func(side uint32) []byte { // a file that ends after its header
 		head := binary.BigEndian.AppendUint32([]byte("IHDR"), side)
 		head = append(binary.BigEndian.AppendUint32(head, side), 8, 6, 0, 0, 0)
@@ -67,7 +72,9 @@ func TestMemoryOfBombs(t *testing.T) {
 			}
 			return nil
 		}, 512 * mib, ""}, // 1.5 GB with copies; most of it are buffers of headers, of a few KiB each
-		"a PNG of 4 billion pixels": {func() error { _, err := decodeImage(hugePNG(65_535)); return err }, mib, "pixels"},
+		"a file of 64 MiB that is decompressed": {func() error { _, err := decompress(bytes.NewReader(block), 1<<30); return err }, 82 * mib, ""}, // a block more than it has
+		"an image file of 600 MiB":              {func() error { _, err := frameFile(t.Context(), sparse, Frame{}); return err }, mib, "larger than 512 MiB"},
+		"a PNG of 4 billion pixels":             {func() error { _, err := decodeImage(hugePNG(65_535)); return err }, mib, "pixels"},
 		"a GIF of 4 billion pixels": {func() error {
 			_, err := decodeImage(append([]byte("GIF89a\xff\xff\xff\xff\x00\x00\x00"), make([]byte, 8)...))
 			return err

@@ -330,11 +330,12 @@ func againstReference(points []curvePoint, reference curvePoint, share float64) 
 	return out
 }
 
-// cleanScore returns the accuracy on clean data for one on transformed data.
+// cleanScore returns the accuracy, mAP or mean IoU on clean data for one on transformed data: the
+// statistic clean, or clean-map, of the same measure for moved, or moved-map.
 func cleanScore(r Row, rows []Row) (Row, bool) {
-	if r.Measure == "accuracy" && r.Statistic == "moved" {
+	if rest, moved := strings.CutPrefix(r.Statistic, "moved"); moved {
 		for _, o := range rows {
-			if o.Measure == r.Measure && o.Statistic == "clean" && o.Model == r.Model && o.Data == r.Data && o.Factor == r.Factor && o.Study == r.Study {
+			if o.Measure == r.Measure && o.Statistic == "clean"+rest && o.Model == r.Model && o.Data == r.Data && o.Factor == r.Factor && o.Study == r.Study {
 				return o, true
 			}
 		}

@@ -117,18 +117,20 @@ func TestArea(t *testing.T) {
 	}
 }
 
-// TestAccuracyIsRelativeToClean checks that the accuracy on clean data is the reference, and that
-// of several trials the means count.
+// TestAccuracyIsRelativeToClean checks that the accuracy on clean data is the reference, also mAP and
+// mean IoU, and that of several trials the means count.
 func TestAccuracyIsRelativeToClean(t *testing.T) {
 	t.Parallel()
-	row := func(statistic, parameter string, trial int, v float64) Row {
-		return Row{Model: "m", Data: "d", Transform: "tilt", Parameter: parameter, Trial: trial, Measure: "accuracy", Statistic: statistic, Value: v, Low: v, High: v}
-	}
-	rows := []Row{row("clean", "4", 0, 0.8), row("moved", "4", 0, 0.1), row("moved", "4", 1, 0.7), row("moved", "4", MeanOverTrials, 0.4)}
-	tolerance, _ := ParseTolerance("accuracy.moved >= 75%")
-	got, err := BreakingPoints(rows, tolerance, zero)
-	if err != nil || len(got) != 1 || got[0].String() != "2 [2, 2]" { // 0.6 between 0.8 at 0 and 0.4 at 4
-		t.Errorf("%v, %v", got, err)
+	for _, of := range [][3]string{{"accuracy", "clean", "moved"}, {"dense-accuracy", "clean-map", "moved-map"}, {"dense-accuracy", "clean-miou", "moved-miou"}} {
+		row := func(statistic, parameter string, trial int, v float64) Row {
+			return Row{Model: "m", Data: "d", Transform: "tilt", Parameter: parameter, Trial: trial, Measure: of[0], Statistic: statistic, Value: v, Low: v, High: v}
+		}
+		rows := []Row{row(of[1], "4", 0, 0.8), row(of[2], "4", 0, 0.1), row(of[2], "4", 1, 0.7), row(of[2], "4", MeanOverTrials, 0.4)}
+		tolerance, _ := ParseTolerance(of[0] + "." + of[2] + " >= 75%")
+		got, err := BreakingPoints(rows, tolerance, zero)
+		if err != nil || len(got) != 1 || got[0].String() != "2 [2, 2]" { // 0.6 between 0.8 at 0 and 0.4 at 4
+			t.Errorf("%s: %v, %v", of, got, err)
+		}
 	}
 }
 

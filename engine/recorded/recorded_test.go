@@ -199,6 +199,7 @@ func TestErrors(t *testing.T) {
 		"cut zarr.json":      {map[string][]byte{"clean/a.zarr/zarr.json": []byte("{")}, "zarr.json: unexpected end of JSON"},
 		"old zarr":           {map[string][]byte{"clean/a/.zarray": []byte("{}")}, "Zarr, version 2"},
 		"two of a name":      {map[string][]byte{"clean/a.safetensors": whole, "clean/a.npz": whole}, "two arrays of layer a"},
+		"many axes":          {map[string][]byte{"clean.safetensors": safetensors(t, []string{"a"}, numbered(0, slices.Repeat([]int{1}, 65)...))}, "has 65 axes: the limit is 64"},
 		"vector":             {map[string][]byte{"clean.safetensors": safetensors(t, []string{"a"}, numbered(0, 3))}, "layer a has the shape [3]"},
 		"numbers of samples": {map[string][]byte{"clean.safetensors": safetensors(t, []string{"a", "b"}, numbered(0, 3, 2), numbered(0, 4, 2))}, "layer b has 4 samples, and layer a has 3"},
 	}

@@ -350,7 +350,11 @@ func (m *Model) DoubtsOf(predictions, decoded bool, labels int) (out []string) {
 		}
 	}
 	if m.mixed != "" {
-		out = append(out, m.mixed+", so that every score depends on the order and the size of batches: export the model for inference, or with a batch of 1")
+		advice := "export the model for inference, or with a batch of 1"
+		if m.source == nil {
+			advice = "the server or the function must give each sample its own values"
+		}
+		out = append(out, m.mixed+", so that every score depends on the order and the size of batches: "+advice)
 	}
 	return out
 }

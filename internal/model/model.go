@@ -252,6 +252,9 @@ func (m *Model) Outputs() []engine.Port { return slices.Clone(m.outputs) }
 // model takes.
 func (m *Model) Frame() dataset.Frame { return m.input.frame }
 
+// Standardises reports whether waveforms are brought to mean 0 and deviation 1.
+func (m *Model) Standardises() bool { return m.input.preprocess.Standardise }
+
 // Input describes the input that takes images or waveforms, for instance "x float[batch 3 32 32]".
 func (m *Model) Input() engine.Port { return m.input.info }
 

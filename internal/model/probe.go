@@ -115,6 +115,9 @@ func (p *prober) mixingLayer(ctx context.Context, by string) string {
 			if l.Node != "" {
 				node = fmt.Sprintf("%s %q", l.Op, l.Node)
 			}
+			if node == "" { // of a server
+				return fmt.Sprintf("layer %q", l.Name)
+			}
 			return fmt.Sprintf("node %s, which computes %q", node, l.Name)
 		}
 	}
@@ -130,6 +133,9 @@ const (
 	above
 )
 
+// manySamples are more than servers often run at once when each request is small.
+const manySamples = 8
+
 // probes holds the values of each output in runs on noise. The runs differ in the seeds of the
 // samples, of which those in between have the seed of the last.
 type probes struct {
@@ -137,6 +143,7 @@ type probes struct {
 	other  [][]float32 // between, above; or one sample, above
 	third  [][]float32 // above, below; nil: not run
 	single [][]float32 // between alone; nil: not run
+	many   [][]float32 // between, below several times: of a server, which may divide batches; nil: not run
 }
 
 // samples returns the values of the samples of an output in the first two runs.
@@ -160,6 +167,12 @@ func (r probes) influence(output, n int) string {
 		return "its place among the samples of its batch"
 	case r.single != nil && differ(one[:n], r.single[output], elsewhere):
 		return "the number of samples of its batch"
+	case r.many == nil:
+		return ""
+	}
+	many := r.many[output]
+	if differ(one[:n], many[:n], elsewhere) || differ(one[last:], many[len(many)-n:], elsewhere) {
+		return "the number of samples of its batch, or its place among them"
 	}
 	return ""
 }
@@ -189,6 +202,11 @@ func (p *prober) runAll(ctx context.Context, together bool) (r probes, err error
 	}
 	if r.single, err = p.run(ctx, 1, between, between); err != nil && ctx.Err() == nil {
 		r.single, err = nil, nil // it takes several samples only
+	}
+	if p.model.source == nil && ctx.Err() == nil {
+		if r.many, err = p.run(ctx, manySamples, between, below); err != nil && ctx.Err() == nil {
+			r.many, err = nil, nil // it takes few only
+		}
 	}
 	return r, err
 }

@@ -19,7 +19,7 @@ class Error(Exception):
     """An error of the command, or of the preparation of its input. Its text is one line."""
 
 
-def first_line(e: Exception) -> str:
+def first_line(e: BaseException) -> str:
     """Return the first line of the text of an exception, or its type if it has no text."""
     text = str(e).strip()
     return text.splitlines()[0] if text else type(e).__name__

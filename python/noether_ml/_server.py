@@ -112,7 +112,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._post(body)
         except _Refused as e:
             self._json({"error": str(e)}, e.status)
-        except Exception as e:  # of the model: the server goes on
+        except BaseException as e:  # of the model, sys.exit too: the server goes on
             self._json({"error": f"{type(e).__name__}: {first_line(e)}"}, 500)
 
     def _post(self, body: bytearray) -> None:

@@ -178,6 +178,15 @@ def unseeded_batch(images):
     return images * torch.rand(len(images), 1, 1, 1).numpy()
 
 
+def exits(image):
+    raise SystemExit(3)
+
+
+def of_a_counter(image, calls=[0]):  # noqa: B006  # as people write it
+    calls[0] += 1
+    return image * (calls[0] % 3 > 0)
+
+
 def of_the_last(image):
     before, of_the_last.image = getattr(of_the_last, "image", image), image
     return (image + before) / 2
@@ -204,7 +213,7 @@ def of_255(image):
 
 
 @pytest.mark.parametrize("function, want", [(whole, "values of uint8"), (of_255, "divide by 255"), (crop, "must keep the size"), (fails, "ValueError: no luck"), (nan, "NaN"), (unseeded, "not reproducible"),
-                                            (of_the_last, "called with before"), (crop_batch, "must keep their number"), (of_neighbours, "depends on the batch"), (of_the_mean, "depends on the batch"),
+                                            (of_the_last, "called with before"), (of_a_counter, "called with before"), (exits, "SystemExit: 3"), (crop_batch, "must keep their number"), (of_neighbours, "depends on the batch"), (of_the_mean, "depends on the batch"),
                                             (unseeded_batch, "depends on the batch")])
 def test_failures_are_one_line_and_others_stay(function, want, module, images):
     with warnings.catch_warnings():

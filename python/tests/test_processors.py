@@ -250,19 +250,23 @@ def test_waveforms(noether, tmp_path, normalised):
     numpy.testing.assert_allclose(values(answer), want, atol=2e-5 if normalised else 0)
 
 
-def test_each_audio_extractor_is_applied_or_refused(noether, tmp_path):
-    suffix, folder = "FeatureExtractor", os.path.join(os.path.dirname(transformers.__file__), "models")
-    asked, names = [], []
+def extractors():
+    """The library's feature extractors of audio by name."""
+    folder, found = os.path.join(os.path.dirname(transformers.__file__), "models"), {}
     for kind in sorted(os.listdir(folder)):
-        if not os.path.exists(os.path.join(folder, kind, f"feature_extraction_{kind}.py")):
-            continue
-        loaded = importlib.import_module(f"transformers.models.{kind}.feature_extraction_{kind}")
-        for name, value in vars(loaded).items():
-            if name.endswith(suffix) and getattr(value, "__module__", "") == loaded.__name__ and not name.startswith("Auto"):
-                path = tmp_path / f"{name}.json"
-                path.write_text(json.dumps({"feature_extractor_type": name, "sampling_rate": 16000}))
-                asked.append({"config": path, "waveform": os.devnull})
-                names.append(name)
+        if os.path.exists(os.path.join(folder, kind, f"feature_extraction_{kind}.py")):
+            loaded = importlib.import_module(f"transformers.models.{kind}.feature_extraction_{kind}")
+            found.update((name, value) for name, value in vars(loaded).items()
+                         if name.endswith("FeatureExtractor") and getattr(value, "__module__", "") == loaded.__name__ and not name.startswith("Auto"))
+    return found
+
+
+def test_each_audio_extractor_is_applied_or_refused(noether, tmp_path):
+    asked, names = [], list(extractors())
+    for name in names:
+        path = tmp_path / f"{name}.json"
+        path.write_text(json.dumps({"feature_extractor_type": name, "sampling_rate": 16000}))
+        asked.append({"config": path, "waveform": os.devnull})
     assert len(names) > 25
     for name, answer in zip(names, noether(asked)):
         if name not in ("ASTFeatureExtractor", "Wav2Vec2FeatureExtractor", "WhisperFeatureExtractor"):
@@ -280,25 +284,133 @@ def test_each_audio_extractor_is_applied_or_refused(noether, tmp_path):
     ("WhisperFeatureExtractor", {"chunk_length": 1, "feature_size": 16}, 0.4),
 ])
 def test_spectrograms(tmp_path, name, keys, seconds):
-    """Spectrograms of recordings that are shorter than the model's input, read as the input of a model of one node."""
+    """Spectrograms of recordings that are shorter than the model's input."""
     extractor = getattr(transformers, name)(**keys)
-    rate = extractor.sampling_rate
-    waves = numpy.random.default_rng(3).normal(0, 0.2, (2, int(seconds * rate))).clip(-1, 1).astype("f4")
-    want = next(iter(extractor(list(waves), sampling_rate=rate, return_tensors="np").values()))
+    waves = numpy.random.default_rng(3).normal(0, 0.2, (2, int(seconds * extractor.sampling_rate))).clip(-1, 1).astype("f4")
+    want = next(iter(extractor(list(waves), sampling_rate=extractor.sampling_rate, return_tensors="np").values()))
+    got = features(tmp_path, extractor, waves, want.shape)
+    # In units of the deviation: values are logarithms, and samples are written with 16 bits.
+    assert numpy.abs(got - want).max() < 0.02 * want.std()
+
+
+def features(folder, extractor, waves, shape):
+    """The features of recordings, read as the input of a model of one node beside the extractor's config."""
     helper, kind = onnx.helper, onnx.TensorProto.FLOAT
     graph = helper.make_graph([helper.make_node("Identity", ["x"], ["features"]), helper.make_node("ReduceMean", ["features"], ["y"], axes=[-1], keepdims=0)], "m",
-                              [helper.make_tensor_value_info("x", kind, ["n", *want.shape[1:]])], [helper.make_tensor_value_info("y", kind, None)])
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), tmp_path / "model.onnx")
-    extractor.save_pretrained(tmp_path)
-    (tmp_path / "waves").mkdir()
+                              [helper.make_tensor_value_info("x", kind, ["n", *shape[1:]])], [helper.make_tensor_value_info("y", kind, None)])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), folder / "model.onnx")
+    extractor.save_pretrained(folder)
+    (folder / "waves").mkdir()
     for i, x in enumerate(waves):
-        with wave.open(str(tmp_path / "waves" / f"{i}.wav"), "wb") as file:
+        with wave.open(str(folder / "waves" / f"{i}.wav"), "wb") as file:
             file.setnchannels(1)
             file.setsampwidth(2)
-            file.setframerate(rate)
+            file.setframerate(extractor.sampling_rate)
             file.writeframes((x * 32767).round().astype("<i2").tobytes())
-    length = {"length": seconds} if name == "ASTFeatureExtractor" else {}  # the others have their own
-    data = {"name": "waves", "sound": {"folder": str(tmp_path / "waves"), **length}}
-    got = noether_ml.activations(tmp_path / "model.onnx", data, "features", quiet=True)["clean"]["features"]
-    # In units of the deviation: values are logarithms, and samples are written with 16 bits.
-    assert numpy.abs(got.reshape(want.shape) - want).max() < 0.02 * want.std()
+    # Whisper and CLAP have a length of their own.
+    length = {"length": waves.shape[1] / extractor.sampling_rate} if type(extractor).__name__ == "ASTFeatureExtractor" else {}
+    data = {"name": "waves", "sound": {"folder": str(folder / "waves"), **length}}
+    return noether_ml.activations(folder / "model.onnx", data, "features", quiet=True)["clean"]["features"].reshape(shape)
+
+
+# Settings that the classes of videos and of audio know, with values of which some are refused.
+VIDEO = {
+    "size": [{"height": 40, "width": 40}, {"height": 33, "width": 48}, {"shortest_edge": 41}, {"longest_edge": 48}, 36, {"shortest_edge": 40, "longest_edge": 56}],
+    "do_resize": [True, False], "resample": [0, 2, 3], "do_center_crop": [True, False], "crop_size": [32, {"height": 27, "width": 38}, 49],
+    "do_rescale": [True, False], "rescale_factor": [1 / 255, 1 / 127.5], "do_normalize": [True, False],
+    "image_mean": [[0.4, 0.5, 0.6]], "image_std": [[0.2, 0.3, 0.4]], "do_convert_rgb": [True, False], "do_pad": [True, False],
+    "do_sample_frames": [False, True], "num_frames": [2], "fps": [2], "return_metadata": [False], "patch_size": [8], "merge_size": [2],
+    "temporal_patch_size": [2], "min_pixels": [3136], "max_pixels": [12544], "crop_to_patches": [False, True], "do_flip_channel_order": [True, False],
+}
+AUDIO = {
+    "sampling_rate": [16000, 8000], "feature_size": [1, 16, 24], "do_normalize": [True, False], "padding_value": [0.0, 0.5], "padding_side": ["right", "left"],
+    "return_attention_mask": [True, False], "n_fft": [256, 400], "hop_length": [160, 200], "chunk_length": [1, 2], "dither": [0.0, 0.1],
+    "num_mel_bins": [24, 32], "max_length": [50, 80], "mean": [-4.0], "std": [3.0], "max_length_s": [1], "fft_window_size": [512, 1024],
+    "frequency_min": [0, 60], "frequency_max": [6000, 7000], "top_db": [80], "padding": ["repeatpad", "repeat", "pad"], "truncation": ["rand_trunc", "fusion"],
+}
+
+
+def drawn(random, table, cls):
+    """Some settings of a table that the class has, each with a value at random, and rarely one that it lacks."""
+    known = {name for c in cls.__mro__ for name in [*getattr(c, "__annotations__", {}), *vars(c), *getattr(c.__init__, "__code__", drawn.__code__).co_varnames]}
+    keys = [key for key in table if random.random() < (0.5 if key in known else 0.03)]
+    return {key: table[key][random.integers(len(table[key]))] for key in keys}
+
+
+def test_random_settings_of_video_processors(noether, images, tmp_path):
+    random, asked, wanted = numpy.random.default_rng(11), [], []
+    for name, cls in classes("video").items():
+        for i in range(40):
+            keys, path = drawn(random, VIDEO, cls), tmp_path / f"{name} {i}.json"
+            path.write_text(json.dumps({"video_processor_type": name, **keys}))
+            asked.append({"config": path, "image": images[i % 2]})
+            wanted.append((name, cls, keys, images[i % 2]))
+    equal, refused, wrong = {}, {}, []
+    for answer, (name, cls, keys, image) in zip(noether(asked), wanted):
+        if "error" in answer:
+            named = [key for key in [*keys, name, "size", "crop_size", "do_", "steps"] if key in answer["error"]]
+            refused[name] = refused.get(name, 0) + 1
+            if not named or "\n" in answer["error"]:
+                wrong.append(f"{name}, {keys}: {answer['error']}")
+            continue
+        want, processor = real("video", cls, keys, image)
+        if want is None:
+            continue
+        got = values(answer)
+        resample = int(processor.resample) if processor.do_resize and processor.size is not None else None
+        if got.shape != want.shape:
+            wrong.append(f"{name}, {keys}: shape {got.shape}, want {want.shape}")
+            continue
+        levels = numpy.abs(got - want) / level(processor)
+        worst, mean = BOUNDS[resample] if resample != 0 else (numpy.inf, numpy.inf)
+        if levels.max() > worst + 1e-3 or levels.mean() > mean + 1e-4 or resample == 0 and (levels > 1e-3).mean() > NEAREST:
+            wrong.append(f"{name}, {keys}: differs by up to {levels.max():.3g} levels, {levels.mean():.3g} on average")
+        equal[name] = equal.get(name, 0) + 1
+    assert not wrong, "\n".join(wrong)
+    print(f"equal: {equal}, refused: {sum(refused.values())} of {len(refused)} classes")
+    assert len(equal) >= 4 and sum(equal.values()) > 20 and len(equal.keys() | refused.keys()) > 25
+
+
+SPECTROGRAMS = ("ASTFeatureExtractor", "ClapFeatureExtractor", "WhisperFeatureExtractor")
+
+
+def test_random_settings_of_audio_extractors(noether, tmp_path):
+    random, asked, wanted = numpy.random.default_rng(12), [], []
+    waves = random.normal(0, 0.2, (2, 8000)).clip(-1, 1).astype("f4")
+    waves[0].tofile(tmp_path / "wave")
+    for name, cls in extractors().items():
+        for i in range(40):
+            keys, path = drawn(random, AUDIO, cls), tmp_path / f"{name} {i}.json"
+            if name == "ClapFeatureExtractor" and i % 4:  # the default is fusion, which is refused
+                keys["truncation"] = "rand_trunc"
+            path.write_text(json.dumps({"feature_extractor_type": name, **keys}))
+            asked.append({"config": path, "waveform": tmp_path / "wave"})
+            wanted.append((name, cls, keys))
+    equal, refused, wrong = {}, set(), []
+    for i, (answer, (name, cls, keys)) in enumerate(zip(noether(asked), wanted)):
+        if "error" in answer:
+            refused.add(name)
+            # "padding" is the error's word for padding_value and padding_side.
+            if not [key for key in [*keys, name, "padding with"] if key in answer["error"]] or "\n" in answer["error"]:
+                wrong.append(f"{name}, {keys}: {answer['error']}")
+            continue
+        if name in SPECTROGRAMS and equal.get(name, 0) == 5:  # each is a run of its own
+            continue
+        try:
+            extractor = cls(**keys)
+            rate = extractor.sampling_rate
+            want = next(iter(extractor(list(waves) if name in SPECTROGRAMS else waves[0], sampling_rate=rate, return_tensors="np").values()))
+        except Exception:  # of any kind: this class does not take these settings
+            continue
+        if name in SPECTROGRAMS:
+            folder = tmp_path / str(i)
+            folder.mkdir()
+            difference = numpy.abs(features(folder, extractor, waves, want.shape) - want).max() / (0.02 * want.std())
+        else:
+            difference = numpy.abs(values(answer) - want).max() / 2e-5
+        if not difference <= 1:
+            wrong.append(f"{name}, {keys}: differs by {difference:.3g} times the bound")
+        equal[name] = equal.get(name, 0) + 1
+    assert not wrong, "\n".join(wrong)
+    print(f"equal: {equal}, refused: {len(refused)} classes")
+    assert set(equal) == {"Wav2Vec2FeatureExtractor", *SPECTROGRAMS} and min(equal.values()) >= 5 and len(equal.keys() | refused) > 25

@@ -234,6 +234,33 @@ def test_the_protocol():
     assert not [t for t in threading.enumerate() if "serve_forever" in t.name]
 
 
+class Disordered(Constant):
+    """A model that returns the values of large batches in another order."""
+
+    inputs = (_server.Port("image", "FP32", (-1, 3, 32, 32)),)
+    outputs = (_server.Port("y", "FP32", (-1, 96)),)
+    layers = ()
+    most = 100
+
+    def infer(self, inputs, wanted, room):
+        x = inputs["image"].mean(3).reshape(-1, 96)
+        for name in wanted:
+            room(name, x.shape)[:] = x[::-1] if len(x) > self.most else x
+
+
+def test_the_order_of_a_batch(images, tmp_path):
+    other = Disordered()
+    other.most = 4
+    with _server.serving({"right": Disordered(), "disordered": other}) as address, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        run = _measure.run({"name": "order", "data": _measure._data.prepare(images, None, None, None)[0].entry, "transforms": FLIP, "measures": ["distance"],
+                            "models": [{"name": name, "url": f"{address}/v2/models/{name}", "preprocess": "none"} for name in ("right", "disordered")]}, tmp_path / "run", quiet=True)
+    found = run.scores.groupby("model").warning.first()
+    assert "depend on the number of samples of its batch, or its place among them" in found["disordered"]
+    assert "must give each sample its own values" in found["disordered"] and "first in node ," not in found["disordered"]
+    assert "depend" not in str(found.get("right", ""))
+
+
 class Scaled:
     """A model of two inputs, an image and a number of its own."""
 

@@ -63,6 +63,25 @@ func (p *Plan) checkRecorded(m *Model) error {
 	return nil
 }
 
+// padding returns for each data set a sentence on recordings that are padded for a model.
+func (p *Plan) padding(m *Model) (notes []string) {
+	for _, d := range p.Data {
+		short, all := dataset.Shorter(d.Source, m.Net.Frame())
+		if short == 0 {
+			continue
+		}
+		how := "padded with zeros"
+		switch {
+		case m.Net.Frame().Repeat != "":
+			how = "repeated"
+		case m.Net.Standardises():
+			how += ", which count in the mean and deviation by which they are standardised"
+		}
+		notes = append(notes, fmt.Sprintf("data %s: %d of %d recordings are shorter than the input of model %s and are %s: fit: crop leaves them out", d.Entry.Name, short, all, m.Entry.Name, how))
+	}
+	return notes
+}
+
 // checkInputs returns an error if a model does not take the kind of samples that the data have, if
 // the arrays of two data sets differ in name or shape, or if a transformation does not apply to the
 // samples.

@@ -127,6 +127,9 @@ func (p *Plan) openModels(ctx context.Context, files *open.Files, o Options) err
 			err = p.checkImageSizes(ctx, opened)
 		}
 		if err == nil {
+			for _, note := range p.padding(opened) {
+				o.Warnf("%s", note)
+			}
 			p.Models = append(p.Models, opened)
 			continue
 		}

@@ -78,6 +78,36 @@ transforms: [identity]
 measures: [accuracy, effective-invariance, distance]
 `
 
+// TestRecordingsThatArePadded checks the warning on recordings that are shorter than the input of a
+// model: of 12, with 1,600 to 1,900 samples, nine have fewer than 1,850.
+func TestRecordingsThatArePadded(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writeTones(t, filepath.Join(dir, "tones"), 8000)
+	b := onnx.NewBuilder(17)
+	x := b.Input("wave", onnx.Float, -1, 1850)
+	b.Output("y", b.ReduceMean(b.Mul(x, x), true, 1))
+	testmodel.Save(t, filepath.Join(dir, "level.onnx"), b)
+	const text = `name: sounds
+data: [{name: tones, sound: {folder: tones}}]
+models: [{name: level, onnx: level.onnx, layers: [y], preprocess: {rate: 8000, standardise: STANDARDISE}}]
+transforms: [identity]
+measures: [distance]
+`
+	for standardise, want := range map[string]string{
+		"false": "data tones: 9 of 12 recordings are shorter than the input of model level and are padded with zeros: fit: crop",
+		"true":  "padded with zeros, which count in the mean and deviation by which they are standardised",
+	} {
+		var warnings []string
+		o := studytest.Options(t)
+		o.Warn = func(text string) { warnings = append(warnings, text) }
+		studytest.Run(t, studytest.Parse(t, dir, strings.Replace(text, "STANDARDISE", standardise, 1)), filepath.Join(dir, standardise), o)
+		if got := strings.Join(warnings, "\n"); !strings.Contains(got, want) {
+			t.Errorf("standardise %s: warnings %q, want %q", standardise, got, want)
+		}
+	}
+}
+
 func TestAudioEndToEnd(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
