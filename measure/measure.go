@@ -89,9 +89,9 @@ type Needs struct {
 	// TransformOptional reports whether the measure also works without transformations. Then
 	// Batch.Transformed is empty, and statistics that need it have no scores.
 	TransformOptional bool
-	// OtherModel reports whether the measure compares the predictions of two models on the same
-	// inputs. Batch.Clean is of the first and Batch.Transformed of the second, with the same order
-	// of classes. Needs Prediction.
+	// OtherModel reports whether the measure compares the predictions or decoded outputs of two
+	// models on the same inputs. Batch.Clean is of the first and Batch.Transformed of the second,
+	// with the same order of classes. Needs Prediction or Decoded.
 	OtherModel bool
 	// OtherLayers reports whether the measure can also compare layers of two models on the same
 	// inputs. Batch.Clean is of the first and Batch.Transformed of the second.

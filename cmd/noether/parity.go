@@ -13,12 +13,14 @@ import (
 
 	"github.com/noether-ml/noether/engine/recorded"
 	"github.com/noether-ml/noether/internal/atomicfile"
+	"github.com/noether-ml/noether/internal/catalog"
 	"github.com/noether-ml/noether/internal/fetch/uri"
 	"github.com/noether-ml/noether/internal/model"
 	"github.com/noether-ml/noether/internal/parity"
 	"github.com/noether-ml/noether/internal/study"
 	"github.com/noether-ml/noether/internal/study/open"
 	"github.com/noether-ml/noether/internal/study/spec"
+	"github.com/noether-ml/noether/measure/dense"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/rewrite"
 	"github.com/noether-ml/noether/scores"
@@ -26,6 +28,7 @@ import (
 
 type parityFlags struct {
 	preprocess, preprocessOther string
+	output                      string
 	layers, transforms, failIf  []string
 	limit                       int
 	seed                        uint64
@@ -42,15 +45,17 @@ func parityCommand(engine *engineFlags) *cobra.Command {
 		Short: "Compare another form of a model, such as its quantised file, with the original, layer by layer",
 		Long: `Runs two forms of one model on the same samples: a quantised, float16 or pruned file, or one of another exporter or
 engine: OTHER may be the address of a server, a function of Python (package.module:function, with --allow-python) or a folder of
-recorded activations. It says how often they predict the same, in which layer they begin to differ, what each layer adds
-(its error when it is computed from the original's values) and, for a quantised model, which nodes to leave in float.
-Layers are matched by name, by module of PyTorch, or by order and shape.
+recorded activations. It says how often they predict the same, or how far the boxes of two detectors or the class maps of two
+segmenters agree, in which layer they begin to differ, what each layer adds (its error when it is computed from the original's
+values) and, for a quantised model, which nodes to leave in float. Layers are matched by name, by module of PyTorch, or by order
+and shape. DATA may also be an entry of data as in a study file, for example with labelled boxes or masks.
 
 A condition of --fail-if is on a score with its interval, as agreement < 0.99 or snr/LAYER < 20: exit code 3. A condition that ends in !
 is on the value alone.`,
 		Example: "  noether parity resnet18.onnx resnet18-int8.onnx photos/ --preprocess imagenet\n" +
 			"  noether parity resnet18.onnx http://localhost:8000/v2/models/resnet18 photos/ --fail-if 'agreement < 0.99'\n" +
-			"  noether parity net.onnx net-int8.onnx test_batch.bin --transform 'rotate: {values: [5, 10]}' --transform 'corrupt: {kind: fog, severity: 3}'",
+			"  noether parity net.onnx net-int8.onnx test_batch.bin --transform 'rotate: {values: [5, 10]}' --transform 'corrupt: {kind: fog, severity: 3}'\n" +
+			"  noether parity yolo.onnx yolo-int8.onnx 'coco: {annotations: instances_val2017.json, images: val2017}' --fail-if 'map-difference < -0.01'",
 		Args: usageArgs(cobra.ExactArgs(3)),
 		RunE: func(c *cobra.Command, args []string) error {
 			if f.limit < 2 {
@@ -81,6 +86,7 @@ is on the value alone.`,
 	p := c.Flags()
 	p.StringVar(&f.preprocess, "preprocess", "", "of both models: imagenet, cifar10, clip, none, a preprocessor_config.json, or a mapping such as '{resize: 256, crop: 224}' (default: preprocessor_config.json beside the original, else its metadata)")
 	p.StringVar(&f.preprocessOther, "preprocess-other", "", "of the other model (default: that of the original)")
+	p.StringVar(&f.output, "output", "", "output of both models that is decoded, as in a study file: '{boxes: yolov8}' (default: found by its shape and names)")
 	p.StringSliceVar(&f.layers, "layers", []string{"all"}, "layers of the original to compare: all, op:TYPE, a glob on tensor names, residual, penultimate, output")
 	p.StringArrayVar(&f.transforms, "transform", nil, "also compare predictions under a transformation, as in a study file: 'rotate: 10'; may be given several times")
 	p.StringArrayVar(&f.failIf, "fail-if", nil, "exit with 3 if a score meets SCORE < NUMBER or SCORE > NUMBER with its whole interval; may be given several times")
@@ -171,11 +177,8 @@ func (f *parityFlags) run(ctx context.Context, engine *engineFlags, args []strin
 		return nil, err
 	}
 	r.fill(cells, unmatched)
-	for _, skip := range plan.Skips {
-		if skip.Measure == agreementMeasure || skip.Measure == "accuracy" {
-			r.warn(fmt.Sprintf("%s: %s", skip.Measure, skip.Why))
-		}
-	}
+	r.addWorst(plan)
+	r.addSkips(plan.Skips)
 	return r, nil
 }
 
@@ -185,21 +188,20 @@ func (f *parityFlags) study(ctx context.Context, args []string) (*study.Study, e
 	if err != nil {
 		return nil, err
 	}
-	data, err := open.UnpackedData(ctx, args[2])
-	if err != nil {
-		return nil, err
-	}
-	kind, err := open.GuessKind(data)
+	entry, err := parityData(ctx, args[2])
 	if err != nil {
 		return nil, err
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "name: parity\nseed: %d\ndata:\n  - {name: data, %s: %s, shuffle: true, limit: %d}\nmodels:\n", f.seed, kind, dataEntry(kind, data), f.limit)
+	fmt.Fprintf(&b, "name: parity\nseed: %d\ndata:\n  - {name: data, %s, shuffle: true, limit: %d}\nmodels:\n", f.seed, entry, f.limit)
 	for i, name := range []string{"original", "other"} {
 		key := engineKey(args[i])
 		fmt.Fprintf(&b, "  - {name: %s, %s: %s", name, key, jsonText(args[i]))
 		if preprocess[i] != "" && key != "activations" {
 			fmt.Fprintf(&b, ", preprocess: %s", preprocess[i])
+		}
+		if f.output != "" && key == "onnx" {
+			fmt.Fprintf(&b, ", output: %s", f.output)
 		}
 		if i == 0 {
 			fmt.Fprintf(&b, ", layers: %s", jsonText(f.layers))
@@ -215,8 +217,34 @@ func (f *parityFlags) study(ctx context.Context, args []string) (*study.Study, e
 			fmt.Fprintf(&b, "  - %s\n", t)
 		}
 	}
-	b.WriteString("measures: [accuracy, effective-invariance, {prediction-agreement: {between: all}}]\n")
-	return study.Parse("parity", []byte(b.String()), nil)
+	b.WriteString("measures: [accuracy, effective-invariance, {prediction-agreement: {between: all}}, dense-accuracy]\n")
+	s, err := study.Parse("parity", []byte(b.String()), nil)
+	if err != nil {
+		return nil, err
+	}
+	outputs := dense.Agreement()
+	s.Measures = append(s.Measures, spec.MeasureSpec{Method: outputs, Pairs: catalog.PairsOf(outputs), Between: spec.Between{All: true}})
+	return s, nil
+}
+
+// parityData returns the keys of the study's entry of data, without its braces. An argument that is
+// an entry itself has a key, as in `coco: {annotations: FILE, images: FOLDER}`.
+func parityData(ctx context.Context, arg string) (string, error) {
+	if text, ok := strings.CutPrefix(arg, "{"); ok {
+		return strings.TrimSuffix(strings.TrimSpace(text), "}"), nil
+	}
+	if _, err := os.Stat(arg); err != nil && strings.Contains(arg, ": ") {
+		return arg, nil
+	}
+	data, err := open.UnpackedData(ctx, arg)
+	if err != nil {
+		return "", err
+	}
+	kind, err := open.GuessKind(data)
+	if err != nil {
+		return "", err
+	}
+	return kind + ": " + dataEntry(kind, data), nil
 }
 
 // dataEntry returns the value of the key of a kind of data.

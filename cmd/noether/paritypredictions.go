@@ -5,24 +5,25 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/noether-ml/noether/internal/parity"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
 )
 
+// A parityFinder returns a statistic of one of the models for the inputs of a comparison.
+type parityFinder func(model, measureName, statistic string) (measure.Score, bool)
+
 // addPredictions adds the comparisons of predictions from the cells of accuracy,
-// effective-invariance and prediction-agreement.
+// effective-invariance and prediction-agreement, or of dense-accuracy and dense-agreement.
 func (r *parityReport) addPredictions(cells []scores.Cell) {
 	r.Predictions = []parityPrediction{}
 	for _, c := range cells {
-		if c.Measure != agreementMeasure {
-			continue
-		}
 		find := func(model, measureName, statistic string) (measure.Score, bool) {
 			for _, other := range cells {
 				same := other.Transform == c.Transform && other.Parameter == c.Parameter
-				if other.Model == model && other.Measure == measureName && (same || statistic == "clean") {
+				if other.Model == model && other.Measure == measureName && (same || strings.HasPrefix(statistic, "clean")) {
 					if s, ok := scoreIn(other, statistic); ok {
 						return s, true
 					}
@@ -30,7 +31,12 @@ func (r *parityReport) addPredictions(cells []scores.Cell) {
 			}
 			return measure.Score{}, false
 		}
-		r.addPrediction(c, find)
+		switch c.Measure {
+		case agreementMeasure:
+			r.addPrediction(c, find)
+		case outputAgreement:
+			r.addOutputs(c, find)
+		}
 	}
 }
 
@@ -43,19 +49,31 @@ func scoreIn(c scores.Cell, statistic string) (measure.Score, bool) {
 	return measure.Score{}, false
 }
 
-// addPrediction adds the comparison of one cell of prediction-agreement. find returns a statistic
-// of one of the models for the same inputs.
-func (r *parityReport) addPrediction(c scores.Cell, find func(model, measureName, statistic string) (measure.Score, bool)) {
+// A parityRows has the scores of one comparison of predictions.
+type parityRows []measure.Score
+
+// add adds a score under the name of a statistic of this command.
+func (p *parityRows) add(name string, s measure.Score) *interval {
+	s.Statistic = name
+	*p = append(*p, s)
+	return new(intervalFrom(s))
+}
+
+// addComparison adds a comparison of predictions with its scores.
+func (r *parityReport) addComparison(p parityPrediction, rows parityRows) {
+	r.Predictions = append(r.Predictions, p)
+	cell := scores.Cell{Model: "original", OtherModel: "other", Data: "data", Measure: parity.MeasureName, Transform: p.Transform, Parameter: p.Parameter,
+		Layers: []scores.Layer{{Depth: scores.NoDepth, Scores: rows}}}
+	r.rows = append(r.rows, cell.Rows("")...)
+}
+
+// addPrediction adds the comparison of one cell of prediction-agreement.
+func (r *parityReport) addPrediction(c scores.Cell, find parityFinder) {
 	p := parityPrediction{Transform: c.Transform, Parameter: c.Parameter}
-	var rows []measure.Score
-	add := func(name string, s measure.Score) *interval {
-		s.Statistic = name
-		rows = append(rows, s)
-		return new(intervalFrom(s))
-	}
+	var rows parityRows
 	if s, ok := scoreIn(c, "disagreement"); ok {
 		p.N = s.N
-		p.Agreement = add("agreement", agreementOf(s))
+		p.Agreement = rows.add("agreement", agreementOf(s))
 		for _, w := range s.Warnings {
 			r.warn(w)
 		}
@@ -63,7 +81,7 @@ func (r *parityReport) addPrediction(c scores.Cell, find func(model, measureName
 	negative, ok := scoreIn(c, "negative-flips")
 	positive, _ := scoreIn(c, "positive-flips")
 	if ok {
-		p.NegativeFlips, p.PositiveFlips = add("negative-flips", negative), add("positive-flips", positive)
+		p.NegativeFlips, p.PositiveFlips = rows.add("negative-flips", negative), rows.add("positive-flips", positive)
 	}
 	statistic := "moved"
 	if c.Transform == "" {
@@ -72,25 +90,22 @@ func (r *parityReport) addPrediction(c scores.Cell, find func(model, measureName
 	a, ok := find("original", "accuracy", statistic)
 	b, _ := find("other", "accuracy", statistic)
 	if ok {
-		p.AccuracyOriginal, p.AccuracyOther = add("accuracy-original", a), add("accuracy-other", b)
+		p.AccuracyOriginal, p.AccuracyOther = rows.add("accuracy-original", a), rows.add("accuracy-other", b)
 		d := subtract("accuracy-difference", a, b)
 		if negative.Value == 0 && positive.Value == 0 { // no sample changes: the bounds are those of the flips
 			d.Low, d.High = -negative.High, positive.High
 		}
-		p.AccuracyDifference = add("accuracy-difference", d)
+		p.AccuracyDifference = rows.add("accuracy-difference", d)
 		for _, w := range append(a.Warnings, b.Warnings...) {
 			r.warn(w)
 		}
 	}
 	if a, ok := find("original", "effective-invariance", "ei"); ok {
 		b, _ := find("other", "effective-invariance", "ei")
-		p.InvarianceOriginal, p.InvarianceOther = add("effective-invariance-original", a), add("effective-invariance-other", b)
-		p.InvarianceDifference = add("effective-invariance-difference", subtract("effective-invariance-difference", a, b))
+		p.InvarianceOriginal, p.InvarianceOther = rows.add("effective-invariance-original", a), rows.add("effective-invariance-other", b)
+		p.InvarianceDifference = rows.add("effective-invariance-difference", subtract("effective-invariance-difference", a, b))
 	}
-	r.Predictions = append(r.Predictions, p)
-	cell := scores.Cell{Model: "original", OtherModel: "other", Data: "data", Measure: parity.MeasureName, Transform: c.Transform, Parameter: c.Parameter,
-		Layers: []scores.Layer{{Depth: scores.NoDepth, Scores: rows}}}
-	r.rows = append(r.rows, cell.Rows("")...)
+	r.addComparison(p, rows)
 }
 
 // agreementOf returns the agreement of a disagreement.
@@ -109,10 +124,22 @@ func subtract(statistic string, a, b measure.Score) measure.Score {
 // transformations.
 func (r *parityReport) printPredictions(w io.Writer, width int) {
 	if len(r.Predictions) == 0 {
-		fmt.Fprintln(w, "predictions: the models give no class scores to compare")
+		printFolded(w, width, "predictions are not compared: %s", r.NotCompared)
 		return
 	}
 	p := r.Predictions[0]
+	if p.Outputs != "" {
+		r.printOutputs(w, width, p)
+	} else {
+		printClasses(w, width, p)
+	}
+	if len(r.Predictions) > 1 {
+		r.printTransformed(w, width)
+	}
+}
+
+// printClasses prints how far the predicted classes agree.
+func printClasses(w io.Writer, width int, p parityPrediction) {
 	differ := int(math.Round((1 - float64(p.Agreement.Value)) * float64(p.N)))
 	text := fmt.Sprintf("predictions agree for %s of samples: %d of %d differ", plainNumber(p.Agreement), differ, p.N)
 	if p.NegativeFlips != nil {
@@ -122,10 +149,19 @@ func (r *parityReport) printPredictions(w io.Writer, width int) {
 	if p.AccuracyOriginal != nil {
 		printFolded(w, width, "accuracy %s → %s, difference %s", plainNumber(p.AccuracyOriginal), plainNumber(p.AccuracyOther), difference(p.AccuracyDifference))
 	}
-	if len(r.Predictions) == 1 {
-		return
+}
+
+// printTransformed prints a table of the comparisons under transformations.
+func (r *parityReport) printTransformed(w io.Writer, width int) {
+	t := textTable{header: []string{"under", "agreement", "", accuracyTitle(r.Predictions[0].Accuracy), "", "difference", "", "invariance", "", "difference", ""}}
+	columns := len(t.header)
+	switch p := r.Predictions[1]; {
+	case p.InvarianceDifference != nil:
+	case p.AccuracyDifference != nil:
+		columns = 7
+	default:
+		columns = 3
 	}
-	t := textTable{header: []string{"under", "agreement", "", "accuracy", "", "difference", "", "invariance", "", "difference", ""}}
 	for _, p := range r.Predictions[1:] {
 		name := p.Transform
 		if p.Parameter != "" {
@@ -137,6 +173,10 @@ func (r *parityReport) printPredictions(w io.Writer, width int) {
 		}
 		row[7], row[13] = signedValue(p.AccuracyDifference), signedValue(p.InvarianceDifference)
 		t.rows = append(t.rows, []string{row[0], row[1], row[2], row[3], "→ " + row[5], row[7], row[8], row[9], "→ " + row[11], row[13], row[14]})
+	}
+	t.header = t.header[:columns]
+	for i := range t.rows {
+		t.rows[i] = t.rows[i][:columns]
 	}
 	fmt.Fprintln(w)
 	fmt.Fprint(w, t.write(width))

@@ -21,11 +21,12 @@ type parityReport struct {
 	Other       modelForm          `json:"other"`
 	Data        string             `json:"data"`
 	Samples     int                `json:"samples"`
-	Predictions []parityPrediction `json:"predictions"`      // clean, then under each transformation
-	Begins      string             `json:"begins,omitempty"` // the first layer beyond the tolerance
-	Worst       []string           `json:"worst"`            // layers by their own error, the largest first
-	Leave       []string           `json:"leave_in_float"`   // the first of these, with half of the squared errors
-	Nodes       []string           `json:"nodes_to_exclude"` // their nodes, as onnxruntime's quantiser takes them
+	Predictions []parityPrediction `json:"predictions"`            // clean, then under each transformation
+	NotCompared string             `json:"not_compared,omitempty"` // why there are no predictions
+	Begins      string             `json:"begins,omitempty"`       // the first layer beyond the tolerance
+	Worst       []string           `json:"worst"`                  // layers by their own error, the largest first
+	Leave       []string           `json:"leave_in_float"`         // the first of these, with half of the squared errors
+	Nodes       []string           `json:"nodes_to_exclude"`       // their nodes, as onnxruntime's quantiser takes them
 	Layers      []parityLayer      `json:"layers"`
 	Unmatched   []string           `json:"unmatched"` // layers of the original without a counterpart
 	NoLocal     string             `json:"no_local,omitempty"`
@@ -43,9 +44,11 @@ type parityPrediction struct {
 	Parameter string `json:"parameter,omitempty"`
 	N         int    `json:"n"`
 
+	Outputs            string    `json:"outputs,omitempty"` // boxes or class-map; empty: class scores
 	Agreement          *interval `json:"agreement"`
 	NegativeFlips      *interval `json:"negative_flips,omitempty"` // right in the original, wrong in the other
 	PositiveFlips      *interval `json:"positive_flips,omitempty"`
+	Accuracy           string    `json:"accuracy,omitempty"` // map or miou, for boxes and class maps with labels
 	AccuracyOriginal   *interval `json:"accuracy_original,omitempty"`
 	AccuracyOther      *interval `json:"accuracy_other,omitempty"`
 	AccuracyDifference *interval `json:"accuracy_difference,omitempty"`
@@ -53,6 +56,20 @@ type parityPrediction struct {
 	InvarianceOriginal   *interval `json:"effective_invariance_original,omitempty"`
 	InvarianceOther      *interval `json:"effective_invariance_other,omitempty"`
 	InvarianceDifference *interval `json:"effective_invariance_difference,omitempty"`
+
+	MIoU             *interval      `json:"miou,omitempty"`              // of the two class maps
+	IoU              *interval      `json:"iou,omitempty"`               // of pairs of boxes
+	ClassFlips       *interval      `json:"class_flips,omitempty"`       // share of pairs of boxes
+	ConfidenceChange *interval      `json:"confidence_change,omitempty"` // of pairs of boxes
+	Differ           int            `json:"differ,omitempty"`            // samples whose boxes or class maps differ
+	Worst            []paritySample `json:"differ_most,omitempty"`       // of these, those that agree least
+}
+
+// A paritySample is a sample on which boxes or class maps of two models differ.
+type paritySample struct {
+	Index     int    `json:"index"`
+	Name      string `json:"name"`
+	Agreement number `json:"agreement"`
 }
 
 type parityLayer struct {

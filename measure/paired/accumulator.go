@@ -134,7 +134,7 @@ func (a *accumulator) check(b *measure.Batch) error {
 	if !transformed && a.spec.Needs.OtherModel {
 		return fmt.Errorf("%s compares two models, but the batch has the predictions of one", a.spec.Descriptor.Name)
 	}
-	if a.action != nil && len(b.Motions) != n {
+	if a.action != nil && !a.spec.Needs.OtherModel && len(b.Motions) != n {
 		return fmt.Errorf("%s needs the transformation of each sample, but the batch has %d of %d", a.spec.Descriptor.Name, len(b.Motions), n)
 	}
 	if !transformed && !a.spec.Needs.TransformOptional {
@@ -228,7 +228,11 @@ func (a *accumulator) compute(b *measure.Batch, i, label int, row, transformed [
 	if a.action == nil {
 		return a.spec.Pair(a.out, label, row, transformed)
 	}
-	if err := a.action.Act(row, a.out, b.Clean.At(i).Data, b.Motions[i]); err != nil {
+	var move measure.Motion // nil: nothing moves between two models, which get the same input
+	if !a.spec.Needs.OtherModel {
+		move = b.Motions[i]
+	}
+	if err := a.action.Act(row, a.out, b.Clean.At(i).Data, move); err != nil {
 		return err
 	}
 	return a.action.Pair(a.out, row, transformed)

@@ -104,6 +104,9 @@ func (p *Plan) addCellsBetween(a, b *Model, d *Data, spec spec.MeasureSpec) erro
 		if method.Needs().OtherLayers {
 			return forEachView(views, func(v View) error { return p.addLayersBetween(a, b, d, v, spec) })
 		}
+		if method.Needs().Decoded {
+			return forEachView(views, func(v View) error { p.addOutputs(a, b, d, v, method); return nil })
+		}
 		return forEachView(views, func(v View) error { return p.addPredictions(a, b, d, v, method) })
 	}
 	return forEachView(views, func(v View) error { return p.addBetween(a, b, d, v, spec) })

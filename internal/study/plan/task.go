@@ -171,6 +171,7 @@ type siteTarget struct {
 	other       *Model        // the second model, where predictions or layers of two are compared; else nil
 	pair        *parity.Pair  // the layers of the two models that are compared; else nil
 	joint       *jointClasses // the classes that the two models have in common; else nil
+	outputs     *jointOutput  // of the decoded outputs of the two models that are compared; else nil
 	site        measure.Site
 	transformed bool // the cell has a transformation
 }
@@ -188,6 +189,9 @@ func (s *siteTarget) LayerCount() int { return 1 }
 func (s *siteTarget) depends() []string {
 	if s.pair != nil {
 		return slices.Concat(layerLayout(s.pair.Original), layerLayout(s.pair.Other))
+	}
+	if s.outputs != nil {
+		return s.outputs.depends()
 	}
 	if s.other != nil {
 		return s.joint.depends()
@@ -218,6 +222,9 @@ func (s *siteTarget) Readings() []Reading {
 		out := []Reading{{Model: s.model, Transformed: s.transformed}, {Model: s.other, Transformed: s.transformed}}
 		if s.pair != nil {
 			out[0].Layer, out[1].Layer = s.pair.Original, s.pair.Other
+		}
+		if s.outputs != nil {
+			out[0].Layer, out[1].Layer = s.model.Net.DecodedLayer(), s.other.Net.DecodedLayer()
 		}
 		return out
 	}
@@ -261,6 +268,8 @@ func (s *siteTarget) where(err error) string {
 		if errors.As(err, &bad) && bad.View == "second" {
 			return fmt.Sprintf("layer %s of model %s", s.pair.Other.Name, s.other.Entry.Name)
 		}
+	case s.outputs != nil && errors.As(err, &bad):
+		return fmt.Sprintf("%s: the decoded output of model %s", s.measure.Name(), map[string]*Model{"first": s.model, "second": s.other}[bad.View].Entry.Name)
 	case errors.As(err, &bad) && bad.View == "second": // of the two compared predictions
 		return fmt.Sprintf("%s: the prediction of model %s", s.measure.Name(), s.other.Entry.Name)
 	case errors.As(err, &bad):
@@ -294,13 +303,17 @@ func (a *siteAccumulator) Feed(at SampleIDs, z []tensor.Tensor) error {
 			b.Label[i] = joint.label(l)
 		}
 	}
-	pair := a.target.pair
-	if pair == nil {
+	pair, outputs := a.target.pair, a.target.outputs
+	switch {
+	case outputs != nil:
+		b.Clean, b.Transformed = outputs.align(0, z[0]), outputs.align(1, z[1])
+	case pair == nil:
 		return a.Update(&b)
-	}
-	b.Transformed = pair.Align(a.turned, z[1])
-	if pair.Turned() {
-		a.turned = b.Transformed.Data
+	default:
+		b.Transformed = pair.Align(a.turned, z[1])
+		if pair.Turned() {
+			a.turned = b.Transformed.Data
+		}
 	}
 	err := a.Update(&b)
 	var bad *measure.NonFinite
