@@ -95,6 +95,15 @@ func (r *runFlags) run(c *cobra.Command, path string, engine *engineFlags) error
 	if err != nil {
 		return r.observe.logged(err)
 	}
+	if p != nil {
+		var transforms []string
+		for _, t := range s.Transforms {
+			transforms = append(transforms, t.Name)
+		}
+		if err := p.CheckStudy(transforms, s.By); err != nil {
+			return r.observe.logged(fmt.Errorf("%s: %w", r.policy, err))
+		}
+	}
 	stopPython, err := r.python.start(c.Context(), s)
 	if err != nil {
 		return r.observe.logged(err)

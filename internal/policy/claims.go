@@ -35,22 +35,33 @@ type judge struct {
 	statistic    measure.StatisticDescriptor // of Score
 	values       map[view]map[int]float64    // of Score by index of the sample, for each model, data, transformation and value
 	total        map[view]int                // samples of the run, of which values may be kept of some
-	inside       map[view]bool               // whose values are interpolated
 	whole        map[view]measure.Score      // of a Score that is no mean over samples; else nil
 }
 
 // A view is what values belong to; transform is "" for clean samples.
 type view struct{ model, data, transform, parameter string }
 
-func (j *judge) prepare() error {
-	known := func(what string, wanted []string, have []string) error {
-		for _, w := range wanted {
-			if !slices.Contains(have, w) {
-				return fmt.Errorf("the policy names %s %q; the run has %s", what, w, strings.Join(have, ", "))
-			}
-		}
-		return nil
+// CheckStudy returns an error if the policy names a transformation or a property that a study lacks.
+func (p *Policy) CheckStudy(transforms, properties []string) error {
+	if err := known("the transformation", slices.Sorted(maps.Keys(p.Transforms)), transforms); err != nil {
+		return err
 	}
+	if err := known("the property", p.Groups, properties); err != nil {
+		return fmt.Errorf("%w: list it under by in the study", err)
+	}
+	return nil
+}
+
+func known(what string, wanted, have []string) error {
+	for _, w := range wanted {
+		if !slices.Contains(have, w) {
+			return fmt.Errorf("the policy names %s %q; the study has %s", what, w, cmp.Or(strings.Join(have, ", "), "none (or its run is not complete)"))
+		}
+	}
+	return nil
+}
+
+func (j *judge) prepare() error {
 	var models, data, columns []string
 	for _, r := range j.Rows {
 		if !slices.Contains(models, r.Model) {
@@ -71,12 +82,8 @@ func (j *judge) prepare() error {
 	if j.Reference != "" {
 		wanted = append(slices.Clone(wanted), j.Reference)
 	}
-	if err := cmp.Or(known("the model", wanted, models), known("the data", j.Policy.Data, data),
-		known("the transformation", slices.Sorted(maps.Keys(j.Policy.Transforms)), j.Evidence.Transforms)); err != nil {
+	if err := cmp.Or(known("the model", wanted, models), known("the data", j.Policy.Data, data), j.CheckStudy(j.Evidence.Transforms, columns)); err != nil {
 		return err
-	}
-	if err := known("the property", j.Groups, columns); err != nil {
-		return fmt.Errorf("%w: list it under by in the study", err)
 	}
 	if j.models = j.Models; j.models == nil {
 		j.models = slices.DeleteFunc(models, func(m string) bool { return m == j.Reference })
@@ -99,10 +106,12 @@ func (j *judge) readValues() error {
 		}
 	}
 	of, minus := scores.SampleTerms(j.selector.Measure, j.selector.Statistic)
-	j.values, j.total, j.inside = map[view]map[int]float64{}, map[view]int{}, map[view]bool{}
+	j.values, j.total = map[view]map[int]float64{}, map[view]int{}
 	switch {
 	case !found:
 		return j.lacksScore()
+	case j.Loss != nil && j.statistic.Range.Bounded() && *j.Loss > j.statistic.Range.High-j.statistic.Range.Low:
+		return fmt.Errorf("loss is %v, which no model can exceed: %s is from %v to %v; a loss of 2 %% is 0.02", *j.Loss, j.Score, j.statistic.Range.Low, j.statistic.Range.High)
 	case j.statistic.Direction == measure.Neutral:
 		return fmt.Errorf("score: neither end of %s is better", j.Score)
 	case !j.statistic.PerSample || minus != "":
@@ -162,9 +171,13 @@ func (j *judge) claims(model string, alpha float64) []Claim {
 			if j.Loss == nil && j.Least == nil {
 				break
 			}
-			views, why := j.viewsUpTo(model, data, transform)
-			for _, v := range views {
-				out = append(out, j.ofValue(v, alpha)...)
+			tried, inside, why := j.valuesUpTo(model, data, transform)
+			at := func(parameter string) []Claim { return j.ofValue(view{model, data, transform, parameter}, alpha) }
+			for _, parameter := range tried {
+				out = append(out, at(parameter)...)
+			}
+			for _, b := range inside {
+				out = append(out, b.claims(at(b.low), at(b.high))...)
 			}
 			if why != "" {
 				out = append(out, j.untried(data, transform, why))
@@ -205,29 +218,16 @@ func (j *judge) untried(data, transform, why string) Claim {
 	return Claim{State: Undecided, Text: j.Score, Data: data, Transform: transform, Estimate: resample.Estimate{Mean: nan, Low: nan, High: nan}, Limit: nan, Why: why}
 }
 
-// viewsUpTo returns the values of a transformation up to the policy's strength, and why they are
+// valuesUpTo returns the values of a transformation up to the policy's strength, and why they are
 // not enough, or "".
-func (j *judge) viewsUpTo(model, data, transform string) (views []view, why string) {
-	limit := float64(j.Policy.Transforms[transform])
+func (j *judge) valuesUpTo(model, data, transform string) (tried []string, inside []between, why string) {
 	var parameters []string
 	for v := range j.values {
-		if v.model == model && v.data == data && v.transform == transform && !j.inside[v] {
+		if v.model == model && v.data == data && v.transform == transform {
 			parameters = append(parameters, v.parameter)
 		}
 	}
-	kept, inside, why := j.upTo(transform, parameters, limit)
-	for _, p := range kept {
-		views = append(views, view{model, data, transform, p})
-	}
-	for _, b := range inside {
-		v := view{model, data, transform, b.name}
-		j.interpolate(v, b)
-		if j.Reference != "" {
-			j.interpolate(view{model: j.Reference, data: data, transform: transform}, b)
-		}
-		views = append(views, v)
-	}
-	return views, why
+	return j.upTo(transform, parameters, float64(j.Policy.Transforms[transform]))
 }
 
 // A between is a value of a parameter that was not tried, between two that were.
@@ -240,21 +240,20 @@ type between struct {
 // mean returns the value between those at the neighbours, in proportion.
 func (b between) mean(low, high float64) float64 { return (1-b.weight)*low + b.weight*high }
 
-// interpolate sets the values of a view at a value that was not tried: of each sample that between
-// its values at the neighbours.
-func (j *judge) interpolate(v view, b between) {
-	at := func(parameter string) view { v.parameter = parameter; return v }
-	if j.whole != nil {
-		j.interpolateWhole(at(b.low), at(b.high), at(b.name), b)
+// claims returns those at the value between from those at the neighbours. So are the ends of their
+// intervals: the mean of two values of a sample varies less than that at a value, which is not known.
+func (b between) claims(low, high []Claim) []Claim {
+	estimate := func(x, y resample.Estimate) resample.Estimate {
+		return resample.Estimate{Mean: b.mean(x.Mean, y.Mean), Low: b.mean(x.Low, y.Low), High: b.mean(x.High, y.High)}
 	}
-	low, high, to := j.values[at(b.low)], j.values[at(b.high)], map[int]float64{}
-	for i, x := range low {
-		if y, ok := high[i]; ok {
-			to[i] = b.mean(x, y)
-		}
+	out := slices.Clone(low)
+	for i := range out {
+		c, other := &out[i], high[i]
+		c.Parameter, c.N = b.name, min(c.N, other.N)
+		c.Estimate, c.wide = estimate(c.Estimate, other.Estimate), estimate(c.wide, other.wide)
+		c.State, c.Why = cmp.Or(c.State, other.State), cmp.Or(c.Why, other.Why)
 	}
-	j.values[at(b.name)], j.total[at(b.name)] = to, min(j.total[at(b.low)], j.total[at(b.high)])
-	j.inside[at(b.name)] = true
+	return out
 }
 
 // upTo returns the values of a parameter whose strength is at most limit, in order, the limit itself

@@ -64,7 +64,7 @@ func (c Claim) Where() string {
 type Verdict struct {
 	Model  string
 	State  State
-	Claims []Claim // those that fail first, then the undecided ones
+	Claims []Claim // those that fail first, then the undecided ones, of each the worst first
 	// HoldsUpTo is the largest strength of each transformation up to which all claims hold.
 	HoldsUpTo map[string]float64
 }
@@ -96,10 +96,25 @@ func (p *Policy) Judge(e Evidence) ([]Verdict, error) {
 		}
 		v.HoldsUpTo = j.holdsUpTo(v.Claims)
 		rank := map[State]int{Fail: 0, Undecided: 1, Pass: 2}
-		slices.SortStableFunc(v.Claims, func(a, b Claim) int { return rank[a.State] - rank[b.State] })
+		slices.SortStableFunc(v.Claims, func(a, b Claim) int {
+			if a.State == b.State && a.State != Pass {
+				return cmp.Compare(a.margin(), b.margin())
+			}
+			return rank[a.State] - rank[b.State]
+		})
 		out = append(out, v)
 	}
 	return out, nil
+}
+
+// margin returns by how many half-widths of its interval the value keeps the limit; without a value
+// NaN, which comes first.
+func (c *Claim) margin() float64 {
+	distance := c.Mean - c.Limit
+	if c.AtMost {
+		distance = -distance
+	}
+	return distance / ((c.High - c.Low) / 2)
 }
 
 // decide sets the state of a claim whose estimates are known.

@@ -174,8 +174,9 @@ func TestErrors(t *testing.T) {
 		"use: x\nkeep: ['accuracy.moved']":                          "tolerance",
 		"use: x\nloss: 0.1\nmodels: [a]\nreference: a":              "against itself",
 		"use: x\nloss: 0.1\ntransforms: {tilt: far}":                "a strength is a number",
-		"use: x\nloss: 0.1\nmodels: [int4]":                         `the model "int4"; the run has float, int8`,
-		"use: x\nloss: 0.1\ntransforms: {rain: 1}":                  `the transformation "rain"; the run has tilt, fog`,
+		"use: x\nloss: 0.1\nmodels: [int4]":                         `the model "int4"; the study has float, int8`,
+		"use: x\nloss: 2\nreference: float":                         "loss is 2, which no model can exceed",
+		"use: x\nloss: 0.1\ntransforms: {rain: 1}":                  `the transformation "rain"; the study has tilt, fog`,
 		"use: x\nloss: 0.1\ngroups: [site]":                         "list it under by",
 		"use: x\nreference: float\nloss: 0.1\nscore: accuracy.drop": "no score accuracy.drop",
 	} {
@@ -276,6 +277,34 @@ func TestInterpolation(t *testing.T) {
 	v = verdict(t, strings.Replace(text, "tilt: 8", "tilt: 10", 1), evidence(1000, func(p string, i int) bool { return p == "10" && i%2 == 0 }))
 	if v.State != Fail || fmt.Sprint(v.HoldsUpTo) != "map[tilt:5]" {
 		t.Errorf("%s, holds up to %v, want fail beyond 5", v.State, v.HoldsUpTo)
+	}
+}
+
+// TestBetweenIsNotEasier checks that a strength between two that were tried is judged with intervals
+// between theirs: predictions there are not known, and the mean of two varies less than one.
+func TestBetweenIsNotEasier(t *testing.T) {
+	t.Parallel()
+	odd := func(p string, i int) bool { return (p == "5" && i%20 == 0) || (p == "10" && i%20 == 10) }
+	at := func(strength string) Claim {
+		v := verdict(t, "use: street\nmodels: [int8]\ntransforms: {tilt: "+strength+"}\nleast: 0.7\n", evidence(200, odd))
+		return v.Claims[slices.IndexFunc(v.Claims, func(c Claim) bool { return strings.HasPrefix(c.Parameter, strength) })]
+	}
+	low, between, high := at("5"), at("7.5"), at("10")
+	if want := (low.High - low.Low + high.High - high.Low) / 2; math.Abs(between.High-between.Low-want) > 1e-9 {
+		t.Errorf("the interval at 7.5 is %v wide, want %v, the mean of those at 5 and 10", between.High-between.Low, want)
+	}
+}
+
+// TestOrderOfClaims checks that undecided claims whose values do not keep the limit come first, and
+// what further samples would show of each.
+func TestOrderOfClaims(t *testing.T) {
+	t.Parallel()
+	v := verdict(t, street, evidence(100, func(p string, i int) bool { return p == "10" && i%20 == 0 }))
+	if first := v.Claims[0]; first.Parameter != "10" || first.State != Undecided || !strings.Contains(first.Evidence(), "would show that it does not hold") {
+		t.Errorf("the first claim is %s: %s", first.Where(), first.Evidence())
+	}
+	if last := v.Claims[len(v.Claims)-1]; last.State != Undecided || !strings.Contains(last.Evidence(), "would show that it holds") {
+		t.Errorf("the last claim is %s: %s", last.Where(), last.Evidence())
 	}
 }
 

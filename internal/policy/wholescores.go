@@ -134,21 +134,3 @@ func (j *judge) ofWhole(v view, alpha float64) (out []Claim) {
 	}
 	return out
 }
-
-// interpolateWhole sets the score of a view at a value that was not tried, and its replicates, each
-// between those at the neighbours. Its interval contains both of theirs if they have no replicates.
-func (j *judge) interpolateWhole(low, high, to view, b between) {
-	x, y := j.whole[low], j.whole[high]
-	s := measure.Score{Statistic: x.Statistic, Value: b.mean(x.Value, y.Value), Low: min(x.Low, y.Low), High: max(x.High, y.High), N: min(x.N, y.N),
-		Spread: max(x.Spread, y.Spread), Freedom: min(x.Freedom, y.Freedom)}
-	if len(x.Replicates) == len(y.Replicates) {
-		for i, r := range x.Replicates {
-			s.Replicates = append(s.Replicates, measure.Replicate{Value: b.mean(r.Value, y.Replicates[i].Value), Left: r.Left})
-		}
-	}
-	if low, high := resample.Jackknife(s.Value, s.N, s.Replicates); !math.IsNaN(low) {
-		half := math.Hypot((high-low)/2, s.Spread)
-		s.Low, s.High = s.Value-half, s.Value+half
-	}
-	j.whole[to] = s
-}

@@ -7,6 +7,7 @@ import (
 	"math"
 	"net/url"
 	"path/filepath"
+	"strings"
 
 	"github.com/noether-ml/noether/internal/junit"
 )
@@ -21,7 +22,15 @@ func (c Claim) Evidence() string {
 		}
 	}
 	if c.Needed > 0 {
-		text += fmt.Sprintf("; some %d samples would decide", c.Needed)
+		holds := "that it holds"
+		if c.margin() < 0 {
+			holds = "that it does not hold"
+		}
+		of := ""
+		if strings.Contains(c.Group, "=") { // else a layer
+			of = " of " + c.Group
+		}
+		text += fmt.Sprintf("; some %d samples%s would show %s, if the value stays", c.Needed, of, holds)
 	}
 	return text
 }

@@ -176,7 +176,7 @@ func (w wording) depth(s Series, about measure.StatisticDescriptor) finding {
 		predicate = fmt.Sprintf("stays between %s and %s at all %d %s", Number(low.Value), Number(high.Value), len(s.Rows), w.noun())
 	case differ == insignificant:
 		span = 0
-		predicate = fmt.Sprintf("is %s to %s at %d %s, a difference within the intervals", Number(low.Value), Number(high.Value), len(s.Rows), w.noun())
+		predicate = fmt.Sprintf("is %s to %s at %d %s, a difference that may be chance", Number(low.Value), Number(high.Value), len(s.Rows), w.noun())
 	case joined && rho <= -minTrend && first.Value > last.Value:
 		predicate = fmt.Sprintf("falls from %s at %s to %s at %s", Number(first.Value), layer(first), Number(last.Value), layer(last))
 	case joined && rho >= minTrend && first.Value < last.Value:
@@ -299,7 +299,7 @@ func (w wording) accuracy(rows []scores.Row, m measure.Descriptor) []finding {
 			text = fmt.Sprintf("%s falls by %s in each of %d models", strings.Join(nonEmpty("Accuracy", where), " "), Number(lost(most)), len(models))
 		case drop[keyOf(most)].Measure != "" && w.evidence(drop[keyOf(least)], drop[keyOf(most)], pairs(len(models))) == insignificant:
 			certainty = insignificant
-			text = fmt.Sprintf("%s falls by %s to %s in %d models, a difference within the intervals",
+			text = fmt.Sprintf("%s falls by %s to %s in %d models, a difference that may be chance",
 				strings.Join(nonEmpty("Accuracy", where), " "), Number(lost(least)), Number(lost(most)), len(models))
 		default:
 			text = fmt.Sprintf("%s suffers most in %s, where it %s, and least in %s, where it %s",
@@ -365,7 +365,7 @@ func (w wording) comparison(group []Series, about measure.StatisticDescriptor) f
 	}
 	certainty := w.evidence(l, h, pairs(len(group)))
 	if certainty == insignificant {
-		return finding{text: fmt.Sprintf("%s is %s to %s "+all+", a difference within the intervals.", subject, Number(l.Value), Number(h.Value), len(group))}
+		return finding{text: fmt.Sprintf("%s is %s to %s "+all+", a difference that may be chance.", subject, Number(l.Value), Number(h.Value), len(group))}
 	}
 	text := fmt.Sprintf("%s is highest %s (%s) and lowest %s (%s)", subject, name(high), Number(h.Value), name(low), Number(l.Value))
 	if d := about.Direction; d != measure.Neutral && finite(h.Null) && finite(l.Null) && isAtChance(h, d) && isAtChance(l, d) {

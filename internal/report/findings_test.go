@@ -82,7 +82,7 @@ func TestFindings(t *testing.T) {
 			[]string{"Effective invariance under turn is 0.610 for each of 2 models."}},
 		{"models that differ within their intervals", []scores.Row{
 			predictionRow("m", "turn", "effective-invariance", "ei", 0.61, 0.01), predictionRow("k", "turn", "effective-invariance", "ei", 0.615, 0.01)},
-			[]string{"Effective invariance under turn is 0.610 to 0.615 for each of 2 models, a difference within the intervals."}},
+			[]string{"Effective invariance under turn is 0.610 to 0.615 for each of 2 models, a difference that may be chance."}},
 		{"accuracy", []scores.Row{
 			predictionRow("m", "turn", "accuracy", "clean", 0.81, 0.01), predictionRow("m", "turn", "accuracy", "moved", 0.29, 0.01)},
 			[]string{"Accuracy under turn falls from 0.810 to 0.290."}},
@@ -100,9 +100,9 @@ func TestFindings(t *testing.T) {
 		{"accuracy of two models that change alike", []scores.Row{
 			predictionRow("m", "turn", "accuracy", "clean", 0.81, 0.01), predictionRow("m", "turn", "accuracy", "moved", 0.29, 0.01), predictionRow("m", "turn", "accuracy", "drop", 0.52, 0.01),
 			predictionRow("k", "turn", "accuracy", "clean", 0.9, 0.01), predictionRow("k", "turn", "accuracy", "moved", 0.39, 0.01), predictionRow("k", "turn", "accuracy", "drop", 0.51, 0.01)},
-			[]string{"Accuracy under turn falls by 0.510 to 0.520 in 2 models, a difference within the intervals."}},
+			[]string{"Accuracy under turn falls by 0.510 to 0.520 in 2 models, a difference that may be chance."}},
 		{"a curve within its intervals", withIntervals(0.2, depthRows("equivariance", 0.5, 0.6, 0.7)),
-			[]string{"Equivariance under turn is 0.500 to 0.700 at 3 layers, a difference within the intervals."}},
+			[]string{"Equivariance under turn is 0.500 to 0.700 at 3 layers, a difference that may be chance."}},
 		{"accuracy without a transformation", []scores.Row{predictionRow("m", "", "accuracy", "clean", 0.81, 0.01)},
 			[]string{"Accuracy is 0.810 (95 % interval 0.800 to 0.820)."}},
 		{"a measure without a descriptor", []scores.Row{predictionRow("m", "turn", "custom", "entropy", 3, 1)},

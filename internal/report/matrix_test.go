@@ -161,7 +161,7 @@ func TestFindingsByEvidence(t *testing.T) {
 	}
 	want := []string{
 		"Robust accuracy under turn is highest for k (0.310) and lowest for m (0.300).",
-		"Effective invariance under turn is 0.600 to 0.900 for each of 2 models, a difference within the intervals.",
+		"Effective invariance under turn is 0.600 to 0.900 for each of 2 models, a difference that may be chance.",
 		"Cosine distance under turn is highest at a (1.226) and lowest at b (0.200); none of them does better than chance.",
 	}
 	if got := Findings(append(rows, distance...), reporttest.Measures(), nil); !slices.Equal(got, want) {
