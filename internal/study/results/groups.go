@@ -1,11 +1,13 @@
 package results
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/noether-ml/noether/internal/filesys"
 	"github.com/noether-ml/noether/internal/study/plan"
@@ -173,7 +175,12 @@ func (r *Writer) readValues(cells []*plan.Cell) (subjectValues, error) {
 func (v subjectValues) of(c scores.Cell, layer, statistic string) map[int]float64 {
 	of, minus := scores.SampleTerms(c.Measure, statistic)
 	sum, count, cells := map[int]float64{}, map[int]int{}, 0
-	for at, values := range v[[2]string{layer, of}] {
+	byCell := v[[2]string{layer, of}]
+	order := slices.SortedFunc(maps.Keys(byCell), func(a, b cellValue) int { // sums depend on it, by rounding
+		return cmp.Or(strings.Compare(a.parameter, b.parameter), cmp.Compare(a.trial, b.trial))
+	})
+	for _, at := range order {
+		values := byCell[at]
 		if c.Parameter != "" && c.Parameter != at.parameter || c.Trial != scores.MeanOverTrials && c.Trial != at.trial {
 			continue
 		}
