@@ -124,8 +124,8 @@ func TestSampleChoices(t *testing.T) {
 	v.do(t, press("samples-class", "cat"), until(cards+" === 2")) // samples 11 and 7
 	v.do(t, press("samples-class", ""), press("samples", "least"), until(samplesSection+`.querySelector(".card .say")?.textContent === "effective invariance 0.900"`))
 	v.do(t, press("samples-model", "resnet56"), press("samples", "parts"), until(cards+" === 2"))
-	if got := v.texts(t, "#samples .reading")[0]; got != "Under quarter 270, resnet56 is right and resnet20 wrong on 37 of 500 samples (7 %)." {
-		t.Errorf("the text is %q, want %q", got, "Under quarter 270, resnet56 is right and resnet20 wrong on 37 of 500 samples (7 %).")
+	if got := v.texts(t, "#samples .reading")[0]; got != "Under quarter 270, resnet56 is right and resnet20 wrong on 37 of 500 samples (7 %). The predictions beside the samples are those of resnet20." {
+		t.Errorf("the text is %q, want %q", got, "Under quarter 270, resnet56 is right and resnet20 wrong on 37 of 500 samples (7 %). The predictions beside the samples are those of resnet20.")
 	}
 	v.do(t, script(`location.hash = "#hide.transform=quarter"`), until(samplesSection+`.querySelectorAll("select[name=samples-transform]").length === 0 && `+complete))
 	if got, want := v.texts(t, "#samples figcaption span:first-child")[0], "under gray"; !strings.HasSuffix(got, want) {

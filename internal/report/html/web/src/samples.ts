@@ -141,7 +141,7 @@ export class Samples extends Part {
       case 'parts': {
         const counts = this.parting(sheet, model, other!)!.counts;
         const lines = all.filter((i) => right(model.views[k].moved, i) && !right(other!.views[k].moved, i));
-        const text = `Under ${condition}, ${model.model} is right and ${other!.model} wrong on ${countText(counts[k], sheet.of)}.`;
+        const text = `Under ${condition}, ${model.model} is right and ${other!.model} wrong on ${countText(counts[k], sheet.of)}. The predictions beside the samples are those of ${other!.model}.`;
         return { lines, text };
       }
       case 'all': {
@@ -210,7 +210,7 @@ export class Samples extends Part {
             more.textContent = `Show ${Math.min(left, cardsPerStep)} of ${left} more`;
             list.replaceChildren(...cards.map((c) => cardElement(sheet, c, k, condition())));
             if (cards.length === 0)
-              list.append(element('li', { class: 'none' }, 'None of the samples shown here.'));
+              list.append(element('li', { class: 'none' }, 'This report shows none of these samples.'));
           };
           this.fill();
           return drawable(sheet, () => current());
