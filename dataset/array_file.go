@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"sync/atomic"
 
 	"github.com/noether-ml/noether/tensor"
 )
@@ -14,8 +15,21 @@ import (
 // rows, the slices along the first axis, are read on demand. It serves matrices of activations that
 // do not fit into memory. Close it after use.
 type ArrayFile struct {
-	file archive
+	file *sharedArchive
 	npy  npyArray // shape and type of the array, and where its bytes are
+}
+
+// A sharedArchive is closed when the last of its arrays is.
+type sharedArchive struct {
+	archive
+	arrays atomic.Int32
+}
+
+func (s *sharedArchive) Close() error {
+	if s.arrays.Add(-1) > 0 {
+		return nil
+	}
+	return s.archive.Close()
 }
 
 // maxPreloaded is the largest size in bytes of an array that OpenArrayFile reads into memory whole.
@@ -29,16 +43,42 @@ const maxPreloaded = 64 << 20
 // path may also be a folder: an array of Zarr, version 3, or a group, whose arrays have their paths
 // below it as keys. Their chunks are not compressed, or by gzip or zstd, perhaps with crc32c.
 func OpenArrayFile(ctx context.Context, path, key string) (*ArrayFile, error) {
-	file, a, err := openArray(ctx, path, key)
+	arrays, err := OpenArrayFiles(ctx, path, []string{key})
+	if err != nil {
+		return nil, err
+	}
+	return arrays[0], nil
+}
+
+// OpenArrayFiles opens the arrays of keys in one file or folder, as OpenArrayFile does. It reads the
+// list of what the file holds once.
+func OpenArrayFiles(ctx context.Context, path string, keys []string) ([]*ArrayFile, error) {
+	opened, err := openArrays(ctx, path)
 	if err != nil {
 		return nil, fmt.Errorf("reading an array: %w", err)
 	}
-	out := &ArrayFile{file, a}
+	file := &sharedArchive{archive: opened}
+	file.arrays.Store(int32(len(keys)))
+	arrays := make([]*ArrayFile, len(keys))
+	for i, key := range keys {
+		if arrays[i], err = file.array(ctx, key); err != nil {
+			opened.Close()
+			return nil, fmt.Errorf("reading an array: %w", err)
+		}
+	}
+	return arrays, nil
+}
+
+func (s *sharedArchive) array(ctx context.Context, key string) (*ArrayFile, error) {
+	a, err := s.openAxes(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	out := &ArrayFile{s, a}
 	if n := tensor.Size(a.shape); n <= maxPreloaded/a.bytes {
 		raw, err := a.read(0, n)
 		if err != nil {
-			file.Close()
-			return nil, fmt.Errorf("reading an array: %s: %w", path, err)
+			return nil, fmt.Errorf("%s: %w", s.path, err)
 		}
 		out.npy.ReaderAt, out.npy.offset = bytes.NewReader(raw), 0
 	}
@@ -51,18 +91,24 @@ func openArray(ctx context.Context, path, key string) (archive, npyArray, error)
 	if err != nil {
 		return archive{}, npyArray{}, err
 	}
-	if key == "" && len(file.keys) == 1 {
-		key = file.keys[0]
-	}
-	a, err := file.open(ctx, key)
-	if err == nil && len(a.shape) == 0 {
-		err = fmt.Errorf("%s contains a scalar, not an array", path)
-	}
+	a, err := file.openAxes(ctx, key)
 	if err != nil {
 		file.Close()
 		return archive{}, npyArray{}, err
 	}
 	return file, a, nil
+}
+
+// openAxes opens an array of at least one axis. The key "" selects the only array.
+func (a archive) openAxes(ctx context.Context, key string) (npyArray, error) {
+	if key == "" && len(a.keys) == 1 {
+		key = a.keys[0]
+	}
+	arr, err := a.open(ctx, key)
+	if err == nil && len(arr.shape) == 0 {
+		err = fmt.Errorf("%s contains a scalar, not an array", a.path)
+	}
+	return arr, err
 }
 
 // openArrays opens a file of arrays, or a folder of Zarr.

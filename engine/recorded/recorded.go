@@ -254,22 +254,8 @@ func (n *Network) view(ctx context.Context, view string) (map[string]array, erro
 	}
 	arrays := map[string]array{}
 	n.views[view] = arrays // Close closes what has been opened
-	for _, a := range list {
-		var file *dataset.ArrayFile
-		if file, err = dataset.OpenArrayFile(ctx, a.path, a.key); err != nil {
-			break
-		}
-		if _, twice := arrays[a.layer]; twice {
-			err = errors.Join(fmt.Errorf("%s has two arrays of layer %s", base, a.layer), file.Close())
-			break
-		}
-		opened := array{file, []string{a.path}}
-		if info, failed := os.Stat(a.path); failed == nil && info.IsDir() {
-			if opened.files, err = filesBelow(filepath.Join(a.path, filepath.FromSlash(a.key))); err != nil {
-				break
-			}
-		}
-		arrays[a.layer] = opened
+	if err == nil {
+		err = openAll(ctx, base, list, arrays)
 	}
 	if err == nil && view != "" {
 		err = n.checkView(arrays, view)
@@ -280,6 +266,47 @@ func (n *Network) view(ctx context.Context, view string) (map[string]array, erro
 		return nil, err
 	}
 	return arrays, nil
+}
+
+// openAll opens the arrays of a list, those of a file together, and puts them into arrays by layer.
+// Those that were opened before an error are there too.
+func openAll(ctx context.Context, base string, list []arrayName, arrays map[string]array) error {
+	var paths []string
+	inFile := map[string][]arrayName{}
+	for _, a := range list {
+		if inFile[a.path] == nil {
+			paths = append(paths, a.path)
+		}
+		inFile[a.path] = append(inFile[a.path], a)
+	}
+	for _, path := range paths {
+		var keys []string
+		for _, a := range inFile[path] {
+			keys = append(keys, a.key)
+		}
+		files, err := dataset.OpenArrayFiles(ctx, path, keys)
+		if err != nil {
+			return err
+		}
+		info, failed := os.Stat(path)
+		for i, a := range inFile[path] {
+			if _, twice := arrays[a.layer]; twice {
+				err = errors.Join(err, fmt.Errorf("%s has two arrays of layer %s", base, a.layer), files[i].Close())
+				continue
+			}
+			read := []string{path}
+			if failed == nil && info.IsDir() {
+				var listing error
+				read, listing = filesBelow(filepath.Join(path, filepath.FromSlash(a.key)))
+				err = errors.Join(err, listing)
+			}
+			arrays[a.layer] = array{files[i], read}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // checkView returns an error if the layers of a view differ in shape from the clean ones.

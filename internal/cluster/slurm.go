@@ -46,16 +46,17 @@ func command(ctx context.Context, name string, args ...string) (string, error) {
 	return "", fmt.Errorf("%s: %w", name, err)
 }
 
-// printable removes control characters and truncates long text.
+// printable removes control characters, and spaces at the ends, and truncates long text.
 func printable(s string) string {
-	s = strings.Map(func(r rune) rune {
+	const longest = 300
+	s = strings.TrimSpace(strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r == '\uFFFD' || r >= 0x80 && r < 0xa0 {
 			return -1
 		}
 		return r
-	}, strings.TrimSpace(s))
-	if r := []rune(s); len(r) > 300 {
-		s = string(r[:300]) + "..."
+	}, s))
+	if r := []rune(s); len(r) > longest {
+		s = string(r[:longest-3]) + "..."
 	}
 	return s
 }

@@ -64,6 +64,7 @@ class Check:
         torch.manual_seed(1)
         self.module = self.network.make().eval()
         self.x = torch.rand((SAMPLES, *self.network.shape), generator=torch.Generator().manual_seed(1))
+        self.compared = ""  # the name of the output or layer whose distance and gradient are compared; "": the first output
         self.found: dict[str, Any] = {"parameters": sum(p.numel() for p in self.module.parameters())}
         if self.vanishes():
             for p in self.module.parameters():
@@ -245,18 +246,32 @@ class Check:
         return weights, want
 
     def first(self, x: torch.Tensor) -> torch.Tensor:
-        """Return the first output."""
+        """Return the first output, or what compared names."""
         with torch.no_grad(), _export.called(self.module, self.x):
-            out = self.module(x)
-        return out if isinstance(out, torch.Tensor) else out[0]
+            return self.call(x)
+
+    def call(self, x: torch.Tensor) -> torch.Tensor:
+        found: dict[str, torch.Tensor] = {}
+
+        def keep(_module: Any, _inputs: Any, out: Any) -> None:
+            found.setdefault(self.compared, next(_export.outputs(out, ""))[1])  # of the first call
+
+        inside = dict(self.module.named_modules()).get(self.compared)
+        hook = inside.register_forward_hook(keep) if self.compared and inside is not None else None
+        try:
+            outputs = dict(_export.outputs(self.module(x), _export.output_name(self.module)))
+        finally:
+            if hook is not None:
+                hook.remove()
+        return (outputs | found)[self.compared] if self.compared else next(iter(outputs.values()))
 
     def derived(self, x: torch.Tensor, dtype: torch.dtype, weights: torch.Tensor) -> torch.Tensor:
         x = x.clone().to(dtype).requires_grad_()
         try:
             self.module.to(dtype)
             with _export.called(self.module, self.x), torch.enable_grad():
-                out = self.module(x)
-            ((out if isinstance(out, torch.Tensor) else out[0]) * weights.to(dtype)).sum().backward()
+                out = self.call(x)
+            (out * weights.to(dtype)).sum().backward()
         finally:
             self.module.float()
         assert x.grad is not None
@@ -264,17 +279,20 @@ class Check:
 
     def served_layers(self) -> dict[str, Any]:
         with _torch.model(self.module, self.network.shape) as model:
-            self.chosen, self.output = model.default_layers(), model.outputs[0].name
+            self.chosen = model.default_layers()
+            # The boxes of a detector are of no batch: then the last default layer is compared.
+            self.compared = next((p.name for p in model.outputs if p.shape[0] == -1), self.chosen[-1])
+            self.__dict__.pop("gradient_of_torch", None)
             return self.named(self.chosen, len(model.layers))
 
     def served(self) -> dict[str, int]:
         """Measure the module, which this process serves, and compare its output with the module's."""
-        layers = [*self.chosen, self.output]
+        layers = list(dict.fromkeys([*self.chosen, self.compared]))
         run = noether_ml.measure(self.module, self.pairs(), input=self.network.shape, measures=["distance"], transforms=[], layers=layers, engine="torch", quiet=True)
         want = float((self.first(self.x) - self.first(self.x.flip(-1))).flatten(1).norm(dim=1).mean())
-        (got,) = (r["value"] for r in run._rows() if r["statistic"] == "l2" and r["layer"] == self.output)
+        (got,) = (r["value"] for r in run._rows() if r["statistic"] == "l2" and r["layer"] == self.compared)
         if not abs(got - want) <= 1e-3 * abs(want):
-            raise noether_ml.Error(f"the distance at {self.output} is {got}, not {want}")
+            raise noether_ml.Error(f"the distance at {self.compared} is {got}, not {want}")
         return self.scores(run)
 
     def served_gradient(self) -> float | dict[str, str]:
@@ -289,7 +307,7 @@ class Check:
             return found[name]
 
         with _torch.model(self.module, self.network.shape) as model:
-            inputs = {"input": self.x.numpy(), f"cotangent {self.output}": weights.expand(SAMPLES, *weights.shape).contiguous().numpy()}
+            inputs = {"input": self.x.numpy(), f"cotangent {self.compared}": weights.expand(SAMPLES, *weights.shape).contiguous().numpy()}
             model.derivatives()[".vjp"].infer(inputs, {"gradient input": {}}, room)
         return _difference(torch.from_numpy(found["gradient input"]), want)
 

@@ -133,7 +133,7 @@ func TestMatrixFocus(t *testing.T) {
 	}
 	// Another score; then a model and a transformation are hidden, which leaves 2 x 3 cells.
 	v.do(t, script(`{ const s = document.querySelector("select[name=glance-score]"); s.value = "distance"; s.dispatchEvent(new Event("change")) }`),
-		until(`document.querySelector(".glance h3").textContent === "cosine distance, at the last layer"`))
+		until(`document.querySelector(".glance h3").textContent === "Cosine distance, at the last layer"`))
 	v.do(t, script(`location.hash = "#hide.model=resnet20&hide.transform=gray"`), until(`document.querySelectorAll("button.cell").length === 6 && `+complete))
 	v.quiet(t)
 }
