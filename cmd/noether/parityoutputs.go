@@ -23,7 +23,7 @@ var outputAgreement, outputAccuracy = dense.Agreement().Name(), dense.Accuracy()
 
 // addOutputs adds the comparison of one cell of dense-agreement.
 func (r *parityReport) addOutputs(c scores.Cell, find parityFinder) {
-	p := parityPrediction{Transform: c.Transform, Parameter: c.Parameter, Outputs: string(outputs.ClassMap), Accuracy: "miou"}
+	p := parityPrediction{Transform: c.Transform, Parameter: c.Parameter, Outputs: string(outputs.BoxList), Accuracy: "map"}
 	var rows parityRows
 	for _, l := range c.Layers {
 		for _, s := range l.Scores {
@@ -32,15 +32,18 @@ func (r *parityReport) addOutputs(c scores.Cell, find parityFinder) {
 				continue
 			}
 			for _, text := range s.Warnings {
-				r.warn(fmt.Sprintf("%s: %s", s.Statistic, text))
+				if !strings.HasPrefix(text, "model ") { // else it is about the output of a model, not about the statistic
+					text = s.Statistic + ": " + text
+				}
+				r.warn(text)
 			}
 			switch s.Statistic {
 			case "agreement":
 				p.Agreement, p.N = v, s.N
 			case "miou":
-				p.MIoU = v
+				p.MIoU, p.Outputs, p.Accuracy = v, string(outputs.ClassMap), "miou"
 			case "iou":
-				p.IoU, p.Outputs, p.Accuracy = v, string(outputs.BoxList), "map"
+				p.IoU = v
 			case "class-flips":
 				p.ClassFlips = v
 			case "confidence-change":
@@ -72,6 +75,9 @@ func (r *parityReport) addOutputs(c scores.Cell, find parityFinder) {
 			which = " of the original model"
 		} else if !slices.Contains(a.Warnings, text) {
 			which = " of the other model"
+		}
+		if r.warned(text) {
+			continue
 		}
 		if !measure.ChangesMeaning(text) {
 			text = fmt.Sprintf("%s%s: %s", accuracyTitle(p.Accuracy), which, text)
@@ -107,13 +113,17 @@ func (r *parityReport) addWorst(p *study.Plan) {
 func (r *parityReport) addSkips(skips []scores.Skip) {
 	compared := len(r.Predictions) > 0
 	ofOutputs := compared && r.Predictions[0].Outputs != ""
+	title := "accuracy"
+	if ofOutputs {
+		title = map[bool]string{true: "mAP", false: accuracyTitle("miou")}[r.Predictions[0].Outputs == string(outputs.BoxList)]
+	}
 	for _, s := range skips {
 		noScores := strings.HasSuffix(s.Why, "has no class scores")
 		switch {
 		case !compared && (s.Measure == outputAgreement && r.NotCompared == "" || s.Measure == agreementMeasure && !noScores):
 			r.NotCompared = s.Why
 		case ofOutputs && s.Measure == outputAccuracy, compared && !ofOutputs && s.Measure == "accuracy":
-			r.warn(fmt.Sprintf("%s: %s", s.Measure, s.Why))
+			r.warn(fmt.Sprintf("%s: %s", title, s.Why))
 		}
 	}
 }
@@ -130,13 +140,16 @@ func accuracyTitle(statistic string) string {
 
 // printOutputs prints how far boxes or class maps agree on clean samples, and where they do not.
 func (r *parityReport) printOutputs(w io.Writer, width int, p parityPrediction) {
-	if p.Outputs == string(outputs.BoxList) {
+	switch {
+	case math.IsNaN(float64(p.Agreement.Value)):
+		printFolded(w, width, "predictions are not compared: no box has a score of at least 0.5")
+	case p.Outputs == string(outputs.BoxList):
 		text := fmt.Sprintf("boxes agree: F1 %s, of boxes of the same class with an IoU of at least 0.5 and a score of at least 0.5; %d of %d samples differ", plainNumber(p.Agreement), p.Differ, p.N)
-		if !math.IsNaN(float64(p.IoU.Value)) {
+		if p.IoU != nil {
 			text += fmt.Sprintf("; pairs have a mean IoU of %s, %s of them another class; their scores change by %s", fourDigits(float64(p.IoU.Value)), fourDigits(float64(p.ClassFlips.Value)), signed(float64(p.ConfidenceChange.Value)))
 		}
 		printFolded(w, width, "%s", text)
-	} else {
+	default:
 		printFolded(w, width, "class maps agree for %s of positions, with a mean IoU of %s; %d of %d samples differ", plainNumber(p.Agreement), plainNumber(p.MIoU), p.Differ, p.N)
 	}
 	if len(p.Worst) > 0 {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
 )
 
 // savePNG writes an image into a folder.
@@ -122,13 +123,74 @@ func TestParityOfDetectors(t *testing.T) {
 		{[]string{data, "--fail-if", "agreement < 0.99!"}, gateExit, ""},
 		{[]string{data, "--fail-if", "agreement < 0.1"}, 0, ""},
 		{[]string{data, "--fail-if", "map-difference < -0.2!"}, gateExit, ""},
-		{[]string{filepath.Join(dir, "images")}, 0, "dense-accuracy: the data have no labelled boxes or masks"},
+		{[]string{filepath.Join(dir, "images")}, 0, "mAP: the data have no labelled boxes or masks"},
 	} {
 		text, err := output(t, append(append([]string{"parity", exact, biased}, c.args...), flags...)...)
 		text = strings.Join(strings.Fields(text), " ")
 		if exitCode(err) != c.code || !strings.Contains(text, c.want) {
 			t.Errorf("%v: exit %d, want %d with %q: %v\n%s", c.args, exitCode(err), c.code, c.want, err, text)
 		}
+	}
+}
+
+// TestParityOfNamedClasses compares equal boxes of detectors whose classes have other names or
+// numbers.
+func TestParityOfNamedClasses(t *testing.T) {
+	dir := t.TempDir()
+	original := writeBoxes(t, dir) // its class 1 is an owl
+	img := image.NewNRGBA(image.Rect(0, 0, 64, 64))
+	for i := range 4 {
+		savePNG(t, filepath.Join(dir, "images"), fmt.Sprintf("%d.png", i), img)
+	}
+	m, err := onnx.Read(original)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for names, want := range map[string]struct {
+		agreement float64
+		why       string
+	}{
+		"{0: 'cat', 1: 'owl'}":           {1, ""},
+		"{0: 'owl', 1: 'cat'}":           {0, ""},
+		"{0: 'cat', 1: 'dog'}":           {0, `class "owl" of model original is not a class of model other (cat, ...): predictions are compared class by class, and need the same classes`},
+		"{0: 'cat', 1: 'owl', 2: 'dog'}": {0, "the decoded output of model original has 2 classes, and of model other 3"},
+		"":                               {1, ""},
+	} {
+		raw, err := m.WithMetadata("names", names).Bytes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := write(t, dir, "other.onnx", raw)
+		r := parityOf(t, original, other, filepath.Join(dir, "images"), "--preprocess", "none", "--output", "{boxes: suppressed}")
+		if r.NotCompared != want.why || (want.why == "") != (len(r.Predictions) == 1) {
+			t.Errorf("%s: %d comparisons; not compared: %q, want %q", names, len(r.Predictions), r.NotCompared, want.why)
+		}
+		for _, p := range r.Predictions {
+			sameValues(t, names, p.byName(), map[string]float64{"agreement": want.agreement, "flips": 1 - want.agreement})
+		}
+	}
+}
+
+// TestParityWithoutBoxes checks that detectors of weak boxes only are not called equal, and that a
+// condition on their agreement is an error.
+func TestParityWithoutBoxes(t *testing.T) {
+	dir := t.TempDir()
+	b := onnx.NewBuilder(onnx.DefaultOpset)
+	mean := b.ReduceMean(b.Input("images", onnx.Float, -1, 3, 64, 64), true, 1, 2, 3)
+	weak := b.Const("", tensor.Tensor{Shape: []int{1, 1, 6}, Data: []float32{10, 10, 30, 40, 0.3, 1}})
+	rows := b.Add(b.Mul(b.Squeeze(mean, 3), b.Scalar(0)), weak)
+	b.OutputInfo(onnx.ValueInfo{Name: "output0", Type: onnx.Float, Shape: []onnx.Dim{{Size: -1, Symbol: "batch"}, {Size: 1}, {Size: 6}}}, rows)
+	model := testmodel.Save(t, filepath.Join(dir, "weak.onnx"), b)
+	for i := range 4 {
+		savePNG(t, filepath.Join(dir, "images"), fmt.Sprintf("%d.png", i), image.NewNRGBA(image.Rect(0, 0, 64, 64)))
+	}
+	args := []string{"parity", model, model, filepath.Join(dir, "images"), "--preprocess", "none", "--output", "{boxes: suppressed}"}
+	text, err := output(t, args...)
+	if want := "predictions are not compared: no box has a score of at least 0.5"; err != nil || !strings.Contains(text, want) {
+		t.Errorf("no %q (%v) in\n%s", want, err, text)
+	}
+	if _, err := output(t, append(args, "--fail-if", "agreement < 0.5")...); exitCode(err) != 1 {
+		t.Errorf("a condition on no score: %v", err)
 	}
 }
 

@@ -52,10 +52,12 @@ func scoreIn(c scores.Cell, statistic string) (measure.Score, bool) {
 // A parityRows has the scores of one comparison of predictions.
 type parityRows []measure.Score
 
-// add adds a score under the name of a statistic of this command.
+// add adds a score under the name of a statistic of this command. One without a value has no row, so
+// that a condition on it fails.
 func (p *parityRows) add(name string, s measure.Score) *interval {
-	s.Statistic = name
-	*p = append(*p, s)
+	if s.Statistic = name; !math.IsNaN(s.Value) {
+		*p = append(*p, s)
+	}
 	return new(intervalFrom(s))
 }
 

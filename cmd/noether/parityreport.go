@@ -90,8 +90,13 @@ type parityLayer struct {
 	Warnings   []string            `json:"warnings,omitempty"`
 }
 
+// warned reports whether a warning includes a text.
+func (r *parityReport) warned(text string) bool {
+	return slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.Contains(w, text) })
+}
+
 func (r *parityReport) warn(text string) {
-	if !slices.Contains(r.Warnings, text) {
+	if !r.warned(text) {
 		r.Warnings = append(r.Warnings, text)
 	}
 }

@@ -71,11 +71,13 @@ func (m agreement) spec(s measure.Site) paired.Spec {
 	for i := range spec.Derived {
 		d := &spec.Derived[i]
 		if d.Statistic != from {
+			d.Optional = true // without pairs there is none
 			continue
 		}
 		d.Statistic = agreementName
 		if of := d.Of; from == "matched" && d.Factor == "" {
 			same := *d
+			same.Undefined = fmt.Sprintf("neither model has a box of a score of at least %g: check preprocess and output", agreementSettings.Confidence)
 			same.Of = func(m []float64) float64 {
 				if m[allBoxes] == 0 {
 					return of(m)

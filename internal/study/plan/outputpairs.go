@@ -63,6 +63,8 @@ func joinOutputs(a, b *Model) (out *jointOutput, why string) {
 		return nil, fmt.Sprintf("the decoded output of model %s is %s, and of model %s %s", a.Entry.Name, one.Kind, b.Entry.Name, two.Kind)
 	case one.Kind != decoded.BoxList && (one.Height != two.Height || one.Width != two.Width):
 		return nil, fmt.Sprintf("the maps have %d x %d positions in model %s, and %d x %d in model %s", one.Height, one.Width, a.Entry.Name, two.Height, two.Width, b.Entry.Name)
+	case one.Classes > 0 && two.Classes > 0 && one.Classes != two.Classes:
+		return nil, fmt.Sprintf("the decoded output of model %s has %d classes, and of model %s %d", a.Entry.Name, one.Classes, b.Entry.Name, two.Classes)
 	}
 	if one.Classes > 0 && two.Classes > 0 {
 		names := [2][]string{}
