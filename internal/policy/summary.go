@@ -16,9 +16,11 @@ const SummaryFile = "verdict.json"
 
 // A Summary is what a policy says of the models of a run, in the form of verdict.json.
 type Summary struct {
-	Run    string         `json:"run,omitempty"` // checksum of the run's record, run.json
-	Use    string         `json:"use"`
-	Models []ModelSummary `json:"models"`
+	Run string `json:"run,omitempty"` // checksum of the run's record, run.json
+	Use string `json:"use"`
+	// Reference is the model that the others replace; "": none.
+	Reference string         `json:"reference,omitempty"`
+	Models    []ModelSummary `json:"models"`
 }
 
 // A ModelSummary is the verdict on a model.
@@ -62,7 +64,7 @@ func finite(v float64) *number {
 
 // Summarise returns the verdicts in the form of verdict.json.
 func (p *Policy) Summarise(verdicts []Verdict) Summary {
-	s := Summary{Use: p.Use, Models: []ModelSummary{}}
+	s := Summary{Use: p.Use, Reference: p.Reference, Models: []ModelSummary{}}
 	for _, v := range verdicts {
 		m := ModelSummary{Model: v.Model, State: v.State, HoldsUpTo: v.HoldsUpTo, Claims: []ClaimSummary{}}
 		for _, c := range v.Claims {

@@ -19,6 +19,7 @@ import (
 	"html/template"
 	"io"
 	"maps"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -63,6 +64,7 @@ func (r Run) WritePage(w io.Writer) error {
 	t, err := template.New("report").Funcs(template.FuncMap{
 		"count": report.Count, "plural": report.Plural, "clean": report.Printable, "shape": shape, "tags": tags,
 		"mark": func(s policy.State) string { return strings.ReplaceAll(string(s), " ", "-") }, "stages": stageRows, "mebibytes": report.Mebibytes, "paragraphs": paragraphs,
+		"samples": p.samplesOf,
 	}).Parse(pageText)
 	if err != nil {
 		return fmt.Errorf("writing the report: %w", err)
@@ -103,8 +105,28 @@ type page struct {
 	Relations, Images, Summary, Samples, Classes, Space, Networks bool
 
 	Fitted bool // the chart of a relation has a fitted line
+	sheets []report.SampleSheet
 	// Folded: the first screen shows all images, and their section is closed.
 	Folded bool
+}
+
+// samplesOf returns the address of the samples of a claim on a model: those that it gets wrong and the
+// reference right, or without one those that it gets wrong when they are transformed. "" if the page
+// has none.
+func (p *page) samplesOf(model string, c policy.ClaimSummary) string {
+	if !slices.ContainsFunc(p.sheets, func(s report.SampleSheet) bool { return s.Transform == c.Transform && s.Data == c.Data }) {
+		return ""
+	}
+	at := url.Values{"at": {"samples"}, "samples.data": {c.Data}, "samples.transform": {c.Transform}, "samples.model": {model}, "samples.show": {"fails"}}
+	if p.Verdict.Reference != "" {
+		at.Set("samples.model", p.Verdict.Reference)
+		at.Set("samples.other", model)
+		at.Set("samples.show", "parts")
+	}
+	if !strings.Contains(c.Parameter, ",") { // else between two values
+		at.Set("value."+c.Transform, c.Parameter)
+	}
+	return "#" + at.Encode()
 }
 
 type section struct {
@@ -146,7 +168,7 @@ func (r Run) page() (*page, error) {
 	p.Verdict = attached().Verdict
 	wait()
 	p.Relations, p.Images, p.Summary = len(data.Relations) > 0, len(data.Images) > 0, len(data.Matrices) > 0
-	p.Samples = len(data.Sheets) > 0
+	p.Samples, p.sheets = len(data.Sheets) > 0, data.Sheets
 	p.Classes = slices.ContainsFunc(data.Sheets, report.SampleSheet.HasClasses)
 	p.Space = slices.ContainsFunc(data.Sheets, func(s report.SampleSheet) bool { return len(s.Projections) > 0 })
 	p.Fitted = slices.ContainsFunc(data.Relations, func(r relationData) bool { return len(r.Chart.Line) > 0 })

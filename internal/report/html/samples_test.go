@@ -12,6 +12,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/noether-ml/noether/internal/audio"
+	"github.com/noether-ml/noether/internal/policy"
 	"github.com/noether-ml/noether/internal/report"
 	"github.com/noether-ml/noether/internal/report/internal/reporttest"
 	"github.com/noether-ml/noether/scores"
@@ -110,6 +111,22 @@ func TestSounds(t *testing.T) {
 	}
 	click := func(i int) chromedp.Action[chromedp.Void] { return script(fmt.Sprintf(buttons+`[%d].click()`, i)) }
 	v.do(t, click(0), until(pressed("0")), click(3), until(pressed("3")), click(3), until(pressed("")))
+	v.quiet(t)
+}
+
+// TestSamplesOfAClaim follows the link of a policy's claim to the samples that the judged model loses.
+func TestSamplesOfAClaim(t *testing.T) {
+	t.Parallel()
+	run := withSamples(studyOfThree(), threeModels, true)
+	claim := policy.ClaimSummary{State: policy.Undecided, Text: "loss", Data: run.SampleSheets[0].Data, Transform: "quarter", Parameter: "180", Where: "quarter=180", Evidence: "0.01"}
+	clean := policy.ClaimSummary{State: policy.Undecided, Text: "loss", Data: claim.Data, Where: "clean", Evidence: "0.01"}
+	run.Verdict = &policy.Summary{Use: "street", Reference: "resnet56", Models: []policy.ModelSummary{{Model: "resnet20", State: policy.Undecided, Claims: []policy.ClaimSummary{claim, clean}}}}
+	v := openAt(t, run, 1440, 900, "")
+	if links := v.texts(t, ".verdict .deciding a"); !slices.Equal(links, []string{"quarter=180"}) {
+		t.Fatalf("the links of the claims are %q, want that of the transformed samples", links)
+	}
+	v.do(t, script(`document.querySelector(".verdict .deciding a").click()`),
+		until(samplesSection+`.querySelector(".reading").textContent.startsWith("Under quarter 180, resnet56 is right and resnet20 wrong")`))
 	v.quiet(t)
 }
 
