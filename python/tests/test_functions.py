@@ -118,6 +118,7 @@ def counted(images):
 
 
 def test_functions_of_batches_equal_those_of_images(module, images):
+    pytest.importorskip("kornia")  # of blur
     counted.sizes = []
     run = noether_ml.measure(module, images, layers="output", measures=["distance"], quiet=True, transforms=[
         blur, blur_batch, counted, {"name": "flip", "flip": "horizontal"},

@@ -12,6 +12,7 @@ import sys
 import time
 
 import pytest
+import torch
 
 from noether_ml import _command
 
@@ -328,11 +329,13 @@ DERIVATIVES = {
 @pytest.mark.parametrize("name", DERIVATIVES)
 def test_derivatives_that_fail(name, noether):
     """The process of a model ends, or hangs, in a vector-Jacobian or a Jacobian-vector product."""
+    if name == "lie-derivative" and torch.__version__ < "2":
+        pytest.skip("the models import torch._dynamo, which PyTorch 1.13 lacks")
     measure, good, bad = DERIVATIVES[name]
     models = [{**STUDY["models"][0], "name": n, "python": f"mine:{n}", "layers": ["output"]} for n in [*good, *bad]]
     noether.environment["NOETHER_SERVER_TIMEOUT"] = "20s"
     done = noether({"models": models, "measures": ["distance", measure]}, "--json")
-    assert done.returncode == 1
+    assert done.returncode == 1 and done.stdout, done.stderr
     json.loads(done.stdout)
     rows = scores(noether.path / "out")
     assert {(r["model"], r["measure"]) for r in rows} == {*((n, name) for n in good), *((n, "distance") for n in [*good, *bad])}, done.stderr
