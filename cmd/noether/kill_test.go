@@ -42,7 +42,7 @@ func TestKilledRunEndsWithTheSameScores(t *testing.T) {
 	program := buildProgram(t)
 	testmodel.Write(t, dir, "good", testmodel.Options{})
 	study := write(t, dir, "study.yaml", []byte(`name: killed
-data: [{name: shapes, shapes: {n: 600, size: 16}}]
+data: [{name: shapes, shapes: {n: 2000, size: 16}}]
 models: [{name: m, onnx: good.onnx, layers: [conv, penultimate]}]
 transforms: [{rotate: {values: [10, 20, 30, 40, 50, 60, 70, 80]}}]
 measures: [accuracy, effective-invariance, distance, seis]
@@ -95,6 +95,7 @@ batch: 4
 		}
 		checkFilesComplete(t, program, got)
 	}
+	t.Logf("%d kills hit a run that was writing a state, and %d runs ended before they were killed", killedWriting, completed)
 	if err := run(got).Run(); err != nil {
 		t.Fatal(err)
 	}
