@@ -42,7 +42,7 @@ def test_what_fails():
 
 
 def test_in_float64(tmp_path):
-    """The gradient of a file in float64 is PyTorch's to rounding in float64."""
+    """The gradient of a file in float64 is PyTorch's to rounding of constants, such as 1/6, in float32."""
     found = check.Check("timm/lcnet_050", tmp_path / "found.json")
     found.by("tracing")
-    assert 0 < found.gradient_in_float64() < 1e-11
+    assert 0 < found.gradient_in_float64() < 1e-7

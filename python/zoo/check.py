@@ -247,7 +247,7 @@ class Check:
 
     def first(self, x: torch.Tensor) -> torch.Tensor:
         """Return the first output, or what compared names."""
-        with torch.no_grad(), _export.called(self.module, self.x):
+        with torch.no_grad():
             return self.call(x)
 
     def call(self, x: torch.Tensor) -> torch.Tensor:
@@ -259,7 +259,9 @@ class Check:
         inside = dict(self.module.named_modules()).get(self.compared)
         hook = inside.register_forward_hook(keep) if self.compared and inside is not None else None
         try:
-            outputs = dict(_export.outputs(self.module(x), _export.output_name(self.module)))
+            with _export.called(self.module, self.x) as names:
+                out = self.module(x)
+            outputs = dict(zip(names, [out] if isinstance(out, torch.Tensor) else out, strict=True))
         finally:
             if hook is not None:
                 hook.remove()
@@ -269,7 +271,7 @@ class Check:
         x = x.clone().to(dtype).requires_grad_()
         try:
             self.module.to(dtype)
-            with _export.called(self.module, self.x), torch.enable_grad():
+            with torch.enable_grad():
                 out = self.call(x)
             (out * weights.to(dtype)).sum().backward()
         finally:
