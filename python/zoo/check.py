@@ -276,7 +276,8 @@ class Check:
             (out * weights.to(dtype)).sum().backward()
         finally:
             self.module.float()
-        assert x.grad is not None
+        if x.grad is None:
+            raise RuntimeError("the output does not require grad of the input")
         return x.grad.double()
 
     def served_layers(self) -> dict[str, Any]:
@@ -291,7 +292,7 @@ class Check:
         """Measure the module, which this process serves, and compare its output with the module's."""
         layers = list(dict.fromkeys([*self.chosen, self.compared]))
         run = noether_ml.measure(self.module, self.pairs(), input=self.network.shape, measures=["distance"], transforms=[], layers=layers, engine="torch", quiet=True)
-        want = float((self.first(self.x) - self.first(self.x.flip(-1))).flatten(1).norm(dim=1).mean())
+        want = float((self.first(self.x) - self.first(self.x.flip(-1))).double().flatten(1).norm(dim=1).mean())
         (got,) = (r["value"] for r in run._rows() if r["statistic"] == "l2" and r["layer"] == self.compared)
         if not abs(got - want) <= 1e-3 * abs(want):
             raise noether_ml.Error(f"the distance at {self.compared} is {got}, not {want}")
