@@ -323,7 +323,7 @@ func TestDiskBound(t *testing.T) {
 		return
 	}
 	if lock := filelock.Shared(os.Args[0]); lock == nil {
-		t.Skip("there are no locks of files here")
+		t.Skip("the file system of the program of the tests has no locks, by which an unpacking that goes on is told from a killed one")
 	} else {
 		lock.Close()
 	}
