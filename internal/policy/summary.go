@@ -17,7 +17,9 @@ const SummaryFile = "verdict.json"
 // A Summary is what a policy says of the models of a run, in the form of verdict.json.
 type Summary struct {
 	Run string `json:"run,omitempty"` // checksum of the run's record, run.json
-	Use string `json:"use"`
+	// Policy is the name of the policy's file.
+	Policy string `json:"policy,omitempty"`
+	Use    string `json:"use"`
 	// Reference is the model that the others replace; "": none.
 	Reference string         `json:"reference,omitempty"`
 	Models    []ModelSummary `json:"models"`
@@ -64,7 +66,7 @@ func finite(v float64) *number {
 
 // Summarise returns the verdicts in the form of verdict.json.
 func (p *Policy) Summarise(verdicts []Verdict) Summary {
-	s := Summary{Use: p.Use, Reference: p.Reference, Models: []ModelSummary{}}
+	s := Summary{Policy: p.file, Use: p.Use, Reference: p.Reference, Models: []ModelSummary{}}
 	for _, v := range verdicts {
 		m := ModelSummary{Model: v.Model, State: v.State, HoldsUpTo: v.HoldsUpTo, Claims: []ClaimSummary{}}
 		for _, c := range v.Claims {
@@ -74,6 +76,11 @@ func (p *Policy) Summarise(verdicts []Verdict) Summary {
 		s.Models = append(s.Models, m)
 	}
 	return s
+}
+
+// Name returns the use with the name of the policy's file.
+func (s *Summary) Name() string {
+	return strings.Join(slices.DeleteFunc([]string{s.Policy, s.Use}, func(t string) bool { return t == "" }), ": ")
 }
 
 // ParseSummary reads verdict.json.
