@@ -41,8 +41,9 @@ func plainSentence(format string, args ...any) Sentence {
 // of samples, and at which depth those of layers fall. layers are one sentence for each of the first
 // models on which of its layers is the best one for retrieval, localisation and linear probing. All
 // follow from the scores by fixed rules. What they claim is one family: if nothing differed, they
-// would claim anything with a probability of at most 5 %.
-func Conclusions(rows []scores.Row, rec scores.Record, replicates *Replicates) (found, layers []Sentence) {
+// would claim anything with a probability of at most 5 %. The group is of the models that are judged
+// by a policy, if any.
+func Conclusions(rows []scores.Row, rec scores.Record, replicates *Replicates, judged ...string) (found, layers []Sentence) {
 	alarms := Alarms(rows, rec)
 	rows = Sound(rows, rec)
 	all := Matrices(rows, rec.Measures)
@@ -52,7 +53,7 @@ func Conclusions(rows []scores.Row, rec scores.Record, replicates *Replicates) (
 		if len(all) > 0 {
 			out = append(out, cleanDifference(rows, c), all[0].ranking(c), all[0].extremes(c))
 		}
-		out = append(out, worstGroup(rows, rec, c), depthChange(rows, rec, c))
+		out = append(out, worstGroup(rows, rec, c, judged), depthChange(rows, rec, c))
 		return sentences{slices.DeleteFunc(out, func(s Sentence) bool { return s == nil }), bestLayers(rows, rec, c)}
 	})
 	return made.found, made.layers

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -14,8 +15,8 @@ import (
 
 // worstGroup returns a sentence on the group of the study's key by whose accuracy (or, without
 // labels, effective invariance) is furthest below that of all other samples, among those that
-// clearly are; nil if samples have no groups.
-func worstGroup(rows []scores.Row, rec scores.Record, c *claims) Sentence {
+// clearly are; nil if samples have no groups. It is about the models that are judged, if any.
+func worstGroup(rows []scores.Row, rec scores.Record, c *claims, judged []string) Sentence {
 	for _, of := range [][2]string{{"accuracy", "moved"}, {"effective-invariance", "ei"}} {
 		gaps := gapsOf(rows, of[0], of[1])
 		if len(gaps) == 0 {
@@ -28,13 +29,20 @@ func worstGroup(rows []scores.Row, rec scores.Record, c *claims) Sentence {
 		var worst *scores.Row
 		for i := range gaps {
 			g := &gaps[i]
+			if len(judged) > 0 && !slices.Contains(judged, g.Model) {
+				continue
+			}
 			if c.holds(claim{identityOf(g), identity{}}, gapP(g, rows)) && isWorse(g.Value, 0, about.Direction) &&
 				(worst == nil || math.Abs(g.Value) > math.Abs(worst.Value)) {
 				worst = g
 			}
 		}
 		if worst == nil {
-			return plainSentence("No group of %s is clearly worse than the other samples.", strings.Join(columnsOf(gaps), " or "))
+			of := ""
+			if len(judged) > 0 {
+				of = "For " + strings.Join(judged, " and ") + ", no"
+			}
+			return plainSentence("%s group of %s is clearly worse than the other samples.", cmp.Or(of, "No"), strings.Join(columnsOf(gaps), " or "))
 		}
 		return groupSentence(*worst, rows, about, len(scores.DistinctValues(gaps, byModel)) > 1)
 	}

@@ -50,7 +50,7 @@ func TestWorstGroup(t *testing.T) {
 	rec := scores.Record{Measures: reporttest.Measures()}
 	sentence := func(worse float64) string {
 		rows := groupRows(g, worse)
-		return withClaims(nil, func(c *claims) Sentence { return worstGroup(rows, rec, c) }).String()
+		return withClaims(nil, func(c *claims) Sentence { return worstGroup(rows, rec, c, nil) }).String()
 	}
 	named := 0
 	const draws = 200
@@ -68,9 +68,16 @@ func TestWorstGroup(t *testing.T) {
 		t.Errorf("%q", text)
 	}
 	if s := withClaims(nil, func(c *claims) Sentence {
-		return worstGroup([]scores.Row{predictionRow("m", "turn", "accuracy", "moved", 0.7, 0.05)}, rec, c)
+		return worstGroup([]scores.Row{predictionRow("m", "turn", "accuracy", "moved", 0.7, 0.05)}, rec, c, nil)
 	}); s != nil {
 		t.Errorf("without groups: %q", s)
+	}
+	for _, model := range []string{"m", "k"} {
+		judged := []string{model}
+		rows := groupRows(g, 0.4)
+		if text := withClaims(nil, func(c *claims) Sentence { return worstGroup(rows, rec, c, judged) }).String(); !strings.HasPrefix(text, "The worst group is camera d: "+model+" has ") {
+			t.Errorf("judged is %s: %q", model, text)
+		}
 	}
 	found, _ := Conclusions(groupRows(g, 0.4), rec, nil)
 	for _, s := range found {

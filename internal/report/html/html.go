@@ -156,7 +156,14 @@ func (r Run) page() (*page, error) {
 		Extent: report.Extent(rec, r.Rows), Progress: report.Progress(rec), LeftOut: report.LeftOut(rec), Took: report.Duration(rec), Empty: len(r.Rows) == 0,
 		Skipped: report.SkipNotes(rec.Skipped), Failures: report.FailureNotes(rec.Failed),
 	}
-	p.Sentences, p.Layers = report.Conclusions(r.Rows, rec, r.Replicates)
+	p.Verdict = attached().Verdict
+	var judged []string
+	if p.Verdict != nil {
+		for _, m := range p.Verdict.Models {
+			judged = append(judged, m.Model)
+		}
+	}
+	p.Sentences, p.Layers = report.Conclusions(r.Rows, rec, r.Replicates, judged...)
 	sound := report.Sound(r.Rows, rec)
 	for i, s := range report.Sections(r.Rows, rec.Measures) {
 		p.Measures = append(p.Measures, section{Descriptor: s.Descriptor, ID: fmt.Sprintf("measure-%d", i), Note: report.SectionNote(s, sound)})
@@ -165,7 +172,6 @@ func (r Run) page() (*page, error) {
 	for i := range p.Measures {
 		p.Measures[i].Maps = slices.ContainsFunc(attached().MapSheets, func(m report.MapSheet) bool { return m.Measure == p.Measures[i].Name })
 	}
-	p.Verdict = attached().Verdict
 	wait()
 	p.Relations, p.Images, p.Summary = len(data.Relations) > 0, len(data.Images) > 0, len(data.Matrices) > 0
 	p.Samples, p.sheets = len(data.Sheets) > 0, data.Sheets
