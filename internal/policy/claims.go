@@ -416,7 +416,7 @@ func (j *judge) ofValue(v view, alpha float64) []Claim {
 		if v.transform == "" {
 			name = "accuracy.clean"
 		}
-		base := Claim{Text: fmt.Sprintf("loss of %s %s <= %v", name, against, *j.Loss), Limit: *j.Loss, AtMost: true}
+		base := Claim{Text: LossOf + fmt.Sprintf("%s %s <= %v", name, against, *j.Loss), Limit: *j.Loss, AtMost: true}
 		out = append(out, j.divide(base, v, differences, within, alpha)...)
 	}
 	if j.Least != nil && v.transform != "" {

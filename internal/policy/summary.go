@@ -22,6 +22,7 @@ type Summary struct {
 	Use    string `json:"use"`
 	// Reference is the model that the others replace; "": none.
 	Reference string         `json:"reference,omitempty"`
+	Score     string         `json:"score,omitempty"` // MEASURE.STATISTIC of the losses
 	Models    []ModelSummary `json:"models"`
 }
 
@@ -64,9 +65,12 @@ func finite(v float64) *number {
 	return new(number(v))
 }
 
+// LossOf is how the text of a claim on a loss begins.
+const LossOf = "loss of "
+
 // Summarise returns the verdicts in the form of verdict.json.
 func (p *Policy) Summarise(verdicts []Verdict) Summary {
-	s := Summary{Policy: p.file, Use: p.Use, Reference: p.Reference, Models: []ModelSummary{}}
+	s := Summary{Policy: p.file, Use: p.Use, Reference: p.Reference, Score: p.Score, Models: []ModelSummary{}}
 	for _, v := range verdicts {
 		m := ModelSummary{Model: v.Model, State: v.State, HoldsUpTo: v.HoldsUpTo, Claims: []ClaimSummary{}}
 		for _, c := range v.Claims {

@@ -106,7 +106,7 @@ func (j *judge) ofWhole(v view, alpha float64) (out []Claim) {
 		if v.transform == "" {
 			name = j.selector.Measure + "." + own.Statistic
 		}
-		c := Claim{Text: fmt.Sprintf("loss of %s against %s <= %v", name, j.Reference, *j.Loss), Limit: *j.Loss, AtMost: true}
+		c := Claim{Text: LossOf + fmt.Sprintf("%s against %s <= %v", name, j.Reference, *j.Loss), Limit: *j.Loss, AtMost: true}
 		reference, ok := j.whole[view{j.Reference, v.data, v.transform, v.parameter}]
 		if !ok {
 			reference.Value, reference.Low, reference.High = math.NaN(), math.NaN(), math.NaN()

@@ -64,7 +64,7 @@ func (r Run) WritePage(w io.Writer) error {
 	t, err := template.New("report").Funcs(template.FuncMap{
 		"count": report.Count, "plural": report.Plural, "clean": report.Printable, "shape": shape, "tags": tags,
 		"mark": func(s policy.State) string { return strings.ReplaceAll(string(s), " ", "-") }, "stages": stageRows, "mebibytes": report.Mebibytes, "paragraphs": paragraphs,
-		"samples": p.samplesOf,
+		"samples": p.samplesOf, "losses": p.lossesOf,
 	}).Parse(pageText)
 	if err != nil {
 		return fmt.Errorf("writing the report: %w", err)
@@ -105,6 +105,7 @@ type page struct {
 	Relations, Images, Summary, Samples, Classes, Space, Networks bool
 
 	Fitted bool // the chart of a relation has a fitted line
+	rows   []scores.Row
 	sheets []report.SampleSheet
 	// Folded: the first screen shows all images, and their section is closed.
 	Folded bool
@@ -152,7 +153,7 @@ func (r Run) page() (*page, error) {
 		text, err = compressJSON(data)
 	})
 	p := &page{
-		Record: rec, Policy: securityPolicy(), Style: template.CSS(Style), Script: template.JS(frontEnd), Home: r.Home, Source: r.Source,
+		Record: rec, rows: r.Rows, Policy: securityPolicy(), Style: template.CSS(Style), Script: template.JS(frontEnd), Home: r.Home, Source: r.Source,
 		Extent: report.Extent(rec, r.Rows), Progress: report.Progress(rec), LeftOut: report.LeftOut(rec), Took: report.Duration(rec), Empty: len(r.Rows) == 0,
 		Skipped: report.SkipNotes(rec.Skipped), Failures: report.FailureNotes(rec.Failed),
 	}
