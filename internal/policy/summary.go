@@ -44,25 +44,25 @@ type ClaimSummary struct {
 	Transform string  `json:"transform"`
 	Parameter string  `json:"parameter"`
 	Group     string  `json:"group"`
-	Value     *number `json:"value"` // null: not known
-	Low       *number `json:"low"`
-	High      *number `json:"high"`
+	Value     *Number `json:"value"` // null: not known
+	Low       *Number `json:"low"`
+	High      *Number `json:"high"`
 	N         int     `json:"n"`
-	Limit     *number `json:"limit"`
+	Limit     *Number `json:"limit"`
 	Needed    int     `json:"needed"`
 	Why       string  `json:"why"`
 	Where     string  `json:"where"`
 	Evidence  string  `json:"evidence"`
 }
 
-// A number is finite.
-type number float64
+// A Number is finite.
+type Number float64
 
-func finite(v float64) *number {
+func finite(v float64) *Number {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return nil
 	}
-	return new(number(v))
+	return new(Number(v))
 }
 
 // LossOf is how the text of a claim on a loss begins.
