@@ -16,7 +16,6 @@ import (
 	"github.com/noether-ml/noether/internal/atomicfile"
 	"github.com/noether-ml/noether/internal/catalog"
 	"github.com/noether-ml/noether/internal/parquetfile"
-	"github.com/noether-ml/noether/internal/plural"
 	"github.com/noether-ml/noether/internal/policy"
 	"github.com/noether-ml/noether/internal/study"
 	"github.com/noether-ml/noether/measure"
@@ -196,7 +195,7 @@ func printVerdicts(w io.Writer, p *policy.Policy, verdicts []policy.Verdict, all
 			return err
 		}
 		if passed > 0 {
-			fmt.Fprintf(w, "  %s that hold: --all lists them\n", plural.Of(passed, "claim"))
+			fmt.Fprintf(w, "  %d more %s: --all lists them\n", passed, map[bool]string{true: "holds", false: "hold"}[passed == 1])
 		}
 	}
 	_, err := fmt.Fprintln(w, "\nValues have 95 % intervals. A model passes if every interval keeps to its limit, and fails if one does not after correction for the number of claims.")

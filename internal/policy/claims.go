@@ -206,9 +206,23 @@ func (j *judge) readValues() error {
 		}
 	}
 	if len(j.values) == 0 {
-		return fmt.Errorf("the run has no values of %s by sample: measure %s in the study and run it again", j.Score, j.selector.Measure)
+		return j.unmeasured("no values of " + j.Score + " by sample")
 	}
 	return nil
+}
+
+// unmeasured returns the error of a run that lacks what the score needs, with the reason if the run
+// has skipped the measure.
+func (j *judge) unmeasured(what string) error {
+	at := slices.IndexFunc(j.Record.Skipped, func(s scores.Skip) bool { return s.Measure == j.selector.Measure })
+	if at < 0 {
+		return fmt.Errorf("the run has %s: measure %s in the study and run it again", what, j.selector.Measure)
+	}
+	hint := ""
+	if why := j.Record.Skipped[at].Why; strings.Contains(why, "label") {
+		hint = "; without labels, state score: effective-invariance.ei, or keep: ['prediction-agreement.disagreement <= 0.02'], which compares the predictions with the reference's"
+	}
+	return fmt.Errorf("the run has %s: %s was skipped, since %s%s", what, j.selector.Measure, j.Record.Skipped[at].Why, hint)
 }
 
 // claims returns the claims on a model; the wide intervals have the level 1 - alpha.

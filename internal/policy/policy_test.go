@@ -202,6 +202,24 @@ func TestOnlyTheReference(t *testing.T) {
 	}
 }
 
+// TestWithoutLabels checks the error of a run whose data have no labels: it says why, and what to
+// state in place.
+func TestWithoutLabels(t *testing.T) {
+	t.Parallel()
+	e := evidence(20, func(string, int) bool { return false })
+	e.Samples, e.Record.Skipped = nil, []scores.Skip{{Model: "int8", Data: "street", Measure: "accuracy", Why: "the data have no labels"}}
+	p, err := Parse("policy.yaml", []byte(street))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = p.Judge(e)
+	for _, want := range []string{"accuracy was skipped, since the data have no labels", "score: effective-invariance.ei", "prediction-agreement.disagreement <= 0.02"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+}
+
 // TestFiles checks JUnit's XML and SARIF of a verdict with claims of all three states, also by their
 // schemas.
 func TestFiles(t *testing.T) {

@@ -78,7 +78,7 @@ func (j *judge) readScores() error {
 	}
 	switch {
 	case len(j.whole) == 0:
-		return fmt.Errorf("the run has no score %s: measure %s in the study and run it again", j.Score, j.selector.Measure)
+		return j.unmeasured("no score " + j.Score)
 	case len(j.Groups) > 0:
 		return fmt.Errorf("groups: %s is no mean over samples, so it has no groups: state them for another score, or as data of their own", j.Score)
 	}
