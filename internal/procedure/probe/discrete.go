@@ -20,7 +20,7 @@ type RepresentationSettings struct {
 
 // Bounds of what a probe of codes reads: the codes, and the components of their indicators.
 const (
-	maxCodebook     = 4096
+	maxCodebook  = 4096
 	maxCodeWidth = 1 << 16
 )
 

@@ -129,4 +129,3 @@ func TestCodesErrors(t *testing.T) {
 		t.Errorf("%d codes: error %v", len(many), err)
 	}
 }
-
