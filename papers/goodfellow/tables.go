@@ -328,7 +328,7 @@ func significance(a, b []float64) string {
 		return ""
 	case p < 1e-60:
 		return "< 1e-60"
-	case p < 0.001:
+	case p < 0.01:
 		return fmt.Sprintf("%.0e", p)
 	}
 	return fmt.Sprintf("%.2f", p)
