@@ -27,6 +27,8 @@ class Batched(NamedTuple):
 class Function:
     """A function of a batch as a model. The names of its arrays are those of its layers."""
 
+    independent = True  # samples should have the values that they have alone
+
     def __init__(self, function: Batched, input: Any) -> None:
         import numpy
 

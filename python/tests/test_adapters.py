@@ -88,6 +88,23 @@ def test_functions_of_a_batch(module, want, images):
     assert got[0]["double", "l2"] == pytest.approx(2 * want[0]["output", "l2"], rel=1e-4)
 
 
+def test_functions_of_large_batches(images):
+    """A function that mixes samples in batches of more than 8 alone, which are tried before."""
+    def mixing(x):
+        y = x.mean((2, 3))
+        return y - y.mean(0) if len(x) > 12 else y
+
+    for model in (mixing, torch.nn.Sequential(Mixing())):
+        with pytest.warns(UserWarning, match=r"output of a sample is another alone than in a batch of \d+: scores depend on the size of batches"):
+            noether_ml.measure(model, numpy.tile(images, (4, 1, 1, 1)), transforms=FLIP, measures=["distance"], layers="output", quiet=True, engine="torch" if model is not mixing else None)
+
+
+class Mixing(torch.nn.Module):
+    def forward(self, x):
+        y = x.mean((2, 3))
+        return y - y.mean(0) if len(x) > 12 else y
+
+
 def test_functions_that_fail(images):
     with pytest.raises(noether_ml.Error, match=r"the model fails on a batch of.*ValueError: no luck"):
         scores(lambda x: (_ for _ in ()).throw(ValueError("no luck\nand more")), images)
