@@ -78,6 +78,7 @@ def test_functions_of_a_batch(module, want, images):
             return module(torch.from_numpy(x)).numpy()
 
     near(scores(plain, images), want)
+    near(scores(lambda x: module(torch.from_numpy(x)), images), want)  # a tensor with a gradient
 
     def several(x):
         y = plain(x)
@@ -108,10 +109,20 @@ class Mixing(torch.nn.Module):
 def test_functions_that_fail(images):
     with pytest.raises(noether_ml.Error, match=r"the model fails on a batch of.*ValueError: no luck"):
         scores(lambda x: (_ for _ in ()).throw(ValueError("no luck\nand more")), images)
+    with pytest.raises(noether_ml.Error, match="the model returns dicts that hold no numbers: an array"):
+        scores(lambda x: ({"label": "cat"},), images)
     with pytest.raises(noether_ml.Error, match="not known"), noether_ml._models.serving(lambda x: x, None):
         pass
     with pytest.raises(noether_ml.Error, match="a model must be a path"):
         noether_ml.measure(7, images)
+
+
+def test_pipelines_of_transformers(images):
+    transformers = pytest.importorskip("transformers")
+    small = dict(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32, image_size=32, patch_size=8)
+    pipe = transformers.pipeline("image-classification", model=transformers.ViTForImageClassification(transformers.ViTConfig(**small)), image_processor=transformers.ViTImageProcessor())
+    with pytest.raises(noether_ml.Error, match=r"pass its model \(pipe.model\) and preprocess=pipe.image_processor"):
+        scores(pipe, images)
 
 
 def test_weights_are_no_scripted_module(module, images, tmp_path):
