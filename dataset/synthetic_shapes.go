@@ -28,9 +28,8 @@ type ShapesOptions struct {
 	Hue      []float64 // nil: 0 to 360
 }
 
-// maxSynthetic is the largest number of samples of a synthetic source, since a shuffled order of
-// the samples takes memory for each of them.
-const maxSynthetic = 10_000_000
+// maxSynthetic is the largest number of samples of a synthetic source, a billion.
+const maxSynthetic = 1_000_000_000
 
 // shapesVersion changes when the same options give different samples.
 const shapesVersion = 1
@@ -59,7 +58,7 @@ type Shapes struct {
 // several rotations: a square at four, a disc at all. If a probe is to predict the rotation, choose
 // kinds without symmetry, or a range in which each looks different at every rotation.
 //
-// It is an error if N is not from 1 to 10 million, if a kind is unknown or listed twice, or if a
+// It is an error if N is not from 1 to a billion, if a kind is unknown or listed twice, or if a
 // size, a number of channels or a range is not allowed.
 func OpenShapes(o ShapesOptions) (*Shapes, error) {
 	o = o.withDefaults()

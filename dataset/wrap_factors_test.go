@@ -137,7 +137,7 @@ func TestTones(t *testing.T) {
 			t.Errorf("%+v: %v", frame, err)
 		}
 	}
-	for want, o := range map[string]TonesOptions{"n is 0": {}, "n is 10000001": {N: 10_000_001}, "rate 10": {N: 1, Rate: 10}, "length 100": {N: 1, Length: 100}, "pitch is": {N: 1, Pitch: []float64{1, 2}}, "below half the rate": {N: 1, Rate: 8000, Pitch: []float64{4000, 4000}}, "bright is": {N: 1, Bright: []float64{0, 2}}} {
+	for want, o := range map[string]TonesOptions{"n is 0": {}, "n is 1000000001": {N: 1_000_000_001}, "rate 10": {N: 1, Rate: 10}, "length 100": {N: 1, Length: 100}, "pitch is": {N: 1, Pitch: []float64{1, 2}}, "below half the rate": {N: 1, Rate: 8000, Pitch: []float64{4000, 4000}}, "bright is": {N: 1, Bright: []float64{0, 2}}} {
 		if _, err := OpenTones(o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v", o, err)
 		}

@@ -120,5 +120,5 @@ func engineTime(ctx context.Context, engine *engineFlags, text, folder string) (
 		return 0, 0, errors.New("it has no cells")
 	}
 	took, err := study.EngineTime(ctx, plan, o)
-	return took, len(plan.Cells[0].Data.Order), err
+	return took, plan.Cells[0].Data.Order.Len(), err
 }

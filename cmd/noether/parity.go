@@ -164,7 +164,7 @@ func (f *parityFlags) run(ctx context.Context, engine *engineFlags, args []strin
 	r := &parityReport{Original: formOf(original), Other: formOf(other), Data: args[2], tolerance: f.tolerance}
 	pairs, unmatched := parity.Match(original, other)
 	progress, done := showProgress(os.Stderr)
-	r.result, err = parity.Compare(ctx, original, other, pairs, parity.Samples{Source: data.Source, Order: data.Order, Layout: data.Layout},
+	r.result, err = parity.Compare(ctx, original, other, pairs, parity.Samples{Source: data.Source, Order: data.Order.First(data.Order.Len()), Layout: data.Layout},
 		parity.Options{Progress: func(n, of int) {
 			progress(study.Progress{Done: int64(n), Total: int64(of), Samples: n, AllSamples: of, Model: fileName(args[1]), Data: fileName(args[2])})
 		}})

@@ -4,7 +4,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -23,42 +25,119 @@ func runGrowth(ctx context.Context, r *runner, args []string) (metrics, error) {
 	if err != nil {
 		return nil, err
 	}
-	samples, layers, models, values, trials := 4, 1, 1, 1, 1
+	size := growth{samples: 4, layers: 1, models: 1, values: 1, trials: 1}
 	switch args[0] {
 	case "samples":
-		samples = n
+		size.samples = n
 	case "layers":
-		layers = n
+		size.layers = n
 	case "models":
-		models = n
+		size.models = n
 	case "cells":
-		values = min(n, 1000)
-		trials = n / values
+		size.values = min(n, 1000)
+		size.trials = n / size.values
 	default:
 		return nil, fmt.Errorf("growth has no axis %q", args[0])
 	}
-	dir, err := os.MkdirTemp(r.work, "growth-")
+	dir, err := size.write(r.work)
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	net, err := convolutions(layers)
+	return r.noether(ctx, dir, "run", "study.yaml", "-o", "run")
+}
+
+// runBillion does a step of a study of a billion samples in a number of shards: "plan" predicts it,
+// "task" runs one shard, and "merge" merges as many shards of a hundred samples each, whose files are
+// as large. Arguments are the step and the number. The metrics are those of call and the size of the
+// run folder, for a merge before it, in "MiB".
+func runBillion(ctx context.Context, r *runner, args []string) (metrics, error) {
+	shards, err := strconv.Atoi(args[1])
 	if err != nil {
 		return nil, err
 	}
+	size := growth{samples: 1_000_000_000, layers: 1, models: 1, values: 1, trials: 1}
+	if args[0] == "merge" {
+		size.samples = 100 * shards
+	}
+	dir, err := size.write(r.work)
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	shard := func(i int) []string {
+		return []string{"run", "study.yaml", "-o", "run", "--shard", fmt.Sprintf("%d/%d", i, shards)}
+	}
+	command := shard(1)
+	switch args[0] {
+	case "plan":
+		return r.noether(ctx, dir, "run", "study.yaml", "--dry-run")
+	case "merge":
+		for i := range shards {
+			if _, err := r.noether(ctx, dir, shard(i+1)...); err != nil {
+				return nil, err
+			}
+		}
+		command = []string{"merge", "run"}
+	}
+	before, err := folderSize(filepath.Join(dir, "run"))
+	if err != nil {
+		return nil, err
+	}
+	used, err := r.noether(ctx, dir, command...)
+	if err != nil {
+		return nil, err
+	}
+	if args[0] == "task" {
+		before, err = folderSize(filepath.Join(dir, "run"))
+	}
+	used["MiB"] = float64(before) / (1 << 20)
+	return used, err
+}
+
+// folderSize returns the bytes of the files of a folder, 0 of one that does not exist.
+func folderSize(dir string) (n int64, err error) {
+	err = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		info, err := e.Info()
+		if err == nil {
+			n += info.Size()
+		}
+		return err
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return n, err
+}
+
+// growth has the numbers of what a study is made of.
+type growth struct{ samples, layers, models, values, trials int }
+
+// write writes the study and its network into a new folder.
+func (g growth) write(work string) (dir string, err error) {
+	if dir, err = os.MkdirTemp(work, "growth-"); err != nil {
+		return "", err
+	}
+	net, err := convolutions(g.layers)
+	if err != nil {
+		return "", err
+	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "name: growth\ndata: [{name: shapes, shapes: {n: %d, size: 16}}]\n", samples)
-	fmt.Fprintf(&text, "transforms: [{name: turn, rotate: {values: [%s]}}]\n", strings.Join(degrees(values), ", "))
-	fmt.Fprintf(&text, "trials: %d\nmeasures: [distance]\nmodels:\n", trials)
-	for i := range models {
+	fmt.Fprintf(&text, "name: growth\ndata: [{name: shapes, shapes: {n: %d, size: 16}}]\n", g.samples)
+	fmt.Fprintf(&text, "transforms: [{name: turn, rotate: {values: [%s]}}]\n", strings.Join(degrees(g.values), ", "))
+	fmt.Fprintf(&text, "trials: %d\nmeasures: [distance]\nmodels:\n", g.trials)
+	for i := range g.models {
 		fmt.Fprintf(&text, "  - {name: m%05d, onnx: net.onnx, layers: \"op:Conv\"}\n", i+1)
 	}
 	for name, content := range map[string]string{"net.onnx": string(net), "study.yaml": text.String()} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o666); err != nil {
-			return nil, err
+			return "", err
 		}
 	}
-	return r.noether(ctx, dir, "run", "study.yaml", "-o", "run")
+	return dir, nil
 }
 
 // degrees returns n different angles.

@@ -137,7 +137,7 @@ var kinds = map[string]struct {
 	run       func(ctx context.Context, r *runner, args []string) (metrics, error)
 }{
 	"go": {3, runBenchmark}, "python": {1, runPeer}, "noether": {1, runCommand}, "study": {3, runStudy}, "training": {1, runTraining},
-	"first-run": {1, runFirst}, "cells": {2, runOnCells}, "submission": {3, runOnSubmission}, "growth": {2, runGrowth},
+	"first-run": {1, runFirst}, "cells": {2, runOnCells}, "submission": {3, runOnSubmission}, "growth": {2, runGrowth}, "billion": {2, runBillion},
 }
 
 // runBenchmark runs a Go benchmark of a package for a number of iterations, with settings as

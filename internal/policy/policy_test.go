@@ -174,7 +174,7 @@ func TestErrors(t *testing.T) {
 		"use: x\nkeep: ['accuracy.moved']":                          "tolerance",
 		"use: x\nloss: 0.1\nmodels: [a]\nreference: a":              "against itself",
 		"use: x\nloss: 0.1\ntransforms: {tilt: far}":                "a strength is a number",
-		"use: x\nloss: 0.1\nmodels: [int4]":                         `the model "int4"; the study has float, int8`,
+		"use: x\nloss: 0.1\nmodels: [int4]":                         `the model "int4" (did you mean "int8"?); the study has float, int8`,
 		"use: x\nloss: 2\nreference: float":                         "loss is 2, which no model can exceed",
 		"use: x\nloss: 0.1\ntransforms: {rain: 1}":                  `the transformation "rain"; the study has tilt, fog`,
 		"use: x\nloss: 0.1\ngroups: [site]":                         "list it under by",
@@ -186,6 +186,36 @@ func TestErrors(t *testing.T) {
 		}
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", text, err, want)
+		}
+	}
+}
+
+// TestOnlyTheReference checks that a policy does not pass because no model is judged.
+func TestOnlyTheReference(t *testing.T) {
+	t.Parallel()
+	p, err := Parse("policy.yaml", []byte(street))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Check(Names{Models: []string{"float"}, Transforms: []string{"tilt"}}); err == nil || !strings.Contains(err.Error(), "the only model") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestWithoutLabels checks the error of a run whose data have no labels: it says why, and what to
+// state in place.
+func TestWithoutLabels(t *testing.T) {
+	t.Parallel()
+	e := evidence(20, func(string, int) bool { return false })
+	e.Samples, e.Record.Skipped = nil, []scores.Skip{{Model: "int8", Data: "street", Measure: "accuracy", Why: "the data have no labels"}}
+	p, err := Parse("policy.yaml", []byte(street))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = p.Judge(e)
+	for _, want := range []string{"accuracy was skipped, since the data have no labels", "score: effective-invariance.ei", "prediction-agreement.disagreement <= 0.02"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
 		}
 	}
 }

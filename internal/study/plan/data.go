@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/noether-ml/noether/dataset"
-	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/internal/study/open"
 	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/measure"
@@ -18,7 +17,7 @@ type Data struct {
 	Source dataset.Source
 	labels int            // number of classes of the source before forModel; 0: none
 	Layout measure.Layout // division of Order into blocks and jackknife groups
-	Order  []int          // random order of the samples, drawn from the seed: Order[position] is an index into the source
+	Order  Order          // random order of the samples, drawn from the seed
 
 	Outputs         []int              // outputs of the model that are kept before the softmax; nil: all
 	Groups          *dataset.Groups    // of the model's outputs, which stand for the classes; nil: none
@@ -42,7 +41,7 @@ func openData(ctx context.Context, files *open.Files, s *spec.Study, spec spec.D
 func newOpenData(spec spec.Data, src dataset.Source, studySeed uint64) *Data {
 	n := src.Len()
 	return &Data{Entry: spec, Source: src, labels: len(src.Classes()), Layout: measure.NewLayout(n),
-		Order: seed.Rand(studySeed, "order", spec.Name).Perm(n), Unreadable: &UnreadableSamples{n: n, data: spec.Name}, Redrawn: &RedrawCounts{}, described: new(map[int]Described), info: new(*inputInfo)}
+		Order: newOrder(studySeed, spec.Name, n), Unreadable: &UnreadableSamples{n: n, data: spec.Name}, Redrawn: &RedrawCounts{}, described: new(map[int]Described), info: new(*inputInfo)}
 }
 
 // An inputInfo describes the samples of a data set by the first one.
@@ -99,13 +98,13 @@ func (d *Data) DescribeFirst(ctx context.Context, n int) (map[int]Described, err
 	if *d.described != nil {
 		return *d.described, nil
 	}
-	return d.describe(ctx, d.Order[:min(n, len(d.Order))])
+	return d.describe(ctx, d.Order.First(n))
 }
 
 // Describe returns the readable samples of a data set by Sample.Index, without their inputs.
 func (d *Data) Describe(ctx context.Context) (map[int]Described, error) {
 	if *d.described == nil {
-		byIndex, err := d.describe(ctx, d.Order)
+		byIndex, err := d.describe(ctx, d.Order.First(d.Order.Len()))
 		if err != nil {
 			return nil, err
 		}

@@ -129,24 +129,25 @@ func (p *Plan) job(c *Cell, raw *Data, spec spec.MeasureSpec) (procedure.Job, er
 		}
 	}
 	needs := c.Method.(procedure.Procedure).Needs()
-	order := c.Data.Order // indices of the samples, in the study's random order
-	n := len(order)
+	all := c.Data.Order.Len()
+	n := all
 	if needs.Samples > 0 {
 		n = min(n, needs.Samples)
 	}
+	samples := c.Data.Order.First(n)
 	if needs.NewSamples && n > 0 { // each trial takes the next n samples of the order, and begins again at its end
 		from := c.View.Trial * n
 		// Repeated: the trial reuses samples of an earlier one.
-		job.Repeated = c.View.Trial > 0 && from+n > len(order)
-		from %= len(order)
-		order = slices.Concat(order[from:], order[:from])
+		job.Repeated = c.View.Trial > 0 && from+n > all
+		from %= all
+		samples = slices.Concat(c.Data.Order.Range(from, min(from+n, all)), c.Data.Order.First(from+n-all))
 	}
 	labelled := p.labelled(c, raw)
 	source := labelled.Source
 	if labelled.mismatch != nil {
 		source = raw.Source // the labels cannot be mapped to the model's outputs, but still name classes
 	}
-	job.Data, err = dataset.Subset(source, order[:n])
+	job.Data, err = dataset.Subset(source, samples)
 	return job, err
 }
 

@@ -67,9 +67,7 @@ const (
 // findUnreadable reads at most maxSearched samples, so that all that an error names can be repaired
 // at once.
 func (d *Data) findUnreadable(ctx context.Context, f dataset.Frame) {
-	// Indices into the source.
-	indices := d.Order[:min(len(d.Order), maxSearched)]
-	for _, err := range dataset.Read(ctx, d.Source, indices, f, dataset.ReadOptions{}) {
+	for _, err := range dataset.Read(ctx, d.Source, d.Order.First(maxSearched), f, dataset.ReadOptions{}) {
 		if bad := (*dataset.BadSample)(nil); errors.As(err, &bad) {
 			d.Unreadable.add(bad.Name, bad.Err)
 			if len(d.Unreadable.Names()) >= maxNamedUnreadable {

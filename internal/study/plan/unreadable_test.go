@@ -63,7 +63,7 @@ func TestUnreadableSamplesAreFound(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := &Data{Entry: spec.Data{Name: "photos"}, Source: source, Order: dataset.Indices(bad), Unreadable: &UnreadableSamples{n: bad}}
+		d := &Data{Entry: spec.Data{Name: "photos"}, Source: source, Order: Order{n: bad, list: dataset.Indices(bad)}, Unreadable: &UnreadableSamples{n: bad}}
 		for i := range bad/2 + 1 {
 			err = d.NoteUnreadable(t.Context(), &dataset.BadSample{Name: fmt.Sprintf("%02d.png", i), Err: errors.New("no image")}, dataset.Frame{})
 		}

@@ -34,7 +34,7 @@ func (r *Writer) groupings(ctx context.Context, data string) ([]scores.Grouping,
 	first := maps.Clone(samples)
 	if len(first) > plan.FirstSamples {
 		place := map[int]int{} // in the random order, by index in the source
-		for i, index := range d.Order {
+		for i, index := range d.Order.First(d.Order.Len()) {
 			place[index] = i
 		}
 		maps.DeleteFunc(first, func(_ int, s plan.Described) bool { return place[s.SourceIndex] >= plan.FirstSamples })

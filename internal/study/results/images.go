@@ -126,7 +126,7 @@ func (r *Writer) writeSheet(ctx context.Context, name string, cells []*plan.Cell
 	first := cells[0]
 	var lines [][]tensor.Tensor
 	var samples []int
-	for _, index := range first.Data.Order[:min(r.Plan.Study.Images, len(first.Data.Order))] {
+	for _, index := range first.Data.Order.First(r.Plan.Study.Images) {
 		sample, err := first.Data.Source.At(ctx, index, first.Model.Net.Frame())
 		if ctx.Err() != nil {
 			return false, ctx.Err()

@@ -293,7 +293,7 @@ func (e *estimator) timeEngine(ctx context.Context, p *plan.Pass, layers []tenso
 	defer r.session.Close()
 	f := &feeder{Pass: p, stats: e.Stats}
 	n := min(p.Batch, p.Hi)
-	w := f.newSampleReader(ctx, p.Data().Order[:n])
+	w := f.newSampleReader(ctx, p.Data().Order.First(n))
 	defer w.stop()
 	samples, _, err := w.collect(0, n)
 	if err != nil {

@@ -65,13 +65,13 @@ func Extract(ctx context.Context, p *plan.Plan, o plan.Options, pool pooling.Kin
 				}
 			}
 			extractions = append(extractions, &extraction{modelData: modelData{m, d}, plan: p, options: &o, progress: &progress, layers: m.Net.Layers(), pools: pools, views: views})
-			progress.Total += int64(len(d.Order) * (1 + len(views)))
+			progress.Total += int64(d.Order.Len() * (1 + len(views)))
 		}
 	}
 	progress.Passes = len(extractions)
 	for i, e := range extractions {
 		progress.Pass, progress.Model, progress.Data = i+1, e.model.Entry.Name, e.data.Entry.Name
-		progress.Samples, progress.AllSamples = 0, len(e.data.Order)
+		progress.Samples, progress.AllSamples = 0, e.data.Order.Len()
 		if err := e.run(ctx, open); err != nil {
 			return err
 		}
@@ -91,7 +91,7 @@ type extraction struct {
 }
 
 func (e *extraction) run(ctx context.Context, open func(Source) (Sink, error)) error {
-	source := Source{e.model.Entry.Name, e.data.Entry.Name, len(e.data.Order), e.layers, nil}
+	source := Source{e.model.Entry.Name, e.data.Entry.Name, e.data.Order.Len(), e.layers, nil}
 	for _, v := range e.views {
 		source.Views = append(source.Views, v.Path())
 	}
@@ -119,7 +119,7 @@ func (e *extraction) feed(ctx context.Context, sink Sink) error {
 	}
 	defer r.close()
 	f := &feeder{Pass: pass, cores: e.options.Workers(), stats: e.plan.Stats}
-	order := slices.Sorted(slices.Values(e.data.Order))
+	order := slices.Sorted(slices.Values(e.data.Order.First(e.data.Order.Len())))
 	w := f.newSampleReader(ctx, order)
 	defer w.stop()
 	for at := 0; at < len(order); at += pass.Batch {

@@ -116,8 +116,8 @@ func (r *runner) drawModelMaps(ctx context.Context, cells []*plan.Cell) error {
 
 // firstSample returns the first readable sample in the study's order; false if none is readable.
 func firstSample(ctx context.Context, d *plan.Data, m *plan.Model) (dataset.Sample, bool, error) {
-	for _, i := range d.Order {
-		s, err := d.Source.At(ctx, i, m.Net.Frame())
+	for at := range d.Order.Len() {
+		s, err := d.Source.At(ctx, d.Order.Range(at, at+1)[0], m.Net.Frame())
 		if err == nil || ctx.Err() != nil {
 			return s, err == nil, err
 		}

@@ -78,7 +78,7 @@ func newTestFeeder(t *testing.T, c testPass) *feeder {
 		return fmt.Errorf("%s: %w", layer, cause)
 	}
 	f.dropLayer = func(*plan.Task, error) bool { return false }
-	f.Data().Source = damagedSource{f.Data().Source, f.Data().Order[c.damaged]}
+	f.Data().Source = damagedSource{f.Data().Source, f.Data().Order.Range(c.damaged, c.damaged+1)[0]}
 	limits, slots, want := plan.DivideMemory(s, &o), 1, 0
 	if c.asDevice {
 		o.Device = "webgpu"

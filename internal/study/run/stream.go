@@ -78,7 +78,7 @@ func (f *feeder) prepare(ctx context.Context) *stream {
 // produce sends the clean batches to out, each followed by the same samples under each view.
 func (f *feeder) produce(ctx context.Context, out chan<- *batch) error {
 	start := f.Start()
-	w := f.newSampleReader(ctx, f.Data().Order[start:f.Hi])
+	w := f.newSampleReader(ctx, f.Data().Order.Range(start, f.Hi))
 	defer w.stop()
 	for at := start; at < f.Hi; at += f.Batch {
 		end := min(at+f.Batch, f.Hi)

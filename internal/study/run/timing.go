@@ -138,7 +138,7 @@ func (f *feeder) timeBatches(ctx context.Context, tasks []*timedTask, out *passT
 func (f *feeder) readBatches(ctx context.Context, out *passTime) (batches []timedBatch, err error) {
 	from := f.Start()
 	to := min(f.Hi, max(from+timedSamples, from+2*f.Batch))
-	w := f.newSampleReader(ctx, f.Data().Order[from:to])
+	w := f.newSampleReader(ctx, f.Data().Order.Range(from, to))
 	defer w.stop()
 	start, n := time.Now(), 0
 	for at := from; at < to; at += f.Batch {
