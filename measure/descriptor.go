@@ -13,8 +13,11 @@ type Descriptor struct {
 	Name     string `json:"name"`     // in scores and study files (what to measure), such as "seis"
 	Title    string `json:"title"`    // a heading
 	Question string `json:"question"` // what the measure asks, one sentence with a question mark
-	Reading  string `json:"reading"`  // how to interpret its scores
-	Level    Level  `json:"level"`    // what one score describes
+	// Between is the question where the measure compares two models on the same input. Empty:
+	// Question says it, or the measure does not.
+	Between string `json:"between,omitempty"`
+	Reading string `json:"reading"` // how to interpret its scores
+	Level   Level  `json:"level"`   // what one score describes
 	// Resampled is the unit over which intervals account for variation, such as "sample". Empty: no
 	// intervals.
 	Resampled string `json:"resampled,omitempty"`

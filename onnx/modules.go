@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"cmp"
 	"maps"
 	"regexp"
 	"slices"
@@ -21,8 +22,9 @@ import (
 // has the suffix "_1", and so on. The names of the model's outputs stay.
 //
 // Another tensor of a module that has modules inside is called after the module and its operator
-// ("layer1.0.add"), and so is the reshaped copy, part or mean of a module's output outside of all
-// modules ("avgpool.reshape").
+// ("layer1.0.add"). What is outside of all modules is called after the module whose output it is
+// computed from ("avgpool.reshape", "conv1.relu"), a sum or concatenation after that of its last
+// operand.
 //
 // Select also takes the names that tensors had before, and those of the modules inside that return
 // the same tensor. A model without such records is returned as it is.
@@ -68,8 +70,14 @@ func (m *Model) WithModuleNames() *Model {
 	return &out
 }
 
-// reshaping are the operators that change the shape of a tensor, or take a part or a mean of it.
-var reshaping = []string{"Flatten", "Gather", "ReduceMean", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze"}
+// Operators that change the shape of a tensor, or take a part, a mean or a maximum of it; functions
+// that a module calls between its own modules; and operators of several tensors. They are those of
+// noether_ml's export by tracing.
+var (
+	reshaping = []string{"Flatten", "Gather", "ReduceMax", "ReduceMean", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze"}
+	functions = []string{"AveragePool", "Clip", "Elu", "Gelu", "GlobalAveragePool", "GlobalMaxPool", "HardSigmoid", "HardSwish", "LeakyRelu", "MaxPool", "Relu", "Sigmoid", "Softmax", "Tanh"}
+	joining   = []string{"Add", "Concat"}
+)
 
 // nameBetween names tensors that no module returns.
 func (m *Model) nameBetween(named map[string]string) {
@@ -77,15 +85,22 @@ func (m *Model) nameBetween(named map[string]string) {
 	for _, name := range named {
 		taken[name] = true
 	}
+	near := maps.Clone(named) // the module whose output a tensor is, or is computed from
 	for _, n := range m.proto.Graph.Node {
 		if len(n.Output) == 0 || named[n.Output[0]] != "" {
 			continue
 		}
 		scopes, module := moduleScopes(n), ""
-		if len(scopes) > 0 {
+		switch op := n.GetOpType(); {
+		case len(scopes) > 0:
 			module = scopes[len(scopes)-1]
-		} else if len(n.Input) > 0 && slices.Contains(reshaping, n.GetOpType()) {
-			module = named[n.Input[0]]
+		case len(n.Input) == 0:
+		case slices.Contains(reshaping, op), scopes != nil && slices.Contains(functions, op):
+			module = near[n.Input[0]]
+		case scopes != nil && slices.Contains(joining, op):
+			for _, name := range n.Input {
+				module = cmp.Or(near[name], module)
+			}
 		}
 		if module == "" {
 			continue
@@ -96,6 +111,7 @@ func (m *Model) nameBetween(named map[string]string) {
 			name = numbered(base, i)
 		}
 		named[n.Output[0]], taken[name] = name, true
+		near[n.Output[0]] = module
 	}
 }
 

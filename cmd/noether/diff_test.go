@@ -246,7 +246,7 @@ func TestDiffOfPredictions(t *testing.T) {
 	}{
 		{[]string{a, b, "--fail-if", flips + " > 0.01"}, 0, ""},
 		{[]string{a, b, "--fail-if", flips + " < 0.5"}, 1, "scores, the worst 0"},
-		{[]string{a, b, "--fail-if", "prediction-agreement.flips > 0.01"}, 1, "available: prediction-agreement.disagreement"},
+		{[]string{a, b, "--fail-if", "prediction-agreement.flips > 0.01"}, 1, "available: prediction-agreement.accuracy-difference"},
 		{[]string{a, without, "--fail-if", flips + " > 0.01"}, 1, "no predictions of the same samples"},
 		{[]string{a, without, "--flips"}, 1, "no predictions of the same samples"},
 		{[]string{a, without}, 0, ""},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/noether-ml/noether/internal/config"
 	"github.com/noether-ml/noether/internal/plural"
 	"github.com/noether-ml/noether/scores"
 )
@@ -42,8 +44,11 @@ than the rest, and the pairs of classes that it confuses most.
 			if f.group != "" && !ok {
 				return usagef(c, "--group is %q: write PROPERTY=GROUP, such as label=cat", f.group)
 			}
-			all, groups, err := readMistakes(args[0])
+			all, groups, record, err := readMistakes(args[0])
 			if err != nil {
+				return err
+			}
+			if err := f.check(record, all, groups, column, group); err != nil {
 				return err
 			}
 			all = slices.DeleteFunc(all, func(m scores.Mistake) bool {
@@ -90,10 +95,10 @@ func (f *failuresFlags) selects(model, data, transform string) bool {
 }
 
 // readMistakes reads failures.csv and failure-groups.csv of a run folder.
-func readMistakes(dir string) ([]scores.Mistake, []scores.MistakeGroup, error) {
+func readMistakes(dir string) ([]scores.Mistake, []scores.MistakeGroup, scores.Record, error) {
 	record, err := scores.ReadRecord(filepath.Join(dir, "run.json"))
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s is not a run folder: %w", dir, err)
+		return nil, nil, record, fmt.Errorf("%s is not a run folder: %w", dir, err)
 	}
 	var all []scores.Mistake
 	var groups []scores.MistakeGroup
@@ -116,7 +121,7 @@ func readMistakes(dir string) ([]scores.Mistake, []scores.MistakeGroup, error) {
 	}
 	err = read("failures.csv", func(r io.Reader) (err error) { all, err = scores.ReadMistakes(r); return err })
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, fmt.Errorf("%s has no failures.csv: its study lacks the measures accuracy, effective-invariance and dense-equivariance, or it is unfinished or of an earlier version; run the study again", dir)
+		return nil, nil, record, fmt.Errorf("%s has no failures.csv: its study lacks the measures accuracy, effective-invariance and dense-equivariance, or it is unfinished or of an earlier version; run the study again", dir)
 	}
 	if err == nil {
 		err = read("failure-groups.csv", func(r io.Reader) (err error) { groups, err = scores.ReadMistakeGroups(r); return err })
@@ -124,7 +129,49 @@ func readMistakes(dir string) ([]scores.Mistake, []scores.MistakeGroup, error) {
 			err = nil // no transformation breaks a sample
 		}
 	}
-	return all, groups, err
+	return all, groups, record, err
+}
+
+// check returns an error if the run lacks a name that the flags give, such as a misspelt one, which
+// would select nothing.
+func (f *failuresFlags) check(rec scores.Record, all []scores.Mistake, groups []scores.MistakeGroup, column, group string) error {
+	var models, data, transforms []string
+	for _, m := range rec.Models {
+		models = append(models, m.Name)
+	}
+	for _, d := range rec.Data {
+		data = append(data, d.Name)
+	}
+	for _, t := range rec.Transforms {
+		transforms = append(transforms, t.Name)
+	}
+	of := map[string][]string{} // groups by property
+	for _, m := range all {
+		of["label"] = append(of["label"], m.Label)
+		for property, group := range m.Groups {
+			of[property] = append(of[property], group)
+		}
+	}
+	for _, g := range groups {
+		of[g.Column] = append(of[g.Column], g.Group)
+	}
+	delete(of, scores.ClassPair)
+	for property := range of {
+		slices.Sort(of[property])
+		of[property] = slices.DeleteFunc(slices.Compact(of[property]), func(g string) bool { return g == "" })
+	}
+	for _, c := range []struct {
+		flag, name string
+		known      []string
+	}{
+		{"--model", f.model, models}, {"--data", f.data, data}, {"--transform", f.transform, transforms},
+		{"--group", column, slices.Sorted(maps.Keys(of))}, {"--group " + column, group, of[column]},
+	} {
+		if c.name != "" && !slices.Contains(c.known, c.name) {
+			return fmt.Errorf("%s: the failures have no %q; %s", c.flag, c.name, config.Suggest(c.name, c.known))
+		}
+	}
+	return nil
 }
 
 func printSamplePaths(w io.Writer, all []scores.Mistake) error {

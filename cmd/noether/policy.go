@@ -16,15 +16,15 @@ import (
 	"github.com/noether-ml/noether/internal/atomicfile"
 	"github.com/noether-ml/noether/internal/catalog"
 	"github.com/noether-ml/noether/internal/parquetfile"
-	"github.com/noether-ml/noether/internal/plural"
 	"github.com/noether-ml/noether/internal/policy"
 	"github.com/noether-ml/noether/internal/study"
+	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
 )
 
 func policyCommand() *cobra.Command {
 	var f policyFlags
-	var asJSON bool
+	var asJSON, inReport bool
 	c := &cobra.Command{
 		Use:   "policy RUN POLICY",
 		Short: "Judge the models of a run for a stated use: pass, fail or not enough data",
@@ -32,6 +32,8 @@ func policyCommand() *cobra.Command {
 the loss of accuracy that may be, and groups of samples for which it must hold too. Each model
 passes, fails, or there are not enough data. Each claim is listed with its evidence and, if it is
 not decided, the number of samples that would decide it.
+
+The run's report begins with the verdict, unless it has that of another policy: --report replaces it.
 
 Exit codes: 0 if all models pass, 3 if one fails, 4 if none fails and there are not enough data for
 one.`,
@@ -50,7 +52,7 @@ one.`,
 			if err := f.write(p, verdicts, args[1]); err != nil {
 				return err
 			}
-			if err := keepVerdict(args[0], p, verdicts); err != nil {
+			if err := keepVerdict(args[0], p, verdicts, inReport); err != nil {
 				note(fmt.Sprintf("the report lacks the verdict: %v", err))
 			}
 			if err := show(asJSON, p.Summarise(verdicts), func() error { return printVerdicts(stdout, p, verdicts, f.all) }); err != nil {
@@ -61,6 +63,7 @@ one.`,
 	}
 	f.add(c.Flags())
 	c.Flags().BoolVar(&f.all, "all", false, "list also the claims that pass, of models that fail or are not decided")
+	c.Flags().BoolVar(&inReport, "report", false, "put the verdict into the report in place of that of another policy")
 	addJSON(c, &asJSON)
 	return c
 }
@@ -91,6 +94,24 @@ func (f *policyFlags) write(p *policy.Policy, verdicts []policy.Verdict, file st
 	return nil
 }
 
+// policyNames returns what a policy may name in a study.
+func policyNames(s *study.Study) policy.Names {
+	n := policy.Names{Properties: s.By, Measures: []measure.Descriptor{}}
+	for _, d := range s.Data {
+		n.Data = append(n.Data, d.Name)
+	}
+	for _, m := range s.Models {
+		n.Models = append(n.Models, m.Name)
+	}
+	for _, t := range s.Transforms {
+		n.Transforms = append(n.Transforms, t.Name)
+	}
+	for _, m := range s.Measures {
+		n.Measures = append(n.Measures, m.Descriptor())
+	}
+	return n
+}
+
 // judge judges the models of a run folder.
 func judge(dir string, p *policy.Policy) ([]policy.Verdict, error) {
 	run, err := study.ReadResult(dir)
@@ -107,9 +128,7 @@ func judge(dir string, p *policy.Policy) ([]policy.Verdict, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the study of %s: %w", dir, err)
 	}
-	for _, t := range s.Transforms {
-		e.Transforms = append(e.Transforms, t.Name)
-	}
+	e.Transforms = policyNames(s).Transforms
 	path := filepath.Join(dir, "samples.parquet")
 	err = parquetfile.ReadFile(path, parquetfile.ReadSamples, func(r scores.SampleRow) {
 		if r.Layer == "" && r.OtherModel == "" {
@@ -176,22 +195,34 @@ func printVerdicts(w io.Writer, p *policy.Policy, verdicts []policy.Verdict, all
 			return err
 		}
 		if passed > 0 {
-			fmt.Fprintf(w, "  %s that hold: --all lists them\n", plural.Of(passed, "claim"))
+			fmt.Fprintf(w, "  %d more %s: --all lists them\n", passed, map[bool]string{true: "holds", false: "hold"}[passed == 1])
 		}
 	}
 	_, err := fmt.Fprintln(w, "\nValues have 95 % intervals. A model passes if every interval keeps to its limit, and fails if one does not after correction for the number of claims.")
 	return err
 }
 
-// keepVerdict writes the verdict to the run folder, and its report with it.
-func keepVerdict(dir string, p *policy.Policy, verdicts []policy.Verdict) error {
+// keepVerdict writes the verdict to the run folder, and its report with it. That of another policy on
+// the same scores is only replaced if asked.
+func keepVerdict(dir string, p *policy.Policy, verdicts []policy.Verdict, replace bool) error {
 	s := p.Summarise(verdicts)
 	sum, err := scores.SumFile(filepath.Join(dir, "run.json"))
 	if err != nil {
 		return err
 	}
 	s.Run = sum.CRC32C
-	err = atomicfile.WriteFunc(filepath.Join(dir, policy.SummaryFile), func(w io.Writer) error {
+	path := filepath.Join(dir, policy.SummaryFile)
+	if data, err := os.ReadFile(path); err == nil {
+		before, err := policy.ParseSummary(data)
+		if err == nil && before.Run == s.Run && before.Name() != s.Name() {
+			if !replace {
+				note(fmt.Sprintf("the report keeps the verdict of another policy (%s); --report replaces it", before.Name()))
+				return nil
+			}
+			note(fmt.Sprintf("the report has this verdict in place of that of another policy (%s)", before.Name()))
+		}
+	}
+	err = atomicfile.WriteFunc(path, func(w io.Writer) error {
 		e := json.NewEncoder(w)
 		e.SetIndent("", " ")
 		return e.Encode(s)
@@ -210,7 +241,7 @@ func keepVerdict(dir string, p *policy.Policy, verdicts []policy.Verdict) error 
 func judgeRun(dir, file string, p *policy.Policy, f *policyFlags) error {
 	verdicts, err := judge(dir, p)
 	if err == nil {
-		err = errors.Join(f.write(p, verdicts, file), keepVerdict(dir, p, verdicts))
+		err = errors.Join(f.write(p, verdicts, file), keepVerdict(dir, p, verdicts, true))
 	}
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/noether-ml/noether/internal/policy"
 	"github.com/noether-ml/noether/internal/testdata"
 )
 
@@ -50,6 +51,9 @@ by: [label]
 		{[]string{"failures", run, "--kind", "right"}, 2, ""},
 		{[]string{"failures", run, "--group", "label"}, 2, ""},
 		{[]string{"failures", dir}, 1, ""},
+		{[]string{"failures", run, "--group", "label=zebra"}, 1, ""},
+		{[]string{"failures", run, "--group", "lable=cat"}, 1, ""},
+		{[]string{"failures", run, "--model", "copi"}, 1, ""},
 	} {
 		out, err := output(t, c.args...)
 		if code := exitCode(err); code != c.code || !strings.Contains(out, c.out) {
@@ -59,6 +63,23 @@ by: [label]
 	for path, want := range map[string]string{junit: `tests="3" failures="0" errors="0"`, sarif: `"kind": "pass"`} {
 		if text, err := os.ReadFile(path); err != nil || !strings.Contains(string(text), want) {
 			t.Errorf("%s: %s %v, want %q", path, text, err, want)
+		}
+	}
+
+	// The report keeps the verdict of the first policy, until another is asked for.
+	for _, c := range []struct {
+		args []string
+		use  string
+	}{{[]string{"policy", run, strict}, "same.yaml: a copy"}, {[]string{"policy", run, strict, "--report"}, "strict.yaml: perfect"}} {
+		if _, err := output(t, c.args...); exitCode(err) != gateExit {
+			t.Fatal(err)
+		}
+		data, err := os.ReadFile(filepath.Join(run, policy.SummaryFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s, err := policy.ParseSummary(data); err != nil || s.Name() != c.use {
+			t.Errorf("after %s the report has the verdict of %q, want %q (%v)", c.args, s.Name(), c.use, err)
 		}
 	}
 
@@ -88,5 +109,46 @@ by: [label]
 	text, err := output(t, "failures", run, "--model", "copy", "--kind", "broken", "--paths", "--group", "label="+listed.Failures[0].Label)
 	if got := strings.Count(text, "\n"); err != nil || got != len(paths) {
 		t.Errorf("%d paths, want %d (%v)", got, len(paths), err)
+	}
+}
+
+// TestPolicyNamesWhatTheStudyLacks checks that run stops before it starts, and says what was meant.
+func TestPolicyNamesWhatTheStudyLacks(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	study := write("study.yaml", `name: s
+data: [{name: street, images: photos}]
+models: [{name: float, onnx: float.onnx}, {name: int8, onnx: int8.onnx}]
+transforms: [{name: tilt, rotate: {values: [20]}}]
+measures: [accuracy]
+by: [camera]
+`)
+	for text, want := range map[string]string{
+		"reference: flaot\nloss: 0.1":                 `the model "flaot" (did you mean "float"?); the study has float, int8`,
+		"models: [int16]\nleast: 0.1":                 `the model "int16"`,
+		"data: [stret]\nleast: 0.1":                   `the data "stret" (did you mean "street"?)`,
+		"transforms: {titl: 1}\nleast: 0.1":           `the transformation "titl" (did you mean "tilt"?); the study has tilt`,
+		"groups: [camrea]\nleast: 0.1":                `the property "camrea" (did you mean "camera"?)`,
+		"keep: ['accuracy.moved@titl >= 0.5']":        `the transformation "titl"`,
+		"keep: ['accuracy.moevd >= 0.5']":             `accuracy has no statistic "moevd"; did you mean "moved"?`,
+		"keep: ['effective-invariance.ei >= 0.5']":    "effective-invariance, which the study does not measure; known are accuracy",
+		"score: dense-accuracy.moved-map\nleast: 0.5": "dense-accuracy, which the study does not measure",
+	} {
+		policy := write("policy.yaml", "use: x\n"+text+"\n")
+		_, err := output(t, "run", study, "-o", filepath.Join(dir, "run"), "--policy", policy)
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "policy.yaml") {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+	if exists(filepath.Join(dir, "run")) {
+		t.Error("the run has started")
 	}
 }

@@ -96,11 +96,7 @@ func (r *runFlags) run(c *cobra.Command, path string, engine *engineFlags) error
 		return r.observe.logged(err)
 	}
 	if p != nil {
-		var transforms []string
-		for _, t := range s.Transforms {
-			transforms = append(transforms, t.Name)
-		}
-		if err := p.CheckStudy(transforms, s.By); err != nil {
+		if err := p.Check(policyNames(s)); err != nil {
 			return r.observe.logged(fmt.Errorf("%s: %w", r.policy, err))
 		}
 	}

@@ -26,19 +26,22 @@ type CameraOptions struct {
 	//	orbit  a rotation of the image's plane about a random axis within the plane, by at most
 	//	       50 degrees from the middle frame, seen in perspective: the longer side of a frame
 	//	       covers 60 degrees
+	//	object an object that turns in depth about a random axis within the frame, seen in the same
+	//	       perspective. It is a union of ellipsoids, boxes and cylinders, drawn for each image,
+	//	       with the image painted on it, lit by a lamp, before the image at rest
 	//	still  one frame of each image, and so no trajectories (patches at one place in
 	//	       successive frames); Frames and Speed are ignored
 	Motion string
 	// Frames is the number of frames of each scene; 0: 31. In the middle of the scene the camera is
 	// straight in front of the image's centre.
 	Frames int
-	// Speed is in pixels (pan) or degrees (turn, orbit) per frame. 0 is 2 pixels for pan, 4 degrees
-	// for turn and 3 degrees for orbit. Its sign is drawn at random for each image.
+	// Speed is in pixels (pan) or degrees (turn, orbit, object) per frame. 0 is 2 pixels for pan, 4
+	// degrees for turn, 3 for orbit and 2 for object. Its sign is drawn at random for each image.
 	Speed float64
 	// Patches are the options of the frames, such as Width and Height in pixels, and of the
-	// patches. Crop is the side of the central square that contains the patches. For turn and
-	// orbit, a Crop of 0 means twice the side of a patch, because patches farther from the centre
-	// mostly translate.
+	// patches. Crop is the side of the central square that contains the patches. For turn, orbit
+	// and object, a Crop of 0 means twice the side of a patch, because patches farther from the
+	// centre mostly translate or miss the object.
 	Patches
 }
 
@@ -63,10 +66,12 @@ func (o CameraOptions) complete() (CameraOptions, error) {
 		speed = 4
 	case "orbit":
 		speed = 3
+	case "object":
+		speed = 2
 	case "still":
 		o.Frames, o.Speed, crop = 1, 0, 0
 	default:
-		return o, fmt.Errorf("unknown motion %q: use pan, turn, orbit or still", o.Motion)
+		return o, fmt.Errorf("unknown motion %q: use pan, turn, orbit, object or still", o.Motion)
 	}
 	o.Speed = cmp.Or(o.Speed, speed)
 	o.Crop = cmp.Or(o.Crop, crop)
@@ -158,37 +163,45 @@ func (o CameraOptions) film(ctx context.Context, i int, canvas tensor.Tensor, yi
 	if draw.IntN(2) == 1 {
 		speed = -speed
 	}
+	var turning object
+	if o.Motion == "object" {
+		turning = newObject(draw, float64(min(o.Width, o.Height)))
+	}
 	for t := range o.Frames {
 		if err := ctx.Err(); err != nil {
 			yield(tensor.Tensor{}, err)
 			return
 		}
 		amount := speed * (float64(t) - float64(o.Frames-1)/2)
-		if !yield(o.render(canvas, o.motion(amount, direction)), nil) {
+		if !yield(o.render(canvas, o.motion(amount, direction, turning)), nil) {
 			return
 		}
 	}
 }
 
-// A view maps a point of the frame to a point of the image, both in pixels of the frame from the
-// centre, y down.
-type view func(x, y float64) (float64, float64)
+// A view maps a point of the frame to the point (u, v) of the image that it shows, both in pixels of
+// the frame from the centre, y down. brightness is that of the point, as a fraction of the image's.
+type view func(x, y float64) (u, v, brightness float64)
 
-// motion returns the view after the camera has moved by an amount, in pixels for pan and otherwise
-// in degrees. direction is that of a pan, or of the axis of an orbit, in radians.
-func (o CameraOptions) motion(amount, direction float64) view {
+// motion returns the view after the camera or the turning object has moved by an amount, in pixels
+// for pan and otherwise in degrees. direction is that of a pan, or of the axis of an orbit or of the
+// object, in radians.
+func (o CameraOptions) motion(amount, direction float64, turning object) view {
 	sin, cos := math.Sincos(amount * math.Pi / 180)
 	dy, dx := math.Sincos(direction)
+	const halfAngle = math.Pi / 6 // the longer side covers 60 degrees
+	focus := float64(max(o.Width, o.Height)) / 2 / math.Tan(halfAngle)
 	switch o.Motion {
 	case "turn":
-		return func(x, y float64) (float64, float64) { return x*cos - y*sin, x*sin + y*cos }
+		return func(x, y float64) (u, v, brightness float64) { return x*cos - y*sin, x*sin + y*cos, 1 }
 	case "orbit":
-		const halfAngle = math.Pi / 6 // the longer side covers 60 degrees
-		return orbit(sin, cos, dx, dy, float64(max(o.Width, o.Height))/2/math.Tan(halfAngle))
+		return orbit(sin, cos, dx, dy, focus)
+	case "object":
+		return turning.turned(sin, cos, dx, dy, focus, float64(o.Width)/3)
 	case "pan":
-		return func(x, y float64) (float64, float64) { return x + amount*dx, y + amount*dy }
+		return func(x, y float64) (u, v, brightness float64) { return x + amount*dx, y + amount*dy, 1 }
 	}
-	return func(x, y float64) (float64, float64) { return x, y }
+	return func(x, y float64) (u, v, brightness float64) { return x, y, 1 }
 }
 
 // orbit returns the view of a plane at distance f, in pixels, that has turned about the axis (dx,
@@ -196,11 +209,11 @@ func (o CameraOptions) motion(amount, direction float64) view {
 // along the axis and b across it. After the turn it is at (a, b cos, f + b sin) in space, which the
 // camera shows at (a, b cos) f / (f + b sin).
 func orbit(sin, cos, dx, dy, f float64) view {
-	return func(x, y float64) (float64, float64) {
+	return func(x, y float64) (u, v, brightness float64) {
 		along, across := x*dx+y*dy, y*dx-x*dy
 		b := across * f / (f*cos - across*sin)
 		a := along * (f + b*sin) / f
-		return a*dx - b*dy, a*dy + b*dx
+		return a*dx - b*dy, a*dy + b*dx, 1
 	}
 }
 
@@ -213,10 +226,11 @@ func (o CameraOptions) render(canvas tensor.Tensor, project view) tensor.Tensor 
 		y := (float64(i)+0.5)/oversampling - float64(o.Height)/2
 		for j := range oversampling * o.Width {
 			x := (float64(j)+0.5)/oversampling - float64(o.Width)/2
-			u, v := project(x, y)
+			u, v, brightness := project(x, y)
+			share := weight * float32(brightness)
 			point := cornersOf(u*oversampling+float64(w)/2-0.5, v*oversampling+float64(h)/2-0.5, w, h)
 			for k := range c {
-				out.Data[(k*o.Height+i/oversampling)*o.Width+j/oversampling] += weight * point.read(canvas.Data[k*h*w:(k+1)*h*w])
+				out.Data[(k*o.Height+i/oversampling)*o.Width+j/oversampling] += share * point.read(canvas.Data[k*h*w:(k+1)*h*w])
 			}
 		}
 	}

@@ -30,7 +30,7 @@ func TestOrbitInvertsTheProjection(t *testing.T) {
 				x := p[0]*cos + dx*dot*(1-cos)
 				y := p[1]*cos + dy*dot*(1-cos)
 				z := f + cross*sin
-				u, v := orbit(sin, cos, dx, dy, f)(f*x/z, f*y/z)
+				u, v, _ := orbit(sin, cos, dx, dy, f)(f*x/z, f*y/z)
 				if math.Hypot(u-p[0], v-p[1]) > 1e-9 {
 					t.Errorf("%g degrees about the axis at %g: the pixel that shows %v is mapped to %g, %g", angle, axis, p, u, v)
 				}
@@ -64,10 +64,10 @@ func TestFramesShowTheView(t *testing.T) {
 			t.Fatal(err)
 		}
 		// After a pan by 3 pixels in the direction 0.7 radians, or a turn by 3 degrees.
-		view := o.motion(3, 0.7)
+		view := o.motion(3, 0.7, nil)
 		frame := o.render(ramp(120), view)
 		for i, v := range frame.Data {
-			x, y := view(float64(i%24)+0.5-12, float64(i/24)+0.5-8)
+			x, y, _ := view(float64(i%24)+0.5-12, float64(i/24)+0.5-8)
 			if want := 0.5 + (x+2*y)/1000; math.Abs(float64(v)-want) > 1e-6 {
 				t.Fatalf("%s: pixel %d is %g, want %g", motion, i, v, want)
 			}
@@ -87,7 +87,7 @@ func TestPanIsATranslation(t *testing.T) {
 	for i := range texture.Data {
 		texture.Data[i] = float32(i*i%97) / 97
 	}
-	middle, panned := o.render(texture, o.motion(0, 0)), o.render(texture, o.motion(3, 0))
+	middle, panned := o.render(texture, o.motion(0, 0, nil)), o.render(texture, o.motion(3, 0, nil))
 	for y := range 40 {
 		for x := range 36 {
 			if got, want := panned.Data[y*40+x], middle.Data[y*40+x+3]; math.Abs(float64(got-want)) > 1e-6 {
@@ -115,7 +115,7 @@ func TestCameraOverRealImages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for motion, amounts := range map[string]int{"pan": 11, "turn": 11, "orbit": 11, "still": 0} {
+	for motion, amounts := range map[string]int{"pan": 11, "turn": 11, "orbit": 11, "object": 11, "still": 0} {
 		src, err := OpenCamera(t.Context(), CameraOptions{Images: dataset.Limit(images, 1), Motion: motion, Frames: 11, Patches: Patches{Places: 5}})
 		if err != nil {
 			t.Fatal(err)
@@ -149,7 +149,7 @@ func TestOpenCameraErrors(t *testing.T) {
 		o    CameraOptions
 		want string
 	}{
-		{CameraOptions{Images: shapes, Motion: "zoom"}, "pan, turn, orbit or still"},
+		{CameraOptions{Images: shapes, Motion: "zoom"}, "pan, turn, orbit, object or still"},
 		{CameraOptions{Motion: "pan"}, "no images"},
 		{CameraOptions{Images: shapes, Motion: "pan", Frames: 1}, "there is only one frame"},
 		// Degrees from the middle frame.

@@ -317,6 +317,11 @@ func (n *Network) runZeros(ctx context.Context, s engine.Setup, size int) (map[s
 // Compute returns outputs by name for arrays, the inputs in the order of Metadata.
 func (n *Network) Compute(ctx context.Context, inputs []*engine.Array, outputs []string) (map[string]tensor.Tensor, error) {
 	q := n.callOf(inputs)
+	for i, in := range q.inputs {
+		if _, ok := in.array.Data.([]uint8); ok {
+			q.inputs[i].datatype = "UINT8"
+		}
+	}
 	for _, name := range outputs {
 		q.outputs = append(q.outputs, wireTensor{Name: name})
 	}

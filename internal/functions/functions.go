@@ -29,10 +29,12 @@ func Transformation() transform.Kind {
 		Doc:  "A function of Python.",
 		Params: []transform.Param{
 			{Name: "function", Doc: "package.module:function, which noether run --allow-python calls; or the name under which noether_ml.measure serves it. A run appends @ and a hash of its source code", Text: true, Required: true},
+			{Name: "dtype", Doc: "of the images that the function gets and returns: uint8, for images of 8 bits; by default floats in [0, 1]", Options: []string{"float32", "uint8"}},
 			{Name: "strength", Doc: "number that is passed to the function; without it none is", Min: math.Inf(-1), Max: math.Inf(1)},
 		},
 	}, func(args transform.Args) (transform.Transform, error) {
 		r := &remote{use: Transforms, name: string(args["function"].(transform.Option)), inputs: 3}
+		r.bytes = args["dtype"] == transform.Option("uint8")
 		f := transform.Function{Call: r.transform}
 		if d, ok := args["strength"].(transform.Distribution); ok {
 			f.Strength = &d
@@ -45,7 +47,8 @@ func Transformation() transform.Kind {
 type remote struct {
 	use    string // Transforms or Measures
 	name   string
-	inputs int // their number
+	inputs int  // their number
+	bytes  bool // images are sent as such
 
 	open sync.Once
 	net  *oip.Network
@@ -118,11 +121,19 @@ func (f *remote) transform(images []tensor.Tensor, strengths []float64, seeds []
 // transformBatch applies the function to images of one shape.
 func (f *remote) transformBatch(images []tensor.Tensor, strengths []float64, seeds []uint64) ([]tensor.Tensor, error) {
 	shape := append([]int{len(images)}, images[0].Shape...)
-	var data []float32
+	var pixels []float32
 	signed := make([]int64, len(seeds))
 	for i, image := range images {
-		data = append(data, image.Data...)
+		pixels = append(pixels, image.Data...)
 		signed[i] = int64(seeds[i] >> 1)
+	}
+	var data any = pixels
+	if f.bytes {
+		whole, err := wholeBytes(pixels)
+		if err != nil {
+			return nil, fmt.Errorf("function %s: %w", f.name, err)
+		}
+		data = whole
 	}
 	batch, err := f.call([]*engine.Array{
 		{Shape: shape, Data: data},
@@ -141,6 +152,18 @@ func (f *remote) transformBatch(images []tensor.Tensor, strengths []float64, see
 	out := make([]tensor.Tensor, len(images))
 	for i := range out {
 		out[i] = batch.At(i)
+	}
+	return out, nil
+}
+
+// wholeBytes returns values v / 255 as v.
+func wholeBytes(values []float32) ([]uint8, error) {
+	out := make([]uint8, len(values))
+	for i, v := range values {
+		out[i] = uint8(min(max(255*v+0.5, 0), 255))
+		if float32(out[i])/255 != v {
+			return nil, fmt.Errorf("dtype is uint8, but the value %g is no multiple of 1/255: leave dtype out for images that do not have 8 bits, such as those that another transformation has changed", v)
+		}
 	}
 	return out, nil
 }

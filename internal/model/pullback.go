@@ -33,10 +33,7 @@ func (m *Model) openPullback(ctx context.Context, tensor string) (*Pullback, err
 	if !ok || net.NoVJP() != "" {
 		return nil, errors.New(m.NoGradient())
 	}
-	p := &Pullback{model: m, output: engine.Output{Name: tensor, Shape: m.TensorShape(tensor), Convert: true}}
-	if tensor == m.ScoresTensor() {
-		p.output.Name = m.scores.output
-	}
+	p := &Pullback{model: m, output: engine.Output{Name: m.networkName(tensor), Shape: m.TensorShape(tensor), Convert: true}}
 	r := engine.Request{Outputs: []engine.Output{p.output}}
 	var err error
 	if p.forward, err = net.OpenVJP(ctx, r); err != nil {
@@ -51,15 +48,13 @@ func (m *Model) openPullback(ctx context.Context, tensor string) (*Pullback, err
 // TensorShape returns the shape of one sample of a tensor of a model that is no graph: a layer or
 // ScoresTensor, as the network has it.
 func (m *Model) TensorShape(tensor string) []int {
-	if tensor == m.ScoresTensor() {
-		return []int{m.scores.width()}
-	}
+	name := m.networkName(tensor)
 	for _, l := range m.all {
-		if l.Name == tensor {
+		if l.Name == name && l.Shape != nil {
 			return l.Shape
 		}
 	}
-	return nil
+	return []int{m.scores.width()}
 }
 
 // InputShape returns the shape of the input for n samples.

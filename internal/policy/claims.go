@@ -11,6 +11,7 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"github.com/noether-ml/noether/internal/config"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/resample"
 	"github.com/noether-ml/noether/scores"
@@ -41,22 +42,78 @@ type judge struct {
 // A view is what values belong to; transform is "" for clean samples.
 type view struct{ model, data, transform, parameter string }
 
-// CheckStudy returns an error if the policy names a transformation or a property that a study lacks.
-func (p *Policy) CheckStudy(transforms, properties []string) error {
-	if err := known("the transformation", slices.Sorted(maps.Keys(p.Transforms)), transforms); err != nil {
+// Names are what a policy may name: of a study, or of its run.
+type Names struct {
+	Models, Data, Transforms, Properties []string
+	Measures                             []measure.Descriptor // nil: not known
+}
+
+// Check returns an error if the policy names something that a study lacks.
+func (p *Policy) Check(n Names) error {
+	models, transforms, selectors := slices.Clone(p.Models), slices.Collect(maps.Keys(p.Transforms)), []scores.Selector{}
+	if p.Reference != "" {
+		models = append(models, p.Reference)
+	}
+	if p.Loss != nil || p.Least != nil {
+		selectors = append(selectors, p.selector)
+	}
+	for _, t := range p.tolerances {
+		selectors = append(selectors, t.Selector)
+		if t.Selector.Transform != "" {
+			transforms = append(transforms, t.Selector.Transform)
+		}
+	}
+	slices.Sort(transforms)
+	err := cmp.Or(known("model", models, n.Models), known("data", p.Data, n.Data), known("transformation", transforms, n.Transforms))
+	if err != nil {
 		return err
 	}
-	if err := known("the property", p.Groups, properties); err != nil {
+	for _, score := range selectors {
+		if err := n.score(score); err != nil && n.Measures != nil {
+			return err
+		}
+	}
+	if err := known("property", p.Groups, n.Properties); err != nil {
 		return fmt.Errorf("%w: list it under by in the study", err)
+	}
+	if p.Models == nil && len(n.Models) == 1 && p.Reference != "" {
+		return fmt.Errorf("the only model of the study, %s, is the policy's reference: add the model that is to replace it", p.Reference)
+	}
+	return nil
+}
+
+// score returns an error if no measure has a score. Breaking points are of every measure.
+func (n Names) score(s scores.Selector) error {
+	var measures, statistics []string
+	for _, d := range n.Measures {
+		measures = append(measures, d.Name)
+		if d.Name == s.Measure {
+			for _, statistic := range d.Statistics {
+				statistics = append(statistics, statistic.Name)
+			}
+		}
+	}
+	switch {
+	case s.Measure == scores.BreakingDescriptor().Name:
+		return nil
+	case !slices.Contains(measures, s.Measure):
+		return fmt.Errorf("the policy is about %s, which the study does not measure; %s", s.Measure, config.Suggest(s.Measure, measures))
+	case !slices.Contains(statistics, s.Statistic):
+		return fmt.Errorf("%s has no statistic %q; %s", s.Measure, s.Statistic, config.Suggest(s.Statistic, statistics))
 	}
 	return nil
 }
 
 func known(what string, wanted, have []string) error {
 	for _, w := range wanted {
-		if !slices.Contains(have, w) {
-			return fmt.Errorf("the policy names %s %q; the study has %s", what, w, cmp.Or(strings.Join(have, ", "), "none (or its run is not complete)"))
+		if slices.Contains(have, w) {
+			continue
 		}
+		hint := ""
+		if near := config.Nearest(w, have); near != "" {
+			hint = fmt.Sprintf(" (did you mean %q?)", near)
+		}
+		return fmt.Errorf("the policy names the %s %q%s; the study has %s", what, w, hint, cmp.Or(strings.Join(have, ", "), "none (or its run is not complete)"))
 	}
 	return nil
 }
@@ -78,11 +135,7 @@ func (j *judge) prepare() error {
 	}
 	slices.Sort(columns)
 	columns = slices.Compact(columns)
-	wanted := j.Models
-	if j.Reference != "" {
-		wanted = append(slices.Clone(wanted), j.Reference)
-	}
-	if err := cmp.Or(known("the model", wanted, models), known("the data", j.Policy.Data, data), j.CheckStudy(j.Evidence.Transforms, columns)); err != nil {
+	if err := j.Check(Names{Models: models, Data: data, Transforms: j.Evidence.Transforms, Properties: columns}); err != nil {
 		return err
 	}
 	if j.models = j.Models; j.models == nil {
@@ -153,9 +206,23 @@ func (j *judge) readValues() error {
 		}
 	}
 	if len(j.values) == 0 {
-		return fmt.Errorf("the run has no values of %s by sample: measure %s in the study and run it again", j.Score, j.selector.Measure)
+		return j.unmeasured("no values of " + j.Score + " by sample")
 	}
 	return nil
+}
+
+// unmeasured returns the error of a run that lacks what the score needs, with the reason if the run
+// has skipped the measure.
+func (j *judge) unmeasured(what string) error {
+	at := slices.IndexFunc(j.Record.Skipped, func(s scores.Skip) bool { return s.Measure == j.selector.Measure })
+	if at < 0 {
+		return fmt.Errorf("the run has %s: measure %s in the study and run it again", what, j.selector.Measure)
+	}
+	hint := ""
+	if why := j.Record.Skipped[at].Why; strings.Contains(why, "label") {
+		hint = "; without labels, state score: effective-invariance.ei, or keep: ['prediction-agreement.disagreement <= 0.02'], which compares the predictions with the reference's"
+	}
+	return fmt.Errorf("the run has %s: %s was skipped, since %s%s", what, j.selector.Measure, j.Record.Skipped[at].Why, hint)
 }
 
 // claims returns the claims on a model; the wide intervals have the level 1 - alpha.
@@ -363,7 +430,7 @@ func (j *judge) ofValue(v view, alpha float64) []Claim {
 		if v.transform == "" {
 			name = "accuracy.clean"
 		}
-		base := Claim{Text: fmt.Sprintf("loss of %s %s <= %v", name, against, *j.Loss), Limit: *j.Loss, AtMost: true}
+		base := Claim{Text: LossOf + fmt.Sprintf("%s %s <= %v", name, against, *j.Loss), Limit: *j.Loss, AtMost: true}
 		out = append(out, j.divide(base, v, differences, within, alpha)...)
 	}
 	if j.Least != nil && v.transform != "" {

@@ -18,6 +18,7 @@ package policy
 import (
 	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
 
 	"github.com/noether-ml/noether/internal/config"
@@ -37,6 +38,7 @@ type Policy struct {
 	Groups     []string            `key:"groups" doc:"properties from the study's key by: the claims are made for each group too"`
 	Keep       []string            `key:"keep" doc:"tolerances of other scores, such as effective-invariance.ei@tilt >= 0.8"`
 
+	file       string             // name of the file
 	selector   scores.Selector    // of Score
 	tolerances []scores.Tolerance // of Keep
 }
@@ -73,7 +75,7 @@ func Parse(path string, data []byte) (*Policy, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Policy{}
+	p := &Policy{file: filepath.Base(path)}
 	if err := config.Decode(node, p); err != nil {
 		return nil, err
 	}

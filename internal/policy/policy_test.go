@@ -138,6 +138,38 @@ func TestNeeded(t *testing.T) {
 	}
 }
 
+// TestNeededToFail checks that with the number of samples that a verdict asks for to show that a
+// claim does not hold, the model fails in some 80 % of draws, although it has many claims.
+func TestNeededToFail(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(7, 8))
+	const loss = 0.06
+	draw := func(n int) Verdict {
+		lost := make([]bool, n)
+		for i := range lost {
+			lost[i] = random.Float64() < loss
+		}
+		return verdict(t, street+"groups: [camera]", evidence(n, func(p string, i int) bool { return p == "10" && lost[i] }))
+	}
+	v := verdict(t, street+"groups: [camera]", evidence(200, func(p string, i int) bool { return p == "10" && i%50 < 3 }))
+	at := slices.IndexFunc(v.Claims, func(c Claim) bool { return c.Parameter == "10" && c.Group == "" })
+	c := v.Claims[at]
+	if c.State != Undecided || c.Mean != loss {
+		t.Fatalf("%+v, want a loss of %v that is not decided", c, loss)
+	}
+	fails := 0
+	const trials = 100
+	for range trials {
+		w := draw(c.Needed)
+		if w.Claims[slices.IndexFunc(w.Claims, func(c Claim) bool { return c.Parameter == "10" && c.Group == "" })].State == Fail {
+			fails++
+		}
+	}
+	if fails < trials*65/100 || fails > trials*98/100 {
+		t.Errorf("%d of %d draws of %d samples fail, want about 80 %%", fails, trials, c.Needed)
+	}
+}
+
 // TestEqualModelsDoNotFail simulates models that are as good as the limit allows, under ten claims:
 // in at most 5 % they fail, and in at most 5 % they pass.
 func TestEqualModelsDoNotFail(t *testing.T) {
@@ -174,7 +206,7 @@ func TestErrors(t *testing.T) {
 		"use: x\nkeep: ['accuracy.moved']":                          "tolerance",
 		"use: x\nloss: 0.1\nmodels: [a]\nreference: a":              "against itself",
 		"use: x\nloss: 0.1\ntransforms: {tilt: far}":                "a strength is a number",
-		"use: x\nloss: 0.1\nmodels: [int4]":                         `the model "int4"; the study has float, int8`,
+		"use: x\nloss: 0.1\nmodels: [int4]":                         `the model "int4" (did you mean "int8"?); the study has float, int8`,
 		"use: x\nloss: 2\nreference: float":                         "loss is 2, which no model can exceed",
 		"use: x\nloss: 0.1\ntransforms: {rain: 1}":                  `the transformation "rain"; the study has tilt, fog`,
 		"use: x\nloss: 0.1\ngroups: [site]":                         "list it under by",
@@ -186,6 +218,36 @@ func TestErrors(t *testing.T) {
 		}
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", text, err, want)
+		}
+	}
+}
+
+// TestOnlyTheReference checks that a policy does not pass because no model is judged.
+func TestOnlyTheReference(t *testing.T) {
+	t.Parallel()
+	p, err := Parse("policy.yaml", []byte(street))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Check(Names{Models: []string{"float"}, Transforms: []string{"tilt"}}); err == nil || !strings.Contains(err.Error(), "the only model") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestWithoutLabels checks the error of a run whose data have no labels: it says why, and what to
+// state in place.
+func TestWithoutLabels(t *testing.T) {
+	t.Parallel()
+	e := evidence(20, func(string, int) bool { return false })
+	e.Samples, e.Record.Skipped = nil, []scores.Skip{{Model: "int8", Data: "street", Measure: "accuracy", Why: "the data have no labels"}}
+	p, err := Parse("policy.yaml", []byte(street))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = p.Judge(e)
+	for _, want := range []string{"accuracy was skipped, since the data have no labels", "score: effective-invariance.ei", "prediction-agreement.disagreement <= 0.02"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
 		}
 	}
 }

@@ -17,9 +17,12 @@ const SummaryFile = "verdict.json"
 // A Summary is what a policy says of the models of a run, in the form of verdict.json.
 type Summary struct {
 	Run string `json:"run,omitempty"` // checksum of the run's record, run.json
-	Use string `json:"use"`
+	// Policy is the name of the policy's file.
+	Policy string `json:"policy,omitempty"`
+	Use    string `json:"use"`
 	// Reference is the model that the others replace; "": none.
 	Reference string         `json:"reference,omitempty"`
+	Score     string         `json:"score,omitempty"` // MEASURE.STATISTIC of the losses
 	Models    []ModelSummary `json:"models"`
 }
 
@@ -41,30 +44,33 @@ type ClaimSummary struct {
 	Transform string  `json:"transform"`
 	Parameter string  `json:"parameter"`
 	Group     string  `json:"group"`
-	Value     *number `json:"value"` // null: not known
-	Low       *number `json:"low"`
-	High      *number `json:"high"`
+	Value     *Number `json:"value"` // null: not known
+	Low       *Number `json:"low"`
+	High      *Number `json:"high"`
 	N         int     `json:"n"`
-	Limit     *number `json:"limit"`
+	Limit     *Number `json:"limit"`
 	Needed    int     `json:"needed"`
 	Why       string  `json:"why"`
 	Where     string  `json:"where"`
 	Evidence  string  `json:"evidence"`
 }
 
-// A number is finite.
-type number float64
+// A Number is finite.
+type Number float64
 
-func finite(v float64) *number {
+func finite(v float64) *Number {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return nil
 	}
-	return new(number(v))
+	return new(Number(v))
 }
+
+// LossOf is how the text of a claim on a loss begins.
+const LossOf = "loss of "
 
 // Summarise returns the verdicts in the form of verdict.json.
 func (p *Policy) Summarise(verdicts []Verdict) Summary {
-	s := Summary{Use: p.Use, Reference: p.Reference, Models: []ModelSummary{}}
+	s := Summary{Policy: p.file, Use: p.Use, Reference: p.Reference, Score: p.Score, Models: []ModelSummary{}}
 	for _, v := range verdicts {
 		m := ModelSummary{Model: v.Model, State: v.State, HoldsUpTo: v.HoldsUpTo, Claims: []ClaimSummary{}}
 		for _, c := range v.Claims {
@@ -74,6 +80,11 @@ func (p *Policy) Summarise(verdicts []Verdict) Summary {
 		s.Models = append(s.Models, m)
 	}
 	return s
+}
+
+// Name returns the use with the name of the policy's file.
+func (s *Summary) Name() string {
+	return strings.Join(slices.DeleteFunc([]string{s.Policy, s.Use}, func(t string) bool { return t == "" }), ": ")
 }
 
 // ParseSummary reads verdict.json.

@@ -78,7 +78,7 @@ func (j *judge) readScores() error {
 	}
 	switch {
 	case len(j.whole) == 0:
-		return fmt.Errorf("the run has no score %s: measure %s in the study and run it again", j.Score, j.selector.Measure)
+		return j.unmeasured("no score " + j.Score)
 	case len(j.Groups) > 0:
 		return fmt.Errorf("groups: %s is no mean over samples, so it has no groups: state them for another score, or as data of their own", j.Score)
 	}
@@ -106,7 +106,7 @@ func (j *judge) ofWhole(v view, alpha float64) (out []Claim) {
 		if v.transform == "" {
 			name = j.selector.Measure + "." + own.Statistic
 		}
-		c := Claim{Text: fmt.Sprintf("loss of %s against %s <= %v", name, j.Reference, *j.Loss), Limit: *j.Loss, AtMost: true}
+		c := Claim{Text: LossOf + fmt.Sprintf("%s against %s <= %v", name, j.Reference, *j.Loss), Limit: *j.Loss, AtMost: true}
 		reference, ok := j.whole[view{j.Reference, v.data, v.transform, v.parameter}]
 		if !ok {
 			reference.Value, reference.Low, reference.High = math.NaN(), math.NaN(), math.NaN()

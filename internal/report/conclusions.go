@@ -36,13 +36,15 @@ func plainSentence(format string, args ...any) Sentence {
 	return Sentence{{Text: fmt.Sprintf(format, args...)}}
 }
 
-// Conclusions returns the sentences for the first screen of a report: alarms, and at most five that
-// say which of two models is right more often, which model is the most robust, under which transformation scores are worst, for which group
-// of samples, and at which depth those of layers fall. layers are one sentence for each of the first
+// Conclusions returns the sentences for the first screen of a report: alarms, and at most six that
+// say which of two models is right more often, which model is the most robust, under which
+// transformation scores are worst, for which group of samples, of which groups a model has fewer right
+// than another, and at which depth those of layers fall. layers are one sentence for each of the first
 // models on which of its layers is the best one for retrieval, localisation and linear probing. All
 // follow from the scores by fixed rules. What they claim is one family: if nothing differed, they
-// would claim anything with a probability of at most 5 %.
-func Conclusions(rows []scores.Row, rec scores.Record, replicates *Replicates) (found, layers []Sentence) {
+// would claim anything with a probability of at most 5 %. The group is of the models that are judged
+// by a policy, if any.
+func Conclusions(rows []scores.Row, rec scores.Record, replicates *Replicates, judged ...string) (found, layers []Sentence) {
 	alarms := Alarms(rows, rec)
 	rows = Sound(rows, rec)
 	all := Matrices(rows, rec.Measures)
@@ -52,7 +54,7 @@ func Conclusions(rows []scores.Row, rec scores.Record, replicates *Replicates) (
 		if len(all) > 0 {
 			out = append(out, cleanDifference(rows, c), all[0].ranking(c), all[0].extremes(c))
 		}
-		out = append(out, worstGroup(rows, rec, c), depthChange(rows, rec, c))
+		out = append(out, worstGroup(rows, rec, c, judged), lostGroups(rows, c, judged), depthChange(rows, rec, c))
 		return sentences{slices.DeleteFunc(out, func(s Sentence) bool { return s == nil }), bestLayers(rows, rec, c)}
 	})
 	return made.found, made.layers

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/noether-ml/noether/internal/report/internal/reporttest"
@@ -186,6 +187,36 @@ func TestSections(t *testing.T) {
 	}
 	if got := Sections([]scores.Row{between}, reporttest.Measures()); len(got) != 1 || got[0].Key != "similarity" || !got[0].Has(&between) {
 		t.Error("want one section, similarity, for scores of pairs only")
+	}
+}
+
+// TestSectionsBetweenModels checks that the texts of a distance between two models do not say that it
+// is one between x and T(x).
+func TestSectionsBetweenModels(t *testing.T) {
+	t.Parallel()
+	row := func(other, layer string, value float64) scores.Row {
+		return scores.Row{Model: "float", OtherModel: other, Layer: layer, OtherLayer: layer, Data: "d", Transform: "tilt", Measure: "distance", Statistic: "cosine",
+			Value: value, Low: math.NaN(), High: math.NaN(), Null: math.NaN(), N: 9}
+	}
+	known := slices.DeleteFunc(reporttest.Measures(), func(d measure.Descriptor) bool { return d.Name != "distance" })
+	rows := []scores.Row{row("int8", "a", 0.1), row("int8", "b", 0.9)}
+	s := Sections(rows, known)[0]
+	about, _ := s.Statistic("cosine")
+	if s.Title != "Distance between representations: between models" || s.Question != known[0].Between || about.Title != "cosine distance between float and int8" ||
+		DirectionNote(s.Descriptor, about) != "Lower: more similar." {
+		t.Errorf("%q asks %q of %q", s.Title, s.Question, about.Title)
+	}
+	if got := Findings(rows, known, nil); len(got) != 1 || !strings.HasPrefix(got[0], "Cosine distance between float and int8 under tilt") {
+		t.Errorf("findings %q", got)
+	}
+	if got := CurvePanels(rows, known); len(got) == 0 || got[0].Title != "cosine distance between float and int8" {
+		t.Errorf("panels %+v", got)
+	}
+	both := append([]scores.Row{row("", "a", 0.3), row("pruned", "a", 0.2)}, rows...)
+	for i, want := range []string{"cosine distance", "cosine distance between models"} {
+		if about, _ := Sections(both, known)[i].Statistic("cosine"); about.Title != want {
+			t.Errorf("section %d is of %q, want %q", i, about.Title, want)
+		}
 	}
 }
 

@@ -14,12 +14,12 @@ type Network struct {
 	Groups     []string // names of the groups of operations (OperationRecord.Group), drawn as one node each
 }
 
-// Networks returns the graphs of models that have scores of layers, without those whose references
+// Networks returns the graphs of models that have scores of layers of their own, without those whose references
 // between operations are invalid, as in an edited record.
 func Networks(rows []scores.Row, models []scores.ModelRecord) []Network {
 	measured := map[string]bool{}
 	for i := range rows {
-		measured[rows[i].Model] = measured[rows[i].Model] || rows[i].Layer != ""
+		measured[rows[i].Model] = measured[rows[i].Model] || rows[i].Layer != "" && rows[i].OtherModel == ""
 	}
 	var out []Network
 	for _, m := range models {

@@ -61,12 +61,20 @@ func Sections(rows []scores.Row, known []measure.Descriptor) []Section {
 	var out []Section
 	for _, d := range Describe(rows, known) {
 		if kindsOf[d.Name] != (kinds{true, true}) {
-			out = append(out, Section{Descriptor: d, Key: d.Name})
+			s := Section{Descriptor: d, Key: d.Name}
+			if kindsOf[d.Name].between && d.Between != "" {
+				s.ofModels(rows)
+			}
+			out = append(out, s)
 			continue
 		}
 		alone, between := Section{d, d.Name, true, false}, Section{d, d.Name + "-between", true, true}
 		alone.Title += ": x against T(x)"
-		between.Title += ": between models"
+		if d.Between != "" {
+			between.ofModels(rows)
+		} else {
+			between.Title += ": between models"
+		}
 		for _, s := range []Section{alone, between} {
 			own := s.Of(rows)
 			s.Statistics = slices.DeleteFunc(slices.Clone(s.Statistics), func(t measure.StatisticDescriptor) bool {
@@ -76,4 +84,21 @@ func Sections(rows []scores.Row, known []measure.Descriptor) []Section {
 		}
 	}
 	return out
+}
+
+// ofModels words a section for a measure that also compares x with T(x): its texts say that the two
+// vectors are of two models, and which, if there is one pair with short names.
+func (s *Section) ofModels(rows []scores.Row) {
+	const longest = 24 // characters of both names, which stand on axes
+	s.Title, s.Question = s.Title+": between models", s.Between
+	pairs := scores.DistinctValues(slices.DeleteFunc(slices.Clone(s.Of(rows)), func(r scores.Row) bool { return r.Measure != s.Name || r.OtherModel == "" }),
+		func(r *scores.Row) string { return r.Model + " and " + r.OtherModel })
+	of := " between models"
+	if len(pairs) == 1 && len(pairs[0]) <= longest {
+		of = " between " + pairs[0]
+	}
+	s.Statistics = slices.Clone(s.Statistics)
+	for i := range s.Statistics {
+		s.Statistics[i].Title += of
+	}
 }

@@ -406,7 +406,7 @@ func distinctOf[T any](items []T, of func(T) string) []string {
 func DirectionNote(m measure.Descriptor, s measure.StatisticDescriptor) string {
 	better := "better preserved"
 	switch {
-	case m.Level == measure.PairLevel: // the measure compares two representations
+	case m.Level == measure.PairLevel || m.Between != "" && m.Question == m.Between: // two representations are compared
 		better = "more similar"
 	case cleanStatistics[[2]string{m.Name, s.Name}] != "" || isMovedAccuracy(s.Name):
 		better = "right more often"

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -14,8 +15,8 @@ import (
 
 // worstGroup returns a sentence on the group of the study's key by whose accuracy (or, without
 // labels, effective invariance) is furthest below that of all other samples, among those that
-// clearly are; nil if samples have no groups.
-func worstGroup(rows []scores.Row, rec scores.Record, c *claims) Sentence {
+// clearly are; nil if samples have no groups. It is about the models that are judged, if any.
+func worstGroup(rows []scores.Row, rec scores.Record, c *claims, judged []string) Sentence {
 	for _, of := range [][2]string{{"accuracy", "moved"}, {"effective-invariance", "ei"}} {
 		gaps := gapsOf(rows, of[0], of[1])
 		if len(gaps) == 0 {
@@ -28,17 +29,98 @@ func worstGroup(rows []scores.Row, rec scores.Record, c *claims) Sentence {
 		var worst *scores.Row
 		for i := range gaps {
 			g := &gaps[i]
+			if len(judged) > 0 && !slices.Contains(judged, g.Model) {
+				continue
+			}
 			if c.holds(claim{identityOf(g), identity{}}, gapP(g, rows)) && isWorse(g.Value, 0, about.Direction) &&
 				(worst == nil || math.Abs(g.Value) > math.Abs(worst.Value)) {
 				worst = g
 			}
 		}
 		if worst == nil {
-			return plainSentence("No group of %s is clearly worse than the other samples.", strings.Join(columnsOf(gaps), " or "))
+			of := ""
+			if len(judged) > 0 {
+				of = "For " + strings.Join(judged, " and ") + ", no"
+			}
+			return plainSentence("%s group of %s is clearly worse than the other samples.", cmp.Or(of, "No"), strings.Join(columnsOf(gaps), " or "))
 		}
 		return groupSentence(*worst, rows, about, len(scores.DistinctValues(gaps, byModel)) > 1)
 	}
 	return nil
+}
+
+// lostGroups returns a sentence on the groups of samples, such as classes, of which the second of two
+// models has fewer right than the first, of those that clearly are; nil if no two models are compared
+// by group. It is about the models that are judged, if any.
+func lostGroups(rows []scores.Row, c *claims, judged []string) Sentence {
+	const listed = 3
+	var all, lost []scores.Row
+	for i, level := range Levels(rows) {
+		r := &rows[i]
+		if r.Measure != "prediction-agreement" || r.Statistic != "accuracy-difference" || r.Factor == "" || r.Variant != "" || r.Parameter != "" ||
+			level < OverTrial || r.N < scores.LeastGroup || len(judged) > 0 && !slices.Contains(judged, r.OtherModel) {
+			continue
+		}
+		if p := differenceP(r); finite(p) {
+			all = append(all, *r)
+			if c.holds(claim{identityOf(r), identity{}}, p) && r.Value < 0 {
+				lost = append(lost, *r)
+			}
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	pair := func(r scores.Row) (string, string) {
+		return Shorten(r.OtherModel, maxNameWidth), Shorten(r.Model, maxNameWidth)
+	}
+	if len(lost) == 0 {
+		second, first := pair(all[0])
+		if len(scores.DistinctValues(all, byModel)) > 1 || len(scores.DistinctValues(all, func(r *scores.Row) string { return r.OtherModel })) > 1 {
+			second, first = "a model", "another"
+		}
+		return plainSentence("In no group of %s is %s clearly right less often than %s.", strings.Join(columnsOf(all), " or "), second, first)
+	}
+	slices.SortStableFunc(lost, func(a, b scores.Row) int { return cmp.Compare(a.Value, b.Value) })
+	seen := map[[3]string]bool{} // groups, each at its largest loss
+	lost = slices.DeleteFunc(lost, func(r scores.Row) bool {
+		of := [3]string{r.Model, r.OtherModel, r.Factor}
+		before := seen[of]
+		seen[of] = true
+		return before
+	})
+	var out Sentence
+	for i, r := range lost[:min(len(lost), listed)] {
+		second, first := pair(r)
+		column, group, _ := strings.Cut(r.Factor, "=")
+		text := fmt.Sprintf("for %s %s ", Shorten(column, maxNameWidth), Shorten(group, maxNameWidth))
+		if i == 0 || lost[i-1].Model != r.Model || lost[i-1].OtherModel != r.OtherModel {
+			text = fmt.Sprintf("%s is right less often than %s %s", second, first, text)
+		}
+		if i > 0 {
+			text = ", " + text
+		}
+		if r.Transform != "" {
+			text += "under " + Shorten(transformLabel(&r), maxNameWidth) + " "
+		}
+		out = append(out, Phrase{Text: fmt.Sprintf("%s(%s", text, Number(r.Value)), Aside: " " + Interval(r.Low, r.High)}, Phrase{Text: ")"})
+	}
+	if more := len(lost) - listed; more > 0 {
+		out = append(out, Phrase{Text: fmt.Sprintf(" and %d more", more)})
+	}
+	return append(out, Phrase{Text: ", which is more than chance."})
+}
+
+// differenceP returns the p-value of the hypothesis that a difference is 0, from its 95 % interval.
+func differenceP(r *scores.Row) float64 {
+	half := r.High - r.Value // on the side of 0
+	if r.Value > 0 {
+		half = r.Value - r.Low
+	}
+	if !(half > 0) {
+		return math.NaN()
+	}
+	return 2 * distuv.UnitNormal.CDF(-math.Abs(r.Value)/half*distuv.UnitNormal.Quantile(0.975))
 }
 
 // gapsOf returns the gaps of the worst groups in a statistic: the means over values and trials.

@@ -20,6 +20,7 @@ const (
 	l2Column
 	negativeColumn // fraction of samples that only the first model classifies correctly
 	positiveColumn // fraction of samples that only the second model classifies correctly
+	changeColumn   // accuracy of the second model less that of the first
 	firstColumn    // accuracy of the first model
 	secondColumn   // accuracy of the second model
 )
@@ -32,7 +33,7 @@ const (
 //     the Jensen-Shannon divergence and the Euclidean distance of the probabilities, as in Diverge.
 //     The three need no labels.
 //   - negative-flips is the fraction of samples that the first model classifies correctly and the
-//     second does not, and positive-flips the reverse.
+//     second does not, and positive-flips the reverse. accuracy-difference is b - a.
 //   - expected-disagreement is the disagreement of models of accuracies a and b whose errors are
 //     independent and spread evenly over the other K - 1 classes:
 //     a (1 - b) + b (1 - a) + (1 - a)(1 - b)(K - 2) / (K - 1).
@@ -46,16 +47,16 @@ const (
 // The null of a statistic is its value by chance. For disagreement, js and l2 it is that of
 // shuffled pairs: the prediction of one model for a sample, and of the other for another sample.
 // For the others it is the value for independent errors; expected-disagreement has none. The
-// per-sample values are disagreement, js, l2, negative-flips, positive-flips, correct-first,
-// correct-second, predicted-first, predicted-second (indices of classes), confidence-first and
-// confidence-second.
+// per-sample values are disagreement, js, l2, negative-flips, positive-flips, accuracy-difference,
+// correct-first, correct-second, predicted-first, predicted-second (indices of classes),
+// confidence-first and confidence-second.
 //
 // Flags describe the columns: Labelled (NaN without a label), Proportion (each value is 0 or 1) and
 // Transformed (needs the second model, whose prediction takes the place of that for a transformed
 // input). StateVersion is the version of the saved sums.
 func ModelAgreement(s ModelSettings) measure.Measure {
 	return paired.New(paired.Spec{
-		Descriptor: ModelAgreementDescriptor(), Version: 1, StateVersion: 1, Settings: s, PerClass: s.PerClass, Pair: agreementPair,
+		Descriptor: ModelAgreementDescriptor(), Version: 2, StateVersion: 2, Settings: s, PerClass: s.PerClass, Pair: agreementPair,
 		Needs: measure.Needs{Prediction: true, OtherModel: true},
 		Columns: []paired.Column{
 			disagreementColumn: {Statistic: "disagreement", Sample: "disagreement", Proportion: true, Transformed: true},
@@ -65,6 +66,7 @@ func ModelAgreement(s ModelSettings) measure.Measure {
 				Null: func(m []float64) float64 { return m[firstColumn] * (1 - m[secondColumn]) }},
 			positiveColumn: {Statistic: "positive-flips", Sample: "positive-flips", Proportion: true, Transformed: true, Labelled: true,
 				Null: func(m []float64) float64 { return m[secondColumn] * (1 - m[firstColumn]) }},
+			changeColumn: {Statistic: "accuracy-difference", Sample: "accuracy-difference", Difference: true, Transformed: true, Labelled: true},
 			firstColumn:  {Sample: "correct-first", Labelled: true},
 			secondColumn: {Sample: "correct-second", Transformed: true, Labelled: true},
 			{Sample: "predicted-first"},
@@ -87,7 +89,7 @@ func ModelAgreement(s ModelSettings) measure.Measure {
 
 // classesColumn holds the number of classes, the same for every sample. It follows the columns of
 // predictions and confidences.
-const classesColumn = 11
+const classesColumn = 12
 
 // agreementPair sets out to the columns of ModelAgreement for one sample, from the
 // log-probabilities of two models. Those that need the label are NaN without one.
@@ -105,7 +107,7 @@ func agreementPair(out []float64, label int, first, second []float32) error {
 	if label == measure.NoLabel {
 		a, b = math.NaN(), math.NaN()
 	}
-	copy(out, []float64{1 - Agreement(p, q), d.JS, d.L2, a * (1 - b), b * (1 - a), a, b,
+	copy(out, []float64{1 - Agreement(p, q), d.JS, d.L2, a * (1 - b), b * (1 - a), b - a, a, b,
 		float64(p.Class), float64(q.Class), p.Confidence, q.Confidence, float64(len(first))})
 	return nil
 }
@@ -187,6 +189,7 @@ func ModelAgreementDescriptor() measure.Descriptor {
 			{Name: "disagreement", Title: "disagreement", About: "The fraction of samples for which the two predicted classes differ.", Range: measure.ZeroToOne, Direction: measure.Lower, Null: shuffledPairs, PerSample: true},
 			{Name: "negative-flips", Title: "negative flips", About: "The fraction of samples that the first model has right and the second wrong.", Range: measure.ZeroToOne, Direction: measure.Lower, Null: independent, Directional: true, PerSample: true},
 			{Name: "positive-flips", Title: "positive flips", About: "The fraction of samples that the first model has wrong and the second right.", Range: measure.ZeroToOne, Null: independent, Directional: true, PerSample: true},
+			{Name: "accuracy-difference", Title: "difference in accuracy", About: "The accuracy of the second model minus that of the first.", Range: measure.MinusOneToOne, Direction: measure.Higher, Directional: true, PerSample: true},
 			{Name: "error-consistency", Title: "error consistency", About: "Cohen's kappa of being right: 1 if both models are right on the same samples, 0 if their errors are independent.", Range: measure.MinusOneToOne, Direction: measure.Higher, Null: independent},
 			{Name: "expected-disagreement", Title: "expected disagreement", About: "The disagreement of two models of these accuracies whose errors are independent and spread evenly over the other classes.", Range: measure.ZeroToOne},
 			{Name: "normalised-disagreement", Title: "normalised disagreement", About: "Disagreement between the bounds that the two accuracies set: 0 at the lower, 1 at the upper.", Range: measure.ZeroToOne, Direction: measure.Lower, Null: independent},

@@ -4,33 +4,63 @@
   python3 papers/effective-invariance/models.py papers/effective-invariance/models.txt data/zoo
   python3 papers/effective-invariance/models.py papers/synesis/models.txt data/zoo
 
-A line of the list has a group, which is the folder of the file, and a name or a pattern of names of timm. Models that
-are exported already are left out. --list prints the names without downloading them. Needs noether-ml, timm and onnx.
+A line of the list has a group, which is the folder of the file, and a name or a pattern of names of timm; or a group, a
+name, an architecture of timm, its file of weights (hf://ORG/NAME/FILE of the Hugging Face hub, https://, or here), and
+unit for images of values in [0, 1], or imagenet for those normalised by ImageNet's mean and deviation. Models that are exported already are left out. --list prints the names without
+downloading them. Needs noether-ml, timm and onnx.
 """
 import argparse, json, pathlib, sys
 
+PREPROCESS = {"unit": {"resize": 256, "crop": 224}, "imagenet": "imagenet"}
+
 
 def names(file):
-    """Yields group and name of each model of a list."""
+    """Yields group, name and, if they are stated, architecture and file of the weights of each model of a list."""
     import timm
 
     for line in pathlib.Path(file).read_text().splitlines():
         if not line.strip() or line.startswith("#"):
             continue
-        group, pattern = line.split()
+        group, pattern, *weights = line.split()
+        if weights:
+            yield group, pattern, weights
+            continue
         found = timm.list_models(pattern, pretrained=True)
         if not found:
             sys.exit(f"{file}: timm has no pretrained model {pattern}")
         for name in found:
-            yield group, name
+            yield group, name, None
 
 
-def export(name, file):
-    """Writes a model of timm with its preprocessing as metadata."""
+def load(architecture, weights):
+    """Returns an architecture of timm with the weights of a file, which may be the entry state_dict of a checkpoint, and
+    may lack a classifier."""
+    import timm, torch
+
+    if weights.startswith("hf://"):
+        from huggingface_hub import hf_hub_download
+
+        owner, repository, file = weights.removeprefix("hf://").split("/", 2)
+        weights = hf_hub_download(f"{owner}/{repository}", file)
+    elif weights.startswith("https://"):
+        target = pathlib.Path(torch.hub.get_dir(), pathlib.Path(weights).name)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        torch.hub.download_url_to_file(weights, target)
+        weights = target
+    state = torch.load(weights, map_location="cpu", weights_only=True)
+    state = state.get("state_dict", state)
+    classes = next((len(state[key]) for key in ("fc.weight", "head.weight") if key in state), 0)
+    module = timm.create_model(architecture, pretrained=False, num_classes=classes)
+    module.load_state_dict(state)
+    return module.eval()
+
+
+def export(name, weights, file):
+    """Writes a model of timm, or of weights, with its preprocessing as metadata."""
     import onnx
     from noether_ml import _models
 
-    prepared = _models.prepare(f"timm:{name}")
+    prepared = _models.prepare(load(*weights[:2]), PREPROCESS[weights[2]], (3, 224, 224)) if weights else _models.prepare(f"timm:{name}")
     model = onnx.load(prepared.path)
     onnx.helper.set_model_props(model, {**{p.key: p.value for p in model.metadata_props}, "noether.preprocess": json.dumps(prepared.preprocess)})
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -43,12 +73,12 @@ def main():
     parser.add_argument("folder", nargs="?", default="data/zoo", type=pathlib.Path)
     parser.add_argument("--list", action="store_true", dest="only_names")
     args = parser.parse_args()
-    for group, name in names(args.list):
+    for group, name, weights in names(args.list):
         file = args.folder / group / f"{name}.onnx"
         if args.only_names:
             print(group, name)
         elif not file.exists():
-            export(name, file)
+            export(name, weights, file)
             print(file)
 
 

@@ -121,6 +121,32 @@ func TestBestOfEachDepth(t *testing.T) {
 	}
 }
 
+// TestGrids checks that the best of each depth is that of each grid of decays alone: a network with
+// 1e-5 is in the paper's grid only, one with 0.3 in the other only.
+func TestGrids(t *testing.T) {
+	t.Parallel()
+	scored := table{}
+	for layer, pan := range map[string]float64{"decays0.3,0,0/layer1": 5, "decays1e-05,0,0/layer1": 3, "decays0,0,0/layer1": 4,
+		"decays0.3,1e-05,0/layer2": 9, "decays0,1e-05,0/layer2": 7, "decays0,0,0/layer2": 6} {
+		scored.add(scores.Row{Model: "depth", Layer: layer, Data: "pan", Statistic: "invariance", Value: pan})
+	}
+	list, err := scored.depths()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, r := range list {
+		got[strings.Join(append(r.keys, r.statistic), " / ")] = r.value
+	}
+	want := map[string]string{"with 0.3 / 1 / 0.3 / best": "5.0", "of the paper / 1 / 0 / best": "4.0", "with 0.3 / 1 / 0.3 / networks": "2",
+		"with 0.3 / 2 / 0, 0 / best": "6.0", "of the paper / 2 / 0, 1e-05 / best": "7.0", "of the paper / 2 / 0, 1e-05 / networks": "2"}
+	for key, value := range want {
+		if got[key] != value {
+			t.Errorf("%s is %q, want %s", key, got[key], value)
+		}
+	}
+}
+
 // TestBeliefTable checks that the change from layer 1 to layer 2 of the belief networks (cdbn) is
 // the mean of the changes within networks, +100 % and 0 %, not the change of the means, 25 to 30.
 func TestBeliefTable(t *testing.T) {

@@ -30,12 +30,12 @@ const (
 )
 
 // The hyperparameters in which the networks differ. The paper does not give its targets and decays
-// of figure 3. Its decays of stacks are paperDecays; depthDecays has 0.3, near the best one of a
-// single layer, in place of 1e-5, which differs little from 0.
+// of figure 3. Its decays of stacks are paperDecays; depthDecays also has 0.3, near the best one of a
+// single layer.
 var (
 	targets     = []float64{unpenalised, -0.3, -0.6, -0.8, -0.9, -0.95, -0.98}
 	ridgeDecays = []float64{0, 0.003, 0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.5, 1, 3}
-	depthDecays = []float64{0, 0.001, 0.01, 0.1, 0.3, 1, 10}
+	depthDecays = []float64{0, 1e-5, 0.001, 0.01, 0.1, 0.3, 1, 10}
 	paperDecays = []float64{0, 1e-5, 0.001, 0.01, 0.1, 1, 10}
 )
 

@@ -27,6 +27,8 @@ class Batched(NamedTuple):
 class Function:
     """A function of a batch as a model. The names of its arrays are those of its layers."""
 
+    independent = True  # samples should have the values that they have alone
+
     def __init__(self, function: Batched, input: Any) -> None:
         import numpy
 
@@ -63,7 +65,10 @@ class Function:
             found = {f"output.{i}": a for i, a in enumerate(found)}
         if not isinstance(found, Mapping):
             found = {"output": found}
-        return {str(name): numpy.asarray(a, numpy.float32) for name, a in found.items()}
+        try:
+            return {str(name): numpy.asarray(a.detach().float().cpu() if hasattr(a, "detach") else a, numpy.float32) for name, a in found.items()}
+        except (TypeError, ValueError):
+            raise Error(f"the model returns {type(next(iter(found.values()), None)).__name__}s that hold no numbers: an array, or a tuple or a dict of arrays, is needed") from None
 
     def infer(self, inputs: Mapping[str, Any], wanted: Mapping[str, Mapping[str, Any]], room: Room) -> None:
         found = self._run(inputs["input"].copy())
@@ -92,6 +97,8 @@ def is_keras(model: Any) -> bool:
 def adapted(model: Any) -> Any:
     """Return a model as a torch.nn.Module or as Batched; None if it is neither, nor can become one."""
     torch = sys.modules.get("torch")
+    if any(c.__module__.startswith("transformers.pipelines.") for c in type(model).__mro__):
+        raise Error("a pipeline of transformers returns texts: pass its model (pipe.model) and preprocess=pipe.image_processor, or pipe.feature_extractor")
     if isinstance(model, (str, os.PathLike)):
         load = _FILES.get(Path(model).suffix)
         return load(Path(model)) if load is not None and "://" not in str(model) else None

@@ -133,21 +133,25 @@ def hookable(module: Any) -> Iterator[tuple[str, Any]]:
 
 
 @contextlib.contextmanager
-def uncompiled(module: Any) -> Iterator[None]:
-    """Let modules inside a module that torch.compile has compiled run as they are, so that their layers can be read."""
+def uncompiled(module: Any) -> Iterator[Callable[[bool], None] | None]:
+    """Let modules inside a module that torch.compile has compiled run as they are, so that their layers can be read.
+
+    Yields a function that says whether they run compiled until its next call; None if there are none.
+    """
     children = [(m, name, child) for m in module.modules() for name, child in m._modules.items() if hasattr(child, "_orig_mod")]
-    calls = [(m, m._compiled_call_impl) for m in module.modules() if getattr(m, "_compiled_call_impl", None) is not None]
-    for m, name, child in children:
-        m._modules[name] = child._orig_mod
-    for m, _ in calls:
-        m._compiled_call_impl = None
-    try:
-        yield
-    finally:
+    compiled_calls = [(m, m._compiled_call_impl) for m in module.modules() if getattr(m, "_compiled_call_impl", None) is not None]
+
+    def switch(compiled: bool) -> None:
         for m, name, child in children:
-            m._modules[name] = child
-        for m, call in calls:
-            m._compiled_call_impl = call
+            m._modules[name] = child if compiled else child._orig_mod
+        for m, compiled_call in compiled_calls:
+            m._compiled_call_impl = compiled_call if compiled else None
+
+    switch(False)
+    try:
+        yield switch if children or compiled_calls else None
+    finally:
+        switch(True)
 
 
 def check_weights(module: Any) -> None:
@@ -272,10 +276,11 @@ def output_name(module: Any) -> str:
     return "result" if any(name.split(".")[0] == "output" for name, _ in module.named_modules()) else "output"
 
 
-def apply(module: Any, x: Any) -> Any:
-    """Return what a module returns for a batch. It gets a copy, to which it may write."""
+def apply(module: Any, x: Any, compiled: Any = None) -> Any:
+    """Return what a module, or what torch.compile has made of it, returns for a batch. It gets a copy, to which it may write."""
     key = _parameter(module, module.forward, x)
-    return module(x.clone()) if key is None else module(**{key: x.clone()})
+    call = compiled or module
+    return call(x.clone()) if key is None else call(**{key: x.clone()})
 
 
 def outputs(value: Any, name: str) -> Iterator[tuple[str, Any]]:

@@ -30,9 +30,10 @@ class Transformation:
 
         def fog(image, strength, generator): ...
 
-    image is of float32 in [0, 1]. With the parameter strength it gets the strength of the study,
-    with generator a numpy.random.Generator that is seeded for each sample. Whatever else it draws
-    from random, numpy.random and torch is seeded as well.
+    image is of float32 in [0, 1], or image and result are of uint8, if the study says so. With the
+    parameter strength it gets the strength of the study, with generator a numpy.random.Generator
+    that is seeded for each sample. Whatever else it draws from random, numpy.random and torch is
+    seeded as well.
 
     A function whose first parameter is called images gets a batch of them, samples x height x width
     x channels, with an array of strengths and a list of generators:
@@ -58,7 +59,7 @@ class Transformation:
         self.extensions = {"takes": takes}
         self._first: tuple[Any, ...] | None = None  # what the first call was for, and returned
         self._calls = 0
-        self._parts = self._batches  # is to be compared with calls for single images
+        self._compared = 1 if self._batches else math.inf  # the most images of a call that was compared with calls for single ones
 
     def infer(self, inputs: Mapping[str, Any], wanted: Mapping[str, Mapping[str, Any]], room: Room) -> None:
         given = inputs["image"].transpose(0, 2, 3, 1), inputs["strength"], inputs["seed"]
@@ -76,7 +77,7 @@ class Transformation:
         for start in range(0, len(images), size):
             part = slice(start, start + size)
             with _seeded(int(seeds[start])):
-                returned = self._apply(numpy.array(images[part], numpy.float32, order="C"), strengths[part].copy(), [numpy.random.default_rng(int(s)) for s in seeds[part]])
+                returned = self._apply(numpy.array(images[part], order="C"), strengths[part].copy(), [numpy.random.default_rng(int(s)) for s in seeds[part]])
             parts.append(self._result(returned, images[part].shape))
         return numpy.concatenate(parts)
 
@@ -101,12 +102,12 @@ class Transformation:
         elif self._calls & (self._calls - 1) == 0:
             *before, wanted = self._first
             self._same(self._call(*before), wanted, "depends on the images that it was called with before: it must keep nothing between calls")
-        if self._parts and len(result) > 1:
+        if len(result) > self._compared:
             backwards = [self._call(*(x[i:i + 1] for x in given)) for i in reversed(range(len(result)))]
             import numpy
 
             self._same(numpy.concatenate(backwards[::-1]), result, "depends on the batch: its result for an image must follow from that image, its strength and its generator alone")
-            self._parts = False
+            self._compared = len(result)
 
     def _same(self, result: Any, wanted: Any, otherwise: str) -> None:
         import numpy
@@ -159,39 +160,55 @@ def _adapted(function: Any, name: str) -> tuple[Callable[[Any, Any, Any], Any], 
         values = dict(zip(of_all if batches else of_one, (strengths, generators) if batches else (float(strengths[0]), generators[0])))
         if math.isnan(strengths[0]):  # the study has none
             values = {key: v for key, v in values.items() if "strength" not in key}
-        returned = function(images if batches else images[0], **{key: v for key, v in values.items() if key in parameters})
-        return returned if batches else _array(returned)[None]
+        returned = _array(function(images if batches else images[0], **{key: v for key, v in values.items() if key in parameters}))
+        if images.dtype == "uint8":
+            if returned.dtype != "uint8":
+                raise Error(f"{name} returns values of {returned.dtype} for images of uint8: return uint8")
+            returned = _floats(returned)
+        return returned if batches else returned[None]
 
     return plain, [*(["batches"] if batches else []), *(["strength"] if {"strength", "strengths"} & {*parameters} else [])]
 
 
 def _of_one(single: Callable[[Any, Any], Any]) -> Callable[[Any, Any, Any], Any]:
-    return lambda images, _strengths, generators: single(images[0], generators[0])[None]
+    def apply(images: Any, _strengths: Any, generators: Any) -> Any:
+        out = _array(single(images[0], generators[0]))
+        return (_floats(out) if images.dtype == "uint8" else out)[None]
+
+    return apply
+
+
+def _bytes(image: Any) -> Any:
+    """Return an image of floats in [0, 1], or of bytes, as bytes."""
+    import numpy
+
+    return image if image.dtype == numpy.uint8 else numpy.rint(255 * image).astype(numpy.uint8)
+
+
+def _floats(image: Any) -> Any:
+    """Return an image of bytes, or of floats in [0, 1], as floats."""
+    import numpy
+
+    return image.astype(numpy.float32) / numpy.float32(255) if image.dtype == numpy.uint8 else image
 
 
 def _albumentations(transform: Any) -> Callable[[Any, Any], Any]:
     def apply(image: Any, generator: Any) -> Any:
-        import numpy
-
         if hasattr(transform, "set_random_seed"):  # since version 1.4.19, which has generators of its own
             transform.set_random_seed(int(generator.integers(2**32)))
-        pixels = numpy.rint(255 * image).astype(numpy.uint8)  # which all of its transformations take
-        out = transform(image=pixels)["image"]
-        return out.astype(numpy.float32) / 255 if out.dtype == numpy.uint8 else out
+        out = transform(image=_bytes(image))["image"]  # all of its transformations take bytes
+        return _floats(_array(out.permute(1, 2, 0) if hasattr(out, "permute") else out))  # of ToTensorV2 the channels are first
 
     return apply
 
 
 def _nrtk(perturber: Any) -> Callable[[Any, Any], Any]:
     def apply(image: Any, generator: Any) -> Any:
-        import numpy
-
         if hasattr(perturber, "_set_seed"):  # of those that draw random numbers, since version 1.0
             perturber._seed = int(generator.integers(2**32))
             perturber._set_seed()
-        out = perturber(image=numpy.rint(255 * image).astype(numpy.uint8))
-        out = out[0] if isinstance(out, tuple) else out  # beside boxes
-        return out.astype(numpy.float32) / 255 if out.dtype == numpy.uint8 else out
+        out = perturber(image=_bytes(image))
+        return _floats(out[0] if isinstance(out, tuple) else out)  # beside boxes
 
     return apply
 
@@ -210,7 +227,7 @@ def _kornia(transform: Any) -> Callable[[Any, Any], Any]:
         import torch
 
         with torch.no_grad():
-            return transform(torch.from_numpy(image).permute(2, 0, 1)[None].contiguous())[0].permute(1, 2, 0)
+            return transform(torch.from_numpy(_floats(image)).permute(2, 0, 1)[None].contiguous())[0].permute(1, 2, 0)
 
     return apply
 
@@ -220,7 +237,7 @@ def _pictures(transform: Any) -> Callable[[Any, Any], Any]:
         import numpy
         from PIL import Image
 
-        picture = Image.fromarray(numpy.rint(255 * image).astype(numpy.uint8).squeeze())
+        picture = Image.fromarray(_bytes(image).squeeze())
         return (numpy.asarray(transform(picture), numpy.float32) / 255).reshape(image.shape)
 
     return apply
@@ -283,7 +300,7 @@ class Measure:
         self.digest = _digest(function)
         self.address = f"{self.name}-{self.digest[:16]}"
         self._function = function
-        self._checked = False
+        self._compared = 1  # the most samples of a call that was compared with calls for parts of it
 
     def infer(self, inputs: Mapping[str, Any], wanted: Mapping[str, Mapping[str, Any]], room: Room) -> None:
         import numpy
@@ -293,11 +310,11 @@ class Measure:
         if values.ndim == 0:  # of the whole set
             room("value", (1,))[:] = values
             return
-        if not self._checked and len(clean) > 1:
+        if len(clean) > self._compared:
             parts = [self._call(clean[i:j], moved[i:j]) for i, j in ((1, None), (0, 1))]
             if not numpy.allclose(values, numpy.concatenate(parts[::-1]), rtol=1e-4, atol=1e-6, equal_nan=True):
                 raise Error(f"{self.name} depends on the batch: its value for a sample must follow from that sample alone")
-            self._checked = True
+            self._compared = len(clean)
         room("value", values.shape)[:] = values
 
     def _call(self, clean: Any, moved: Any) -> Any:

@@ -55,7 +55,7 @@ def prepared(model: Any, preprocess: Any, input: Any, engine: str | None) -> Ite
         else:
             yield exported
             return
-    with _torch.model(module, input if input is not None else frame(preprocess)) as served:
+    with _torch.model(model, input if input is not None else frame(preprocess)) as served:
         if failed is not None:
             warnings.warn(f"noether: {failed}; so PyTorch runs the module itself", stacklevel=5)
         yield Prepared("", type(module).__name__.lower(), preprocess, served)
@@ -75,7 +75,7 @@ def serving(model: Any, input: Any) -> Iterator[_server.Served]:
     if isinstance(found, _adapters.Batched):
         yield _adapters.Function(found, input)
         return
-    with _torch.model(_export.unwrapped(found), input) as served:
+    with _torch.model(found, input) as served:
         yield served
 
 

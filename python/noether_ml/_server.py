@@ -6,6 +6,7 @@ shared-memory extensions, so that activations are written once, to where the rea
 
 from __future__ import annotations
 
+import contextlib
 import json
 import mmap
 import os
@@ -13,9 +14,9 @@ import socketserver
 import sys
 import tempfile
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -42,6 +43,9 @@ class Port(NamedTuple):
     def json(self) -> dict[str, Any]:
         return {"name": self.name, "datatype": self.datatype, "shape": list(self.shape), "parameters": dict(self.parameters)}
 
+
+# The most samples of a batch that the command compares with a sample alone before it measures.
+TRIED = 8
 
 # A Room is called with the name and the shape of an output and returns the array of float32 that the
 # model writes it to.
@@ -158,6 +162,7 @@ class _Handler(BaseHTTPRequestHandler):
 
         # In one thread: each thread that runs a model has a pool of threads of its own for it.
         self.server.runner.submit(model.infer, inputs, asked, room).result()
+        self.server.try_alone(name, inputs, asked, arrays)
         _sources.check()
         for name in [name for name, parameters in asked.items() if "keep" in parameters]:
             del asked[name]
@@ -226,9 +231,29 @@ class _Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
         self.models = models
         self.runner = ThreadPoolExecutor(1)
         self._regions: dict[str, mmap.mmap] = {}
+        self._tried: dict[str, int] = {}  # samples of the largest batch that was compared with a sample alone
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Print nothing when a client has closed its connection."""
+
+    def try_alone(self, name: str, inputs: Mapping[str, Any], asked: Mapping[str, Mapping[str, Any]], arrays: Mapping[str, Any]) -> None:
+        """Warn if a model gives other values for the first sample of the largest batch so far than for that sample alone."""
+        import numpy
+
+        model = self.models[name]
+        size = max((len(x) for x in inputs.values()), default=0)
+        if size <= self._tried.get(name, TRIED) or not getattr(model, "independent", False) or any({"keep", "reduction"} & {*parameters} for parameters in asked.values()):
+            return
+        self._tried[name] = size
+        alone: dict[str, Any] = {}
+        one = {key: x[:1] if len(x) == size else x for key, x in inputs.items()}
+        with contextlib.suppress(Exception):  # it takes batches of some size alone
+            self.runner.submit(model.infer, one, asked, lambda key, shape: alone.setdefault(key, numpy.empty(shape, numpy.float32))).result()
+        for key, a in alone.items():
+            if a.shape == (1, *arrays[key].shape[1:]) and numpy.linalg.norm(a - arrays[key][:1]) > 0.05 * numpy.linalg.norm(a):
+                warnings.warn(f"noether: {key} of a sample is another alone than in a batch of {size}: scores depend on the size of batches, or on the other samples", stacklevel=2)
+                self._tried[name] = sys.maxsize
+                return
 
     def register(self, name: str, region: Mapping[str, Any]) -> None:
         key = str(region["key"]).lstrip("/")
@@ -253,7 +278,7 @@ class _Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
         return numpy.frombuffer(memory, numpy.uint8, size, offset)
 
 
-@contextmanager
+@contextlib.contextmanager
 def serving(models: Mapping[str, Model]) -> Iterator[str]:
     """Serve models to this user while the block runs. Yields the address below which they are, at /v2/models/NAME."""
     if sys.platform == "win32":

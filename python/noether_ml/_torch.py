@@ -28,9 +28,13 @@ class Torch:
     "_1" is appended to the name, then "_2", and so on. Of a tuple or a dict the first tensor counts.
     """
 
-    def __init__(self, module: Any, example: Any, random: bool = False) -> None:
-        """example is a batch of two samples, on which the module runs to find its layers. random says that it is random."""
-        self.module, self.example = module, example
+    def __init__(self, module: Any, example: Any, random: bool = False, compiled: Callable[..., Any] | None = None) -> None:
+        """example is a batch of two samples, on which the module runs to find its layers. random says that it is random.
+
+        compiled is what torch.compile has made of the module. It computes outputs where no layer is asked for.
+        """
+        self.module, self.example, self._compiled = module, example, compiled
+        self.independent = not random  # whether samples should have the values that they have alone
         self._autocast = _autocast(example.device.type)
         self._output = _export.output_name(module)
         one, two = self._find(example[:1]), self._find(example)
@@ -48,7 +52,7 @@ class Torch:
         self.layers = [p for p in ports if not self._is_output(p.name)]
         kind = str(example.dtype).removeprefix("torch.")
         self.inputs = [Port("input", DATATYPES.get(kind, "FP32"), (-1, *example.shape[1:]))]
-        self.digest = _digest(module, self._autocast)
+        self.digest = _digest(module, self._autocast, compiled is not None)
         self.keeps = example.device.type != "cpu"  # whether activations are in a memory of their own
         self._kept: dict[str, Any] = {}
 
@@ -61,18 +65,31 @@ class Torch:
 
         return torch.from_numpy(array).to(device=self.example.device, dtype=self.example.dtype)
 
-    def run(self, x: Any, wanted: set[str] | None, write: Callable[[str, Any, str], Any], gradients: bool = False) -> None:
+    def run(self, x: Any, wanted: set[str] | None, write: Callable[[str, Any, str], Any], gradients: bool = False, compiled: bool = False) -> None:
         """Call write with the name, the tensor and the class of each layer and output that is wanted; None: of all.
 
-        What write returns, unless None, replaces the tensor of a layer.
+        What write returns, unless None, replaces the tensor of a layer. compiled says that no layer is
+        wanted, and that what torch.compile has made of the module may run.
         """
         import torch
 
         with torch.set_grad_enabled(gradients), torch.autocast(**self._autocast), hooked(self.module, wanted, write):
-            out = _export.apply(self.module, x)
+            out = self._apply(x, self._compiled if compiled else None)
         for name, value in _export.outputs(out, self._output):
             if wanted is None or name in wanted:
                 write(name, value, type(self.module).__name__)
+
+    def _apply(self, x: Any, compiled: Callable[..., Any] | None) -> Any:
+        try:
+            return _export.apply(self.module, x, compiled)
+        except Exception as e:
+            if compiled is None:
+                raise
+            cause = getattr(e, "inner_exception", e)  # of a backend
+            warnings.warn(f"noether: {type(self.module).__name__} fails as torch.compile compiles it, {type(cause).__name__}: {first_line(cause)}; so the module inside runs",
+                          stacklevel=2)
+            self._compiled = None
+            return _export.apply(self.module, x)
 
     def _find(self, example: Any) -> dict[str, tuple[Any, str]]:
         """Return a tensor and the class of the module for each layer and output, without complex and sparse ones."""
@@ -120,7 +137,7 @@ class Torch:
                 # Now, since a module in place may change the tensor.
                 torch.from_numpy(room(name, tuple(y.shape))).copy_(y)
 
-        self.run(self.tensor(inputs["input"]), set(asked), write)
+        self.run(self.tensor(inputs["input"]), set(asked), write, compiled=len(inputs["input"]) > 1 and all(map(self._is_output, asked)))  # for one sample it would be compiled again
 
     def forget(self, kept: str) -> None:
         """Free a layer that a request has kept."""
@@ -211,11 +228,11 @@ def _axes(found: Mapping[str, tuple[Sequence[int], str]]) -> dict[str, str]:
     return out
 
 
-def _digest(module: Any, autocast: Mapping[str, Any]) -> str:
+def _digest(module: Any, autocast: Mapping[str, Any], compiled: bool) -> str:
     """Return a hash of the parameters, the structure and the code of a module."""
     import torch
 
-    sum = hashlib.sha256(f"{torch.__version__}\n{autocast if autocast['enabled'] else ''}\n{module!r}".encode())
+    sum = hashlib.sha256(f"{torch.__version__}\n{autocast if autocast['enabled'] else ''}{'compiled' if compiled else ''}\n{module!r}".encode())
     for name, x in sorted(module.state_dict().items()):
         if isinstance(x, torch.Tensor):
             _digest_tensor(sum, name, x.detach())
@@ -266,17 +283,45 @@ def _without_fast_path() -> Iterator[None]:
 @contextlib.contextmanager
 def model(module: Any, input: Any) -> Iterator[Torch]:
     """Yield a module as a model, in evaluation mode until the end. input is as for export."""
+    given, module = module, _export.unwrapped(module)
     _export.check_weights(module)
     random = False
-    with _export.uncompiled(module), _export._evaluating(module), _without_fast_path():
+    with _export.uncompiled(module) as switch, _export._evaluating(module), _without_fast_path():
         example = _export._example(module, input)
         try:
             _export.check_random(module, example)
         except _export.RandomError as e:
             random = True
             warnings.warn(f"noether: {e}", stacklevel=6)
+        compiled = _compiled(given, module, switch)
         try:
-            found = Torch(module, example, random)
+            found = Torch(module, example, random, compiled)
         except Exception as e:
             raise Error(f"{type(module).__name__} fails on a batch of {tuple(example.shape)}: {first_line(e)}") from None
+        if compiled is not None:
+            warnings.warn(f"noether: {type(module).__name__} is compiled: what torch.compile has made of it computes outputs where no layer is "
+                          "measured; where layers are, and for derivatives, the module inside runs", stacklevel=6)
         yield found
+
+
+def _compiled(given: Any, module: Any, switch: Callable[[bool], None] | None) -> Callable[..., Any] | None:
+    """Return what torch.compile has made of a module, or of modules inside it; None if of neither. switch is that of _export.uncompiled."""
+    while not hasattr(given, "_orig_mod") and given is not module:
+        given = given.module  # of a wrapper for several devices
+    if given is module and switch is None:
+        return None
+
+    def call(*args: Any, **keys: Any) -> Any:
+        import torch
+
+        for x in (*args, *keys.values()):
+            torch._dynamo.maybe_mark_dynamic(x, 0)  # else it is compiled for the first size of a batch, and again for the next
+        if switch is not None:
+            switch(True)
+        try:
+            return given(*args, **keys)
+        finally:
+            if switch is not None:
+                switch(False)
+
+    return call

@@ -169,9 +169,9 @@ def _rename(model: Any, modules: set[str]) -> None:
             del model.opset_import[i]
 
 
-# Operators that only change the shape of a tensor, and those that take a part or a mean of it.
+# Operators that only change the shape of a tensor, and those that take a part, a mean or a maximum of it.
 _RESHAPING = ("Flatten", "Reshape", "Squeeze", "Transpose", "Unsqueeze")
-_REDUCING = ("Gather", "ReduceMean", "Slice")
+_REDUCING = ("Gather", "ReduceMax", "ReduceMean", "Slice")
 # Functions that a module calls between its own modules, and operators of several tensors.
 _FUNCTIONS = ("AveragePool", "Clip", "Elu", "Gelu", "GlobalAveragePool", "GlobalMaxPool", "HardSigmoid", "HardSwish", "LeakyRelu", "MaxPool", "Relu", "Sigmoid", "Softmax", "Tanh")
 _JOINING = ("Add", "Concat")

@@ -78,6 +78,7 @@ def test_functions_of_a_batch(module, want, images):
             return module(torch.from_numpy(x)).numpy()
 
     near(scores(plain, images), want)
+    near(scores(lambda x: module(torch.from_numpy(x)), images), want)  # a tensor with a gradient
 
     def several(x):
         y = plain(x)
@@ -88,13 +89,40 @@ def test_functions_of_a_batch(module, want, images):
     assert got[0]["double", "l2"] == pytest.approx(2 * want[0]["output", "l2"], rel=1e-4)
 
 
+def test_functions_of_large_batches(images):
+    """A function that mixes samples in batches of more than 8 alone, which are tried before."""
+    def mixing(x):
+        y = x.mean((2, 3))
+        return y - y.mean(0) if len(x) > 12 else y
+
+    for model in (mixing, torch.nn.Sequential(Mixing())):
+        with pytest.warns(UserWarning, match=r"output of a sample is another alone than in a batch of \d+: scores depend on the size of batches"):
+            noether_ml.measure(model, numpy.tile(images, (4, 1, 1, 1)), transforms=FLIP, measures=["distance"], layers="output", quiet=True, engine="torch" if model is not mixing else None)
+
+
+class Mixing(torch.nn.Module):
+    def forward(self, x):
+        y = x.mean((2, 3))
+        return y - y.mean(0) if len(x) > 12 else y
+
+
 def test_functions_that_fail(images):
     with pytest.raises(noether_ml.Error, match=r"the model fails on a batch of.*ValueError: no luck"):
         scores(lambda x: (_ for _ in ()).throw(ValueError("no luck\nand more")), images)
+    with pytest.raises(noether_ml.Error, match="the model returns dicts that hold no numbers: an array"):
+        scores(lambda x: ({"label": "cat"},), images)
     with pytest.raises(noether_ml.Error, match="not known"), noether_ml._models.serving(lambda x: x, None):
         pass
     with pytest.raises(noether_ml.Error, match="a model must be a path"):
         noether_ml.measure(7, images)
+
+
+def test_pipelines_of_transformers(images):
+    transformers = pytest.importorskip("transformers")
+    small = dict(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32, image_size=32, patch_size=8)
+    pipe = transformers.pipeline("image-classification", model=transformers.ViTForImageClassification(transformers.ViTConfig(**small)), image_processor=transformers.ViTImageProcessor())
+    with pytest.raises(noether_ml.Error, match=r"pass its model \(pipe.model\) and preprocess=pipe.image_processor"):
+        scores(pipe, images)
 
 
 def test_weights_are_no_scripted_module(module, images, tmp_path):

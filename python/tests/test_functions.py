@@ -224,6 +224,72 @@ def test_failures_are_one_line_and_others_stay(function, want, module, images):
     assert all(want in f["error"] and "\n" not in f["error"] for f in run.failures) and run.failures
 
 
+def mixes_many(images):
+    return images - images.mean() + 0.5 if len(images) > 3 else images
+
+
+def mixes_many_pairs(clean, moved):
+    return abs(clean - moved).max(1) / (abs(clean).max() if len(clean) > 3 else 1)
+
+
+def test_larger_batches_are_compared_again():
+    """Functions that mix samples in batches that are larger than the first ones."""
+    transformation, measure = _functions.Transformation(mixes_many), _functions.Measure(mixes_many_pairs)
+    x = numpy.random.default_rng(1).random((6, 3, 4, 4), numpy.float32)
+
+    def run(n):
+        transformation.infer({"image": x[:n], "strength": numpy.full(n, numpy.nan), "seed": numpy.arange(n)}, {}, lambda _name, shape: numpy.empty(shape))
+        measure.infer({"clean": x[:n].reshape(n, -1), "transformed": x[:n].reshape(n, -1) ** 2}, {}, lambda _name, shape: numpy.empty(shape))
+
+    run(2)
+    for function in (transformation, measure):
+        function._calls = 2  # the next call does not repeat the first one
+        with pytest.raises(noether_ml.Error, match="depends on the batch"):
+            run(6) if function is transformation else measure.infer({"clean": x.reshape(6, -1), "transformed": x.reshape(6, -1) ** 2}, {}, lambda _name, shape: numpy.empty(shape))
+
+
+def inverted_bytes(image):
+    assert image.dtype == numpy.uint8
+    return 255 - image
+
+
+def inverted_batch(images):
+    assert images.dtype == numpy.uint8
+    return 255 - torch.from_numpy(images)
+
+
+def as_it_is(image):
+    return image if image.dtype == numpy.uint8 else image * float("nan")
+
+
+def floats_of_bytes(image):
+    return image / 255
+
+
+def python(function, **keys):
+    return {"name": function.__name__ if hasattr(function, "__name__") else type(function).__name__, "python": {"function": function, "dtype": "uint8", **keys}}
+
+
+def test_bytes(module, images):
+    """Functions that get bytes: the round trip is exact, and what are no bytes is refused."""
+    from torchvision import transforms as v1
+
+    turned = {"name": "turned", "sequence": [{"rotate": 15}, {"python": {"function": as_it_is, "dtype": "uint8"}}]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        run = noether_ml.measure(module, images, layers="output", measures=["distance"], quiet=True, transforms=[
+            python(as_it_is), python(inverted_bytes), python(inverted_batch), python(floats_of_bytes), python(v1.RandomInvert(p=1)), turned])
+    found = scores(run)
+    assert found["as_it_is"].iloc[0] == 0
+    want = distances(module, images, lambda image: (255 - numpy.rint(255 * image).astype(numpy.uint8)).astype(numpy.float32) / 255)
+    for name in ("inverted_bytes", "inverted_batch", "RandomInvert"):
+        assert found[name].iloc[0] == pytest.approx(want, rel=1e-4), name
+    errors = {f["transform"]: f["error"] for f in run.failures}
+    assert set(errors) == {"floats_of_bytes", "turned"}
+    assert "returns values of float64 for images of uint8: return uint8" in errors["floats_of_bytes"]
+    assert "is no multiple of 1/255: leave dtype out" in errors["turned"] and "\n" not in errors["turned"]
+
+
 def test_the_state_of_generators_is_kept():
     random.seed(1)
     numpy.random.seed(1)

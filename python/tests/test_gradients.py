@@ -41,6 +41,22 @@ def test_scores_are_those_of_the_exported_file(make, layers, images):
     assert difference.max() < 1e-3, difference.sort_values()[-10:]
 
 
+def maps():
+    return torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3, stride=2), torch.nn.Tanh(), torch.nn.Conv2d(4, 5, 1))
+
+
+@pytest.mark.parametrize("side", [32, 20])
+def test_outputs_whose_size_depends_on_that_of_the_images(side, images):
+    """Maps as outputs: their cotangents and tangents have the size that images of the study give."""
+    torch.manual_seed(1)
+    models = {"a": maps(), "b": maps()}
+    common = dict(layers=["0", "output"], transforms=[{"name": "flip", "flip": "horizontal"}], preprocess="none", measures=[
+        {"stir": {"between": ["a", "b"], "layers": "same", "steps": 5, "images": 4}}, {"lie-derivative": {"images": 4, "generators": ["translate-x"]}}])
+    exported, served = (scores(engine, models, numpy.ascontiguousarray(images[:, :side, :side]), **common) for engine in ("onnx", "torch"))
+    assert len(exported) == len(served) > 10
+    assert (exported - served.reindex(exported.index)).abs().max() < 1e-2
+
+
 @pytest.mark.parametrize("make, layers", [
     (networks.small_resnet, ["layer1.0", "layer2.0", "avgpool"]),
     (networks.small_vit, ["encoder.layers.encoder_layer_0", "encoder.ln"])])

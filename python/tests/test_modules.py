@@ -374,6 +374,29 @@ class Functional(nn.Module):
         return self.fc(nn.functional.adaptive_avg_pool2d(x, 1).flatten(1))
 
 
+class InRoot(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv1, self.conv2, self.fc = nn.Conv2d(3, 4, 3, padding=1), nn.Conv2d(4, 4, 3, padding=1), nn.Linear(8, 5)
+
+    def forward(self, x):
+        a = torch.nn.functional.relu(self.conv1(x))
+        b = torch.nn.functional.relu(a + self.conv2(a))
+        return self.fc(torch.cat([b.mean((2, 3)), a.amax((2, 3))], 1))
+
+
+@pytest.mark.parametrize("exporter", ["_trace", "_dynamo"])
+def test_both_exporters_give_the_same_names_to_what_the_outermost_module_computes(exporter, tmp_path):
+    if exporter == "_dynamo" and not noether_ml._dynamo.available():
+        pytest.skip("needs the exporter by dynamo, of PyTorch 2.6, and onnxscript")
+    module, path = InRoot().eval(), tmp_path / "net.onnx"
+    example = _export._example(module, (3, 8, 8))
+    with _export.called(module, example) as names:
+        getattr(noether_ml, exporter).write(module, example, names, path)
+    found = [layer["name"] for layer in noether_ml.inspect(str(path))["layers"]]
+    assert found[:9] == ["conv1", "conv1.relu", "conv2", "conv2.add", "conv2.relu", "conv2.reducemean", "conv1.reducemax", "conv1.concat", "output"]
+
+
 def test_what_the_outermost_module_computes_has_the_name_of_what_it_is_computed_from():
     graph = onnx.load(_export.export(Functional(), (3, 16, 16))).graph
     made = {n.output[0] for n in graph.node}

@@ -81,6 +81,76 @@ def test_types(dtype, images):
     assert got == pytest.approx(want, rel=1e-5 if dtype == torch.float64 else 0.1)
 
 
+@pytest.mark.skipif(not hasattr(torch, "_dynamo"), reason="needs torch.compile, of PyTorch 2")
+@pytest.mark.parametrize("form", ["whole", "inside", "in place"])
+def test_compiled_modules(form, images):
+    """Outputs are computed by what torch.compile has made, where no layer is measured."""
+    torch.manual_seed(1)
+    module, calls = networks.trained(networks.small_resnet()).eval(), []
+
+    def backend(graph, _inputs):
+        return lambda *args: calls.append(len(args)) or graph(*args)
+
+    given = module
+    torch._dynamo.reset()
+    if form == "whole":
+        given = torch.compile(module, backend=backend)
+    elif form == "inside":
+        module.layer1 = torch.compile(module.layer1, backend=backend)
+    else:
+        module.compile(backend=backend)
+    found, count = {}, {}
+    for layers, measures in ((None, ["effective-invariance"]), (["layer1.0", "output"], ["effective-invariance", "distance"])):
+        calls.clear()
+        with pytest.warns(UserWarning, match="ResNet is compiled: what torch.compile has made of it computes outputs where no layer is measured"):
+            run = noether_ml.measure(given, images, transforms=FLIP, engine="torch", quiet=True, preprocess="none", measures=measures, layers=layers)
+        assert not run.failures
+        count[layers is None], found[layers is None] = len(calls), run.scores[run.scores.statistic == "ei"].value.iloc[0]
+    assert found[True] == pytest.approx(found[False], abs=1e-5)
+    assert 0 < count[False] < count[True]  # the model is tried on noise, without layers, in both
+    assert (form == "whole") or hasattr(module.layer1, "_orig_mod") == (form == "inside")  # as before
+
+
+@pytest.mark.skipif(not hasattr(torch, "_dynamo"), reason="needs torch.compile, of PyTorch 2")
+def test_a_compilation_that_fails(images):
+    def backend(_graph, _inputs):
+        raise ValueError("no luck\nand more")
+
+    module = networks.small_resnet().eval()
+    x = torch.from_numpy(images).permute(0, 3, 1, 2).float() / 255
+    with _torch.model(torch.compile(module, backend=backend), x) as served, torch.no_grad():
+        want, found = module(x), {}
+        with pytest.warns(UserWarning, match="ResNet fails as torch.compile compiles it, ValueError: no luck; so the module inside runs"):
+            served.run(x, {"output"}, lambda name, y, _: found.update({name: y}), compiled=True)
+        served.run(x, {"output"}, lambda name, y, _: found.update({"again": y}), compiled=True)
+    assert torch.equal(found["output"], want) and torch.equal(found["again"], want)
+
+
+class InBfloat16(nn.Module):
+    def __init__(self, net):
+        super().__init__()
+        self.net = net
+
+    def forward(self, x):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            return self.net(x)
+
+
+@pytest.mark.parametrize("engine", [None, "torch"])
+def test_autocast(engine, images):
+    """Autocast of the caller's, or inside of forward, holds, whether or not a file could have it."""
+    torch.manual_seed(1)
+    module = networks.trained(networks.small_resnet()).eval()
+    keys = dict(transforms=FLIP, quiet=True, measures=["distance"], layers=["output"], preprocess="none", engine=engine)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        runs = [noether_ml.measure(InBfloat16(module), images, **keys), noether_ml.measure(module, images, **keys)]
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            runs.append(noether_ml.measure(module, images, **keys))
+    inside, plain, around = (run.scores[run.scores.statistic == "l2"].value.iloc[0] for run in runs)
+    assert inside == around != plain
+
+
 class Failing(nn.Module):
     def __init__(self, fail):
         super().__init__()

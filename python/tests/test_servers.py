@@ -38,14 +38,14 @@ def free_port():
 
 @contextlib.contextmanager
 def running(command, url, ready, log, **options):
-    """Run a server until the block ends, which begins when the server has the models at these addresses."""
+    """Run a server until the block ends, which begins when the server answers at the addresses ready."""
     with open(log, "wb") as file, subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, **options) as server:
         try:
-            for _ in range(600):
+            for _ in range(1800):
                 assert server.poll() is None, log.read_text()
                 with contextlib.suppress(OSError):
                     for address in ready:
-                        urllib.request.urlopen(address + "/ready", timeout=5).close()
+                        urllib.request.urlopen(address, timeout=5).close()
                     break
                 time.sleep(0.1)
             else:
@@ -70,14 +70,14 @@ def mlserver(path, vjp, folder):
     environment = {**os.environ, "PYTHONPATH": str(HERE / "servers")}
     command = [PYTHON, "-c", "from mlserver.cli.main import main; main()", "start", str(folder)]
     url = f"http://127.0.0.1:{port}/v2/models/net"
-    return running(command, url, [url, url + ".vjp"], folder / "log", env=environment, cwd=folder)
+    return running(command, url, [url + "/ready", url + ".vjp/ready"], folder / "log", env=environment, cwd=folder)
 
 
 def kserve(path, vjp, folder):
     port = free_port()
     command = [PYTHON, HERE / "servers/kserve_onnx.py", str(path), *([str(vjp)] if vjp else []), f"--http_port={port}"]
     url = f"http://127.0.0.1:{port}/v2/models/net"
-    return running(command, url, [url, url + ".vjp"] if vjp else [url], folder / "log", cwd=folder)
+    return running(command, url, [url + "/ready", *([url + ".vjp/ready"] if vjp else [])], folder / "log", cwd=folder)
 
 
 @contextlib.contextmanager

@@ -89,7 +89,7 @@ func tensorNames(m *model.Model, layers []layer) (names []string, output int) {
 	output = -1
 	for i, l := range layers {
 		names = append(names, l.name)
-		if l.name == m.ScoresTensor() {
+		if m.Classes() > 0 && l.name == m.ScoresTensor() {
 			output = i
 		}
 	}

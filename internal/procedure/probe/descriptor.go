@@ -54,6 +54,9 @@ func RepresentationEquivarianceDescriptor() measure.Descriptor {
 			{Name: "mse", Title: "error of the prediction", About: "Mean squared error over components; representations are scaled to unit length.", Range: measure.NotNegative, Direction: measure.Lower, Null: shuffledTargets},
 			{Name: "identity-cosine", Title: "cosine of predicting no change", About: "Between the clean and the transformed representation.", Range: measure.MinusOneToOne},
 			{Name: "identity-mse", Title: "error of predicting no change", About: "The mean squared error of predicting the clean representation.", Range: measure.NotNegative},
+			{Name: "accuracy", Title: "accuracy of the codes", About: "Of discrete codes: the fraction that the probe predicts.", Range: measure.ZeroToOne, Direction: measure.Higher, Null: shuffledTargets},
+			{Name: "identity-accuracy", Title: "codes that do not change", About: "The fraction of codes that the transformation leaves as they are.", Range: measure.ZeroToOne},
+			{Name: "baseline-accuracy", Title: "accuracy of the most frequent codes", About: "The accuracy of always predicting the most frequent code of each position in the training samples.", Range: measure.ZeroToOne},
 		},
 	}
 }

@@ -281,7 +281,7 @@ func TestParameterClasses(t *testing.T) {
 // and identity-mse.
 func TestRepresentationEquivariance(t *testing.T) {
 	t.Parallel()
-	s := equivarianceDefaults()
+	s := RepresentationSettings{EquivarianceSettings: equivarianceDefaults()}
 	s.Training = quickSettings().Training
 	m, err := RepresentationEquivariance(s)
 	tr := &procedure.Transform{Name: "swap", Identity: "swap", Values: []procedure.Value{{Transform: swap{0, 3}}}}
@@ -304,7 +304,7 @@ func TestRepresentationEquivariance(t *testing.T) {
 // from its amount, the parameter.
 func TestRepresentationEquivarianceParameter(t *testing.T) {
 	t.Parallel()
-	s := equivarianceDefaults()
+	s := RepresentationSettings{EquivarianceSettings: equivarianceDefaults()}
 	s.Probe, s.Seeds, s.Hidden, s.Decay, s.Rate, s.Epochs = []string{MLP}, 1, []int{64, 64}, 0, 1e-2, 40
 	m, err := RepresentationEquivariance(s)
 	found := mustRun(t, m, err, factorJob(t, 600, linearModel(t, identity()), shiftOf(0, -1, 1)))

@@ -20,6 +20,7 @@ type probeInput struct {
 	condition []float32 // the parameter of every sample, appended to its vector; nil: none
 	mean      []float32 // subtracted from each component; nil: vectors are not standardised
 	scale     []float32 // multiplied with each component after mean is subtracted
+	codebook  []float32 // the codes that the components are; nil: they are numbers. A vector has an indicator of each code at each position
 }
 
 func newProbeInput(id string, positions []int, tables ...*features.Table) *probeInput {
@@ -46,7 +47,7 @@ func (f *probeInput) dim() int {
 	for _, t := range f.tables {
 		n += t.Dim
 	}
-	return n
+	return n * max(1, len(f.codebook))
 }
 
 func (f *probeInput) width() int {
@@ -63,6 +64,12 @@ func (f *probeInput) has(i int) bool {
 // row copies a vector to dst, of width elements. A sample without one is an error.
 func (f *probeInput) row(dst []float32, i int) error {
 	at := 0
+	if f.codebook != nil {
+		if f.condition != nil {
+			dst[f.dim()] = f.condition[i]
+		}
+		return f.indicators(dst[:f.dim()], i)
+	}
 	for k, t := range f.tables {
 		if f.rows[k][i] < 0 {
 			return fmt.Errorf("sample %d has no representation", i)

@@ -25,7 +25,7 @@ type trainer struct {
 
 // architecture is equal for probes whose graphs differ only in their weights.
 func (p *probeSpec) architecture() string {
-	return fmt.Sprint(p.kind, p.hidden, p.input.width(), p.input.condition != nil, p.outputs(), p.loss().Name)
+	return fmt.Sprint(p.kind, p.hidden, p.input.width(), p.input.condition != nil, p.outputs(), p.codes(), p.loss().Name)
 }
 
 // get returns an idle trainer, restarted with the weights of net, or else the result of create.

@@ -2,7 +2,9 @@ package probe
 
 import (
 	"context"
+	"errors"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/stat"
 
@@ -17,18 +19,23 @@ import (
 // z and z' of unit length. T is a transformation of the input. The statistics are mse (the mean
 // over components), cosine, identity-mse and identity-cosine (those of predicting z itself), and
 // gain = 1 - mse / identity-mse. Training.Standardise has no effect, since the length of the
-// vectors is 1. Invalid settings of Training are an error.
-func RepresentationEquivariance(s EquivarianceSettings) (procedure.Procedure, error) {
+// vectors is 1. Of codes, the statistics are accuracy, identity-accuracy and baseline-accuracy: the
+// fractions of codes that the probe predicts, that do not change, and that are the most frequent ones.
+// Invalid settings of Training are an error, and so is ridge for codes.
+func RepresentationEquivariance(s RepresentationSettings) (procedure.Procedure, error) {
 	if len(s.Hidden) == 0 {
 		s.Hidden = []int{512, 512}
 	}
 	if err := s.Training.check(); err != nil {
 		return nil, err
 	}
+	if s.Codes && slices.Contains(s.Probe, Ridge) {
+		return nil, errors.New("codes: the probe ridge predicts numbers: use slp or mlp")
+	}
 	return &representationEquivariance{s}, nil
 }
 
-type representationEquivariance struct{ settings EquivarianceSettings }
+type representationEquivariance struct{ settings RepresentationSettings }
 
 func (*representationEquivariance) Name() string { return "representation-equivariance" }
 func (*representationEquivariance) Descriptor() measure.Descriptor {
@@ -54,14 +61,14 @@ func (m *representationEquivariance) Work(j *procedure.Job) int64 {
 func (m *representationEquivariance) Run(ctx context.Context, j *procedure.Job) ([]measure.PairScore, error) {
 	s := &m.settings
 	return scoreLayers(ctx, j, &s.Representation, &s.Training, func(r *run) (layerScorer, error) {
-		score := func(layer tensor.Layer) ([]measure.Score, error) { return r.equivarianceScores(ctx, layer) }
+		score := func(layer tensor.Layer) ([]measure.Score, error) { return r.equivarianceScores(ctx, layer, s.Codes) }
 		return score, r.extract(ctx, r.randomTransform(), nil)
 	})
 }
 
 // equivarianceScores trains probes to predict z' from z: for each kind one for each seed, and one
-// for its null.
-func (r *run) equivarianceScores(ctx context.Context, layer tensor.Layer) ([]measure.Score, error) {
+// for its null. codes says that z and z' are discrete codes.
+func (r *run) equivarianceScores(ctx context.Context, layer tensor.Layer, codes bool) ([]measure.Score, error) {
 	clean, err := r.open(ctx, layer, sampleTransform{}, nil) // not transformed; nil: all samples
 	if err != nil {
 		return nil, err
@@ -72,8 +79,16 @@ func (r *run) equivarianceScores(ctx context.Context, layer tensor.Layer) ([]mea
 		return nil, err
 	}
 	defer transformed.Close()
-	in, to := r.newInput(layer, "unit", clean), r.newInput(layer, "unit "+r.randomTransform().id, transformed)
-	in.unit, to.unit = true, true // vectors are scaled to length 1
+	form := "unit" // vectors are scaled to length 1
+	var book []float32
+	if codes {
+		form = "codes"
+		if book, err = codebook(clean, transformed); err != nil {
+			return nil, err
+		}
+	}
+	in, to := r.newInput(layer, form, clean), r.newInput(layer, form+" "+r.randomTransform().id, transformed)
+	in.unit, to.unit, in.codebook, to.codebook = !codes, !codes, book, book
 	if ranged(r.job.Transform) {
 		// The probe gets the parameter in addition to z.
 		for _, p := range r.parameters() {
@@ -86,6 +101,9 @@ func (r *run) equivarianceScores(ctx context.Context, layer tensor.Layer) ([]mea
 		d := &probeSet{kind: kind, test: r.split.test}
 		d.probes, d.nulls, d.parts = r.seedsAndNulls(p, "representation")
 		sets = append(sets, d)
+	}
+	if codes {
+		return r.discreteScores(ctx, sets, in, to)
 	}
 	outcomes, err := r.trainProbes(ctx, sets, func(ctx context.Context, p *probeSpec, net *onnx.Model) (outcome, error) {
 		out := newVectorErrors(len(r.split.test))

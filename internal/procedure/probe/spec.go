@@ -46,6 +46,22 @@ func (p *probeSpec) outputs() int {
 // network returns the untrained probe: x, batch x width, to y, batch x outputs. With a condition,
 // the last component of x is the parameter; dim is the width without it.
 func (p *probeSpec) network() (*onnx.Model, error) {
+	net, err := p.perceptron()
+	if n := p.codes(); err == nil && n > 0 {
+		return asPositions(net, n, p.outputs()/n)
+	}
+	return net, err
+}
+
+// codes returns the number of codes of each position of the target; 0: it is no code.
+func (p *probeSpec) codes() int {
+	if p.targetVectors == nil {
+		return 0
+	}
+	return len(p.targetVectors.codebook)
+}
+
+func (p *probeSpec) perceptron() (*onnx.Model, error) {
 	var hidden []int
 	if p.kind == MLP {
 		hidden = p.hidden
@@ -72,7 +88,10 @@ func (p *probeSpec) network() (*onnx.Model, error) {
 }
 
 func (p *probeSpec) loss() train.Loss {
-	if p.target != nil && p.target.classes > 0 {
+	switch {
+	case p.codes() > 0:
+		return train.PositionCrossEntropy
+	case p.target != nil && p.target.classes > 0:
 		return train.CrossEntropy
 	}
 	return train.SquaredError
@@ -141,7 +160,10 @@ func (s *source) Batch(_ context.Context, places []int) (train.Batch, error) {
 	s.batch.Inputs = []tensor.Tensor{resized(first(s.batch.Inputs), n, s.input.width())}
 	x := s.batch.Inputs[0]
 	vectors := s.targetVectors != nil || s.target.classes == 0
-	if vectors {
+	switch codes := s.codes(); {
+	case codes > 0:
+		s.batch.Masks = tensor.New(n, s.outputs()/codes, 1)
+	case vectors:
 		s.batch.Target = resized(s.batch.Target, n, s.outputs())
 	}
 	s.batch.Classes = s.batch.Classes[:0]
@@ -152,6 +174,14 @@ func (s *source) Batch(_ context.Context, places []int) (train.Batch, error) {
 		}
 		t := s.targetOf(i)
 		switch {
+		case s.codes() > 0:
+			codes, err := s.targetVectors.codes(t)
+			if err != nil {
+				return train.Batch{}, err
+			}
+			for j, c := range codes {
+				s.batch.Masks.At(k).Data[j] = float32(c)
+			}
 		case s.targetVectors != nil:
 			if err := s.targetVectors.row(s.batch.Target.At(k).Data, t); err != nil {
 				return train.Batch{}, err

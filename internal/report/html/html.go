@@ -64,7 +64,7 @@ func (r Run) WritePage(w io.Writer) error {
 	t, err := template.New("report").Funcs(template.FuncMap{
 		"count": report.Count, "plural": report.Plural, "clean": report.Printable, "shape": shape, "tags": tags,
 		"mark": func(s policy.State) string { return strings.ReplaceAll(string(s), " ", "-") }, "stages": stageRows, "mebibytes": report.Mebibytes, "paragraphs": paragraphs,
-		"samples": p.samplesOf,
+		"samples": p.samplesOf, "losses": p.lossesOf,
 	}).Parse(pageText)
 	if err != nil {
 		return fmt.Errorf("writing the report: %w", err)
@@ -105,6 +105,7 @@ type page struct {
 	Relations, Images, Summary, Samples, Classes, Space, Networks bool
 
 	Fitted bool // the chart of a relation has a fitted line
+	rows   []scores.Row
 	sheets []report.SampleSheet
 	// Folded: the first screen shows all images, and their section is closed.
 	Folded bool
@@ -152,11 +153,18 @@ func (r Run) page() (*page, error) {
 		text, err = compressJSON(data)
 	})
 	p := &page{
-		Record: rec, Policy: securityPolicy(), Style: template.CSS(Style), Script: template.JS(frontEnd), Home: r.Home, Source: r.Source,
+		Record: rec, rows: r.Rows, Policy: securityPolicy(), Style: template.CSS(Style), Script: template.JS(frontEnd), Home: r.Home, Source: r.Source,
 		Extent: report.Extent(rec, r.Rows), Progress: report.Progress(rec), LeftOut: report.LeftOut(rec), Took: report.Duration(rec), Empty: len(r.Rows) == 0,
 		Skipped: report.SkipNotes(rec.Skipped), Failures: report.FailureNotes(rec.Failed),
 	}
-	p.Sentences, p.Layers = report.Conclusions(r.Rows, rec, r.Replicates)
+	p.Verdict = attached().Verdict
+	var judged []string
+	if p.Verdict != nil {
+		for _, m := range p.Verdict.Models {
+			judged = append(judged, m.Model)
+		}
+	}
+	p.Sentences, p.Layers = report.Conclusions(r.Rows, rec, r.Replicates, judged...)
 	sound := report.Sound(r.Rows, rec)
 	for i, s := range report.Sections(r.Rows, rec.Measures) {
 		p.Measures = append(p.Measures, section{Descriptor: s.Descriptor, ID: fmt.Sprintf("measure-%d", i), Note: report.SectionNote(s, sound)})
@@ -165,7 +173,6 @@ func (r Run) page() (*page, error) {
 	for i := range p.Measures {
 		p.Measures[i].Maps = slices.ContainsFunc(attached().MapSheets, func(m report.MapSheet) bool { return m.Measure == p.Measures[i].Name })
 	}
-	p.Verdict = attached().Verdict
 	wait()
 	p.Relations, p.Images, p.Summary = len(data.Relations) > 0, len(data.Images) > 0, len(data.Matrices) > 0
 	p.Samples, p.sheets = len(data.Sheets) > 0, data.Sheets

@@ -19,9 +19,9 @@ type Video struct {
 // Camera are the keys of patches of still images under a simulated moving camera.
 type Camera struct {
 	Folder spec.Path `key:"folder,required" short:"true" doc:"folder of images"`
-	Motion string    `key:"motion" enum:"pan|turn|orbit|still" default:"pan" doc:"pan: sideways; turn: rotation about the line of sight; orbit: around the image, in perspective; still: no motion"`
+	Motion string    `key:"motion" enum:"pan|turn|orbit|object|still" default:"pan" doc:"pan: sideways; turn: rotation about the line of sight; orbit: around the image, in perspective; object: a rendered object with the image on it turns in depth; still: no motion"`
 	Frames int       `key:"frames" min:"1" default:"31" doc:"frames of each image"`
-	Speed  float64   `key:"speed" min:"0" doc:"pixels (pan) or degrees (turn, orbit) per frame; default: 2 (pan), 4 (turn), 3 (orbit)"`
+	Speed  float64   `key:"speed" min:"0" doc:"pixels (pan) or degrees (turn, orbit, object) per frame; default: 2 (pan), 4 (turn), 3 (orbit), 2 (object)"`
 	Part   int       `key:"part" min:"1" default:"1" doc:"number of the part of the images, from 1"`
 	Of     int       `key:"of" min:"1" default:"1" doc:"number of equal parts"`
 	patchKeys
@@ -38,7 +38,7 @@ type patchKeys struct {
 	Frame    []int  `key:"frame" doc:"[width, height] of the reduced frames; default: [320, 180]"`
 	Patch    int    `key:"patch" default:"14" min:"1" max:"4096" doc:"side of a patch in pixels"`
 	Places   int    `key:"places" default:"32" min:"1" max:"65536" doc:"number of patch positions in each scene, drawn uniformly"`
-	Crop     int    `key:"crop" min:"1" doc:"side in pixels of the central square that contains all patches; default: the whole frame; for turn and orbit, twice the side of a patch"`
+	Crop     int    `key:"crop" min:"1" doc:"side in pixels of the central square that contains all patches; default: the whole frame; for turn, orbit and object, twice the side of a patch"`
 	Channels int    `key:"channels" default:"1" min:"1" max:"3" doc:"1: grey, 3: colour"`
 	Raw      bool   `key:"raw" doc:"skip whitening and contrast scaling"`
 	Gamma    int    `key:"gamma" default:"5" min:"1" max:"1000" doc:"a trajectory is from this number of frames before a frame to this number after it"`

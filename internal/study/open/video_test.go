@@ -59,6 +59,7 @@ func TestVideoInStudies(t *testing.T) {
 	for entry, samples := range map[string]int{
 		"video: walk": 12 * 32, // frames x places, of which there are 32 by default
 		"video: {files: walk, frame: [30, 20], patch: 6, places: 3, channels: 3, gamma: 2, raw: true, cuts: 1, frames: 10, seed: 3, crop: 12}": 30,
+		"camera: {folder: walk, motion: object, frames: 61, places: 2, patch: 8, frame: [32, 32]}":                                             12 * 61 * 2,
 		"camera: {folder: walk, motion: orbit, frames: 11, places: 2, patch: 8, frame: [32, 32], speed: 2}":                                    12 * 11 * 2,
 		"camera: {folder: walk, motion: still, part: 2, of: 3, places: 5, patch: 8, frame: [32, 32]}":                                          4 * 5,
 	} {

@@ -89,8 +89,8 @@ func TestPredictionAgreement(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(rows) != 5*3 { // five statistics: clean, at 90 and at 180 degrees
-		t.Errorf("%d rows, want 15", len(rows))
+	if len(rows) != 6*3 { // six statistics: clean, at 90 and at 180 degrees
+		t.Errorf("%d rows, want 18", len(rows))
 	}
 	for _, row := range rows {
 		if row.Transform != "" {

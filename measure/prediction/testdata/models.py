@@ -18,6 +18,7 @@ def terms(lp, lq, label):
         "js": np.array([jensenshannon(x / x.sum(), y / y.sum()) ** 2 for x, y in zip(p, q)]),
         "l2": np.linalg.norm(p - q, axis=1),
         "negative-flips": ((c == label) & (d != label)) * 1.0, "positive-flips": ((c != label) & (d == label)) * 1.0,
+        "accuracy-difference": (d == label) * 1.0 - (c == label),
         "correct-first": (c == label) * 1.0, "correct-second": (d == label) * 1.0,
         "predicted-first": c * 1.0, "predicted-second": d * 1.0, "confidence-first": p.max(1), "confidence-second": q.max(1),
     }
@@ -41,7 +42,7 @@ def statistics(t, K):
             p = a.mean() if i == 0 else wrong[0] / (K - 1)
             q = b.mean() if j == 0 else wrong[1] / (K - 1)
             expected += (i != j) * p * q
-    out = {k: t[k].mean() for k in ("disagreement", "js", "l2", "negative-flips", "positive-flips")}
+    out = {k: t[k].mean() for k in ("disagreement", "js", "l2", "negative-flips", "positive-flips", "accuracy-difference")}
     out |= {"error-consistency": kappa(a, b), "expected-disagreement": expected, "normalised-disagreement": (dis - low) / (high - low)}
     null = {"negative-flips": a.mean() * wrong[1], "positive-flips": b.mean() * wrong[0], "error-consistency": 0,
             "normalised-disagreement": (expected - low) / (high - low)}

@@ -10,35 +10,45 @@ import (
 	"strings"
 
 	"github.com/noether-ml/noether/internal/catalog"
+	"github.com/noether-ml/noether/internal/report"
 	"github.com/noether-ml/noether/internal/report/figure"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/scores/correlation"
 )
 
 // A chart is a figure of docs/results that is drawn from a stored result. row sets what an entry is
 // a score of, or returns false if it is not drawn. Panel, Colour and Across of its options name the
 // column of the scores that panels, colours and the categories of bars show; Columns is the width
-// in columns of a page.
+// in columns of a page. A scatter has pairs of statistics instead of row.
 type chart struct {
 	name    string // of the SVG file, and of the stored result
 	options figure.Options
 	row     func(entry, *scores.Row) bool
+	pairs   []pair
 }
+
+// A pair is the statistics on the axes of a scatter, whose points are the rows of a stored result.
+// Its points are grouped by the first key.
+type pair struct{ title, x, y string }
 
 // charts lists the figures that are drawn from stored results. Those that need scores of every
 // sample or model are drawn by noether plot from the runs.
 var charts = []chart{
-	{"seis-synthetic", figure.Options{Chart: figure.Bars, Columns: 2, Panel: "statistic"}, seisSynthetic},
-	{"seis-epochs", figure.Options{Chart: figure.Depth, Columns: 2, Panel: "statistic", Colour: "model"}, seisLayers},
-	{"seis-augmentation", figure.Options{Chart: figure.Depth, Columns: 2, Panel: "statistic", Colour: "model"}, seisLayers},
-	{"seis-decoders", figure.Options{Chart: figure.Depth, Columns: 1, Colour: "model"}, seisLayers},
-	{"stir-layers", figure.Options{Chart: figure.Depth, Columns: 1, Colour: "model"}, stirLayers},
-	{"stir-defences", figure.Options{Chart: figure.Depth, Columns: 1, Colour: "model"}, stirLayers},
-	{"networks-clock", figure.Options{Chart: figure.Bars, Columns: 1, Across: "model", Colour: "variant"}, networks},
-	{"segmentation-depth", figure.Options{Chart: figure.Depth, Columns: 2, Panel: "model", Colour: "transform"}, segmentationDepth},
-	{"goodfellow-ridge", figure.Options{Chart: figure.Parameter, Columns: 1, Colour: "model", Zoom: true}, ridge},
-	{"synesis-rate-epochs", figure.Options{Chart: figure.Bars, Columns: 1, Across: "model", Colour: "variant"}, informativeness},
-	{"synesis-encoders", figure.Options{Chart: figure.Bars, Columns: 2, Across: "model", Colour: "variant", Panel: "factor"}, informativeness},
+	{name: "goodfellow-cells", options: figure.Options{Columns: 2}, pairs: []pair{
+		{"Figure 1", "grating phase", "pan"}, {"Figure 1", "grating phase", "clips"}, {"Figure 2", "pan", "turn"}, {"Figure 2", "pan", "object"},
+	}},
+	{name: "seis-synthetic", options: figure.Options{Chart: figure.Bars, Columns: 2, Panel: "statistic"}, row: seisSynthetic},
+	{name: "seis-epochs", options: figure.Options{Chart: figure.Depth, Columns: 2, Panel: "statistic", Colour: "model"}, row: seisLayers},
+	{name: "seis-augmentation", options: figure.Options{Chart: figure.Depth, Columns: 2, Panel: "statistic", Colour: "model"}, row: seisLayers},
+	{name: "seis-decoders", options: figure.Options{Chart: figure.Depth, Columns: 1, Colour: "model"}, row: seisLayers},
+	{name: "stir-layers", options: figure.Options{Chart: figure.Depth, Columns: 1, Colour: "model"}, row: stirLayers},
+	{name: "stir-defences", options: figure.Options{Chart: figure.Depth, Columns: 1, Colour: "model"}, row: stirLayers},
+	{name: "networks-clock", options: figure.Options{Chart: figure.Bars, Columns: 1, Across: "model", Colour: "variant"}, row: networks},
+	{name: "segmentation-depth", options: figure.Options{Chart: figure.Depth, Columns: 2, Panel: "model", Colour: "transform"}, row: segmentationDepth},
+	{name: "goodfellow-ridge", options: figure.Options{Chart: figure.Parameter, Columns: 1, Colour: "model", Zoom: true}, row: ridge},
+	{name: "synesis-rate-epochs", options: figure.Options{Chart: figure.Bars, Columns: 1, Across: "model", Colour: "variant"}, row: informativeness},
+	{name: "synesis-encoders", options: figure.Options{Chart: figure.Bars, Columns: 2, Across: "model", Colour: "variant", Panel: "factor"}, row: informativeness},
 }
 
 // performance describes, as if it were a measure, the ratios of benchmarks that charts show.
@@ -55,13 +65,7 @@ func (c chart) draw(root string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, err := c.rows(t.entries)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", c.name, err)
-	}
-	options := c.options
-	options.Measures = append(catalog.Descriptors(), performance)
-	f, err := figure.Draw(rows, options)
+	f, err := c.figure(t.entries)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.name, err)
 	}
@@ -70,6 +74,50 @@ func (c chart) draw(root string) ([]byte, error) {
 		return nil, err
 	}
 	return svg.Bytes(), nil
+}
+
+// figure returns the drawing of the entries.
+func (c chart) figure(entries []entry) (*figure.Figure, error) {
+	if c.pairs != nil {
+		panels, err := c.scatters(entries)
+		if err != nil {
+			return nil, err
+		}
+		return figure.DrawScatter(panels, c.options)
+	}
+	rows, err := c.rows(entries)
+	if err != nil {
+		return nil, err
+	}
+	options := c.options
+	options.Measures = append(catalog.Descriptors(), performance)
+	return figure.Draw(rows, options)
+}
+
+// scatters returns a panel for each pair of statistics.
+func (c chart) scatters(entries []entry) ([]report.Scatter, error) {
+	var out []report.Scatter
+	for _, p := range c.pairs {
+		var points []correlation.Point
+		for _, e := range entries {
+			i := slices.IndexFunc(entries, func(o entry) bool { return o.statistic == p.y && slices.Equal(o.keys, e.keys) })
+			if e.statistic != p.x || i < 0 {
+				continue
+			}
+			x, err := strconv.ParseFloat(e.value, 64)
+			y, err2 := strconv.ParseFloat(entries[i].value, 64)
+			if err := errors.Join(err, err2); err != nil {
+				return nil, err
+			}
+			points = append(points, correlation.Point{Label: strings.Join(e.keys, ", "), Group: e.keys[0], X: x, Y: y})
+		}
+		fit, err := correlation.Analyse(points, correlation.Options{})
+		if err != nil {
+			return nil, fmt.Errorf("%s against %s: %w", p.y, p.x, err)
+		}
+		out = append(out, report.NewScatter(points, fit, p.title, p.x, p.y, false))
+	}
+	return out, nil
 }
 
 // rows returns the scores of the entries that are drawn. The depth of a layer is its place among

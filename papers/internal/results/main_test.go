@@ -2,9 +2,12 @@ package main
 
 import (
 	"bytes"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -33,6 +36,11 @@ func TestPagesAreUpToDate(t *testing.T) {
 		}
 		for _, m := range marker.FindAllStringSubmatch(want, -1) {
 			used[m[3]] = true // the name of the stored result
+		}
+		for _, c := range charts {
+			if c.pairs != nil && strings.Contains(want, "("+c.name+".svg)") {
+				used[c.name] = true // a scatter shows every row
+			}
 		}
 	}
 	for _, pattern := range []string{"papers/results/*.csv", "internal/bench/results/*.json"} {
@@ -147,8 +155,8 @@ func TestReadmes(t *testing.T) {
 }
 
 // TestFindings checks that each page of the five papers has a table of findings that is made from
-// the stored results, and that no other line of the pages of seis, effective invariance and firing
-// rates gives a verdict.
+// the stored results, and that no other line of the pages gives a verdict. Those of stir are in words
+// beside its tables.
 func TestFindings(t *testing.T) {
 	t.Parallel()
 	const root = "../../.."
@@ -162,7 +170,7 @@ func TestFindings(t *testing.T) {
 		if !strings.Contains(string(raw), "<!-- "+name+" -->") {
 			t.Errorf("%s.md has no table of %s", page, name)
 		}
-		if rest := marker.ReplaceAllString(string(raw), ""); page != "probes" && page != "stir" {
+		if rest := marker.ReplaceAllString(string(raw), ""); page != "stir" {
 			for _, line := range strings.Split(rest, "\n") {
 				if byHand.MatchString(line) {
 					t.Errorf("%s.md gives a verdict by hand: %s", page, line)
@@ -195,5 +203,65 @@ func TestVerdicts(t *testing.T) {
 	below.rows = []string{"z / 1"}
 	if _, _, err := below.judge(root); err == nil || !strings.Contains(err.Error(), `no value "m" of "z / 1"`) {
 		t.Errorf("a row that does not exist: %v", err)
+	}
+}
+
+// interval is a value with its interval in the text of a page: 0.23 [0.18, 0.28], or the interval
+// alone.
+var interval = regexp.MustCompile(`(?:([-+]?\d[\d.]*)\s+)?\[([-+]?\d[\d.]*),\s+([-+]?\d[\d.]*)\]`)
+
+// TestIntervalsInText checks that each interval in the text of a page of the five papers, and the
+// value before it, is that of an entry of a stored result that the page shows. The text may round it,
+// and may give it the other sign, as a loss.
+func TestIntervalsInText(t *testing.T) {
+	t.Parallel()
+	const root = "../../.."
+	for _, page := range []string{"seis", "effective-invariance", "firing", "probes", "stir"} {
+		raw, err := os.ReadFile(filepath.Join(root, "docs/results", page+".md"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var entries []entry
+		for _, m := range marker.FindAllStringSubmatch(string(raw), -1) {
+			if stored, err := load(root, m[3]); err == nil {
+				entries = append(entries, stored.entries...)
+			}
+		}
+		for _, m := range interval.FindAllStringSubmatch(marker.ReplaceAllString(string(raw), ""), -1) {
+			if !slices.ContainsFunc(entries, func(e entry) bool { return e.hasInterval(m[1], m[2], m[3]) }) {
+				t.Errorf("%s.md: no stored result on the page has %s", page, m[0])
+			}
+		}
+	}
+}
+
+// hasInterval reports whether an interval in a text, and the value before it if there is one, are
+// those of an entry.
+func (e entry) hasInterval(value, low, high string) bool {
+	// A value may be a coefficient with another, r / rho.
+	v, _, _ := strings.Cut(e.value, " / ")
+	equal := func(value, low, high string, sign float64) bool {
+		return (value == "" || rounds(v, value, sign)) && rounds(e.low, low, sign) && rounds(e.high, high, sign)
+	}
+	return equal(value, low, high, 1) || equal(value, high, low, -1)
+}
+
+// rounds reports whether a stored number, with a sign, rounds to a number in a text.
+func rounds(stored, text string, sign float64) bool {
+	a, err := strconv.ParseFloat(stored, 64)
+	b, err2 := strconv.ParseFloat(text, 64)
+	_, decimals, _ := strings.Cut(text, ".")
+	return err == nil && err2 == nil && math.Abs(sign*a-b) <= 0.5001*math.Pow10(-len(decimals))
+}
+
+func TestIntervalsOfTheText(t *testing.T) {
+	t.Parallel()
+	e := entry{value: "-0.568", low: "-0.97", high: "0.63"}
+	for text, want := range map[string]bool{"-0.57 [-0.97, 0.63]": true, "0.57 [-0.63, 0.97]": true, "[-1.0, 0.6]": true,
+		"-0.57 [-0.97, 0.64]": false, "-0.58 [-0.97, 0.63]": false, "0.57 [-0.97, 0.63]": false} {
+		m := interval.FindStringSubmatch(text)
+		if got := e.hasInterval(m[1], m[2], m[3]); got != want {
+			t.Errorf("%s: %t, want %t", text, got, want)
+		}
 	}
 }

@@ -144,6 +144,7 @@ export interface Measure {
   name: string;
   title: string;
   question: string;
+  between?: string;
   reading: string;
   level: string;
   resampled?: string;

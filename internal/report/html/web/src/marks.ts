@@ -47,7 +47,7 @@ export function small(c: Context, rows: number[]): Spec {
   const drawn = points(here, rows);
   const spec = curves(here, drawn, new Set(drawn.map((p) => p.line)).size);
   const compact = { labelFontSize: 11, titleFontSize: 11, titlePadding: 3, labelPadding: 3 };
-  return sized({ ...spec, height: wideScreen.matches ? 112 : 96, config: { axis: compact, axisY: { tickCount: 3 } } });
+  return sized({ ...spec, height: wideScreen.matches ? 112 : 96, config: { axis: compact, axisY: { tickCount: 3, titleLimit: 118 } } });
 }
 
 const bandsUpTo = 6; // number of lines up to which interval bands are drawn: more hide each other
