@@ -134,23 +134,28 @@ func (c *Claim) decide() {
 		c.State = Fail
 	default:
 		c.State = Undecided
-		c.Needed = needed(c.Estimate, c.N, c.Limit)
+		decides := c.Estimate
+		if c.margin() < 0 {
+			decides = c.wide // only this shows that the claim does not hold
+		}
+		c.Needed = needed(c.Estimate, decides, c.N, c.Limit)
 		if c.Needed == 0 {
 			c.Why = cmp.Or(c.Why, "the value is at the limit, and a million samples would not decide")
 		}
 	}
 }
 
-// needed returns how many samples give an interval without the limit with probability 80 %, if the
-// value and the deviation stay, 0 if more than a million.
-func needed(e resample.Estimate, n int, limit float64) int {
+// needed returns how many samples give an interval, of the level of decides, without the limit with
+// probability 80 %, if the value and the deviation stay, 0 if more than a million. e has the level
+// 95 %.
+func needed(e, decides resample.Estimate, n int, limit float64) int {
 	z := distuv.UnitNormal.Quantile(0.975)
 	distance := math.Abs(e.Mean - limit)
-	half := (e.High - e.Low) / 2
+	half, wide := (e.High-e.Low)/2, (decides.High-decides.Low)/2
 	if distance == 0 || math.IsNaN(half) {
 		return 0
 	}
-	factor := half / distance * (1 + distuv.UnitNormal.Quantile(0.8)/z)
+	factor := (wide + half*distuv.UnitNormal.Quantile(0.8)/z) / distance
 	most := float64(n) * factor * factor
 	if most > 1e6 {
 		return 0

@@ -138,6 +138,38 @@ func TestNeeded(t *testing.T) {
 	}
 }
 
+// TestNeededToFail checks that with the number of samples that a verdict asks for to show that a
+// claim does not hold, the model fails in some 80 % of draws, although it has many claims.
+func TestNeededToFail(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(7, 8))
+	const loss = 0.06
+	draw := func(n int) Verdict {
+		lost := make([]bool, n)
+		for i := range lost {
+			lost[i] = random.Float64() < loss
+		}
+		return verdict(t, street+"groups: [camera]", evidence(n, func(p string, i int) bool { return p == "10" && lost[i] }))
+	}
+	v := verdict(t, street+"groups: [camera]", evidence(200, func(p string, i int) bool { return p == "10" && i%50 < 3 }))
+	at := slices.IndexFunc(v.Claims, func(c Claim) bool { return c.Parameter == "10" && c.Group == "" })
+	c := v.Claims[at]
+	if c.State != Undecided || c.Mean != loss {
+		t.Fatalf("%+v, want a loss of %v that is not decided", c, loss)
+	}
+	fails := 0
+	const trials = 100
+	for range trials {
+		w := draw(c.Needed)
+		if w.Claims[slices.IndexFunc(w.Claims, func(c Claim) bool { return c.Parameter == "10" && c.Group == "" })].State == Fail {
+			fails++
+		}
+	}
+	if fails < trials*65/100 || fails > trials*98/100 {
+		t.Errorf("%d of %d draws of %d samples fail, want about 80 %%", fails, trials, c.Needed)
+	}
+}
+
 // TestEqualModelsDoNotFail simulates models that are as good as the limit allows, under ten claims:
 // in at most 5 % they fail, and in at most 5 % they pass.
 func TestEqualModelsDoNotFail(t *testing.T) {

@@ -82,6 +82,13 @@ func lostGroups(rows []scores.Row, c *claims, judged []string) Sentence {
 		return plainSentence("In no group of %s is %s clearly right less often than %s.", strings.Join(columnsOf(all), " or "), second, first)
 	}
 	slices.SortStableFunc(lost, func(a, b scores.Row) int { return cmp.Compare(a.Value, b.Value) })
+	seen := map[[3]string]bool{} // groups, each at its largest loss
+	lost = slices.DeleteFunc(lost, func(r scores.Row) bool {
+		of := [3]string{r.Model, r.OtherModel, r.Factor}
+		before := seen[of]
+		seen[of] = true
+		return before
+	})
 	var out Sentence
 	for i, r := range lost[:min(len(lost), listed)] {
 		second, first := pair(r)

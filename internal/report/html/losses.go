@@ -181,7 +181,9 @@ func (p *page) drawLosses(b *strings.Builder, k *lossChart, model string) {
 	for i, name := range models {
 		above.curve(b, k.curves[name], p.colourOf(name), "none", 3*float64(i))
 	}
-	below.line(b, 0, "rule")
+	if below.y(0)-below.y(limit) >= 12 { // else their numbers would overlap
+		below.line(b, 0, "rule")
+	}
 	below.line(b, limit, "limit")
 	for i, g := range groups {
 		below.curve(b, k.losses[g], []string{"var(--text)", "var(--muted)"}[i], []string{"none", "3 3"}[i], 4*float64(i))
