@@ -217,7 +217,7 @@ func (f *parityFlags) study(ctx context.Context, args []string) (*study.Study, e
 			fmt.Fprintf(&b, "  - %s\n", t)
 		}
 	}
-	b.WriteString("measures: [accuracy, effective-invariance, {prediction-agreement: {between: all}}, dense-accuracy]\n")
+	b.WriteString("measures: [accuracy, effective-invariance, {prediction-agreement: {between: all}}, dense-accuracy, dense-equivariance]\n")
 	s, err := study.Parse("parity", []byte(b.String()), nil)
 	if err != nil {
 		return nil, err

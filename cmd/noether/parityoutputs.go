@@ -17,9 +17,10 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// This file compares boxes and class maps: dense-agreement and, with labels, dense-accuracy.
+// This file compares boxes and class maps: dense-agreement, with labels dense-accuracy, and under
+// transformations dense-equivariance.
 
-var outputAgreement, outputAccuracy = dense.Agreement().Name(), dense.Accuracy().Name()
+var outputAgreement, outputAccuracy, outputEquivariance = dense.Agreement().Name(), dense.Accuracy().Name(), dense.Descriptor().Name
 
 // addOutputs adds the comparison of one cell of dense-agreement.
 func (r *parityReport) addOutputs(c scores.Cell, find parityFinder) {
@@ -49,6 +50,15 @@ func (r *parityReport) addOutputs(c scores.Cell, find parityFinder) {
 			case "confidence-change":
 				p.ConfidenceChange = v
 			}
+		}
+	}
+	follows := "matched"
+	if p.Outputs == string(outputs.ClassMap) {
+		follows = "pixel-agreement"
+	}
+	if a, ok := find("original", outputEquivariance, follows); ok {
+		if b, ok := find("other", outputEquivariance, follows); ok {
+			p.EquivarianceOriginal, p.EquivarianceOther, p.EquivarianceDifference = rows.compare("equivariance", a, b)
 		}
 	}
 	view := "moved-"

@@ -52,7 +52,8 @@ func sameValues(t *testing.T, what string, got map[string]*interval, want map[st
 
 func (p *parityPrediction) byName() map[string]*interval {
 	return map[string]*interval{"agreement": p.Agreement, "original": p.AccuracyOriginal, "other": p.AccuracyOther, "difference": p.AccuracyDifference,
-		"miou": p.MIoU, "iou": p.IoU, "flips": p.ClassFlips, "change": p.ConfidenceChange}
+		"miou": p.MIoU, "iou": p.IoU, "flips": p.ClassFlips, "change": p.ConfidenceChange,
+		"follows": p.EquivarianceOriginal, "other follows": p.EquivarianceOther, "follows less": p.EquivarianceDifference}
 }
 
 // TestParityOfDetectors compares a detector of coloured squares with one that calls those at the
@@ -103,7 +104,7 @@ func TestParityOfDetectors(t *testing.T) {
 	if d := p.AccuracyDifference; !(d.Low < d.Value && d.Value < d.High) {
 		t.Errorf("the difference is %+v", *d)
 	}
-	sameValues(t, "turned", r.Predictions[1].byName(), map[string]float64{"agreement": 9. / 12, "original": 1, "other": (1 + 76./101 + 51./101) / 3})
+	sameValues(t, "turned", r.Predictions[1].byName(), map[string]float64{"agreement": 9. / 12, "original": 1, "other": (1 + 76./101 + 51./101) / 3, "follows": 1, "other follows": 1, "follows less": 0})
 
 	r = parityOf(t, append([]string{exact, exact, data}, flags...)...)
 	p = r.Predictions[0]
@@ -194,20 +195,25 @@ func TestParityWithoutBoxes(t *testing.T) {
 	}
 }
 
-// TestParityOfSegmenters compares a segmenter of colours with one that exchanges red and green, on
-// images of 16 x 16 with 16 red and 32 green pixels.
+// TestParityOfSegmenters compares a segmenter of colours with one that exchanges red and green, and
+// with one that sees nothing in the left quarter, on images of 16 x 16 with 16 red pixels in that
+// quarter, which a flip moves to the right, and 32 green ones.
 func TestParityOfSegmenters(t *testing.T) {
 	dir := t.TempDir()
 	const size = 16
-	save := func(name string, order ...int) string {
+	save := func(name string, from int, order ...int) string {
+		seen := tensor.New(1, 1, 1, size)
+		for i := from; i < size; i++ {
+			seen.Data[i] = 1
+		}
 		b := onnx.NewBuilder(onnx.DefaultOpset)
 		x := b.Input("x", onnx.Float, -1, 3, size, size)
 		background := b.Add(b.Mul(b.ReduceMax(x, true, 1), b.Scalar(0)), b.Scalar(0.25))
 		colours := b.Op("Gather", onnx.Attrs{"axis": 1}, x, b.Ints(order...))
-		b.OutputInfo(onnx.ValueInfo{Name: "out", Type: onnx.Float, Shape: []onnx.Dim{{Size: -1, Symbol: "batch"}, {Size: 4}, {Size: size}, {Size: size}}}, b.Concat(1, background, colours))
+		b.OutputInfo(onnx.ValueInfo{Name: "out", Type: onnx.Float, Shape: []onnx.Dim{{Size: -1, Symbol: "batch"}, {Size: 4}, {Size: size}, {Size: size}}}, b.Concat(1, background, b.Mul(colours, b.Const("seen", seen))))
 		return testmodel.Save(t, filepath.Join(dir, name), b)
 	}
-	original, swapped := save("original.onnx", 0, 1, 2), save("swapped.onnx", 1, 0, 2)
+	original, swapped, blind := save("original.onnx", 0, 0, 1, 2), save("swapped.onnx", 0, 1, 0, 2), save("blind.onnx", 4, 0, 1, 2)
 	for i := range 12 {
 		img, mask := image.NewNRGBA(image.Rect(0, 0, size, size)), image.NewGray(image.Rect(0, 0, size, size))
 		for p := range size * size {
@@ -236,6 +242,11 @@ func TestParityOfSegmenters(t *testing.T) {
 		}
 		for _, p := range r.Predictions {
 			sameValues(t, c.other+" "+p.Transform, p.byName(), map[string]float64{"agreement": c.agreement, "miou": c.miou, "original": 1, "other": c.miou, "difference": c.miou - 1})
+			if p.Transform != "" {
+				sameValues(t, c.other, p.byName(), map[string]float64{"follows": 1, "other follows": 1, "follows less": 0})
+			} else if p.EquivarianceOther != nil {
+				t.Errorf("clean samples have an equivariance of %+v", *p.EquivarianceOther)
+			}
 			if p.Outputs != "class-map" || p.Accuracy != "miou" || p.N != 12 || p.Differ != int(c.differ) {
 				t.Errorf("%+v", p)
 			}
@@ -244,8 +255,11 @@ func TestParityOfSegmenters(t *testing.T) {
 			}
 		}
 	}
+	of := parityOf(t, append([]string{original, blind, data}, flags...)...).Predictions
+	sameValues(t, "blind", of[0].byName(), map[string]float64{"agreement": 1 - 16./256})
+	sameValues(t, "blind, flipped", of[1].byName(), map[string]float64{"agreement": 1, "follows": 1, "other follows": 1 - 16./256, "follows less": -16. / 256})
 	text, err := output(t, append([]string{"parity", original, swapped, filepath.Join(dir, "images")}, flags...)...)
-	for _, want := range []string{"class maps agree for 0.8125", "mean IoU of 0.3333", "12 of 12 samples differ", "under  agreement\nflip   0.8125"} {
+	for _, want := range []string{"class maps agree for 0.8125", "mean IoU of 0.3333", "12 of 12 samples differ", "under  agreement                  equivariance       difference\nflip   0.8125     [0.812, 0.812]  1             → 1  +0 "} {
 		if err != nil || !strings.Contains(strings.ReplaceAll(text, " \n", "\n"), want) {
 			t.Errorf("no %q (%v) in\n%s", want, err, text)
 		}

@@ -16,7 +16,8 @@ import (
 type parityFinder func(model, measureName, statistic string) (measure.Score, bool)
 
 // addPredictions adds the comparisons of predictions from the cells of accuracy,
-// effective-invariance and prediction-agreement, or of dense-accuracy and dense-agreement.
+// effective-invariance and prediction-agreement, or of dense-accuracy, dense-equivariance and
+// dense-agreement.
 func (r *parityReport) addPredictions(cells []scores.Cell) {
 	r.Predictions = []parityPrediction{}
 	for _, c := range cells {
@@ -59,6 +60,11 @@ func (p *parityRows) add(name string, s measure.Score) *interval {
 		*p = append(*p, s)
 	}
 	return new(intervalFrom(s))
+}
+
+// compare adds a score of both models and its paired difference, under names that begin with name.
+func (p *parityRows) compare(name string, a, b measure.Score) (original, other, difference *interval) {
+	return p.add(name+"-original", a), p.add(name+"-other", b), p.add(name+"-difference", subtract(name+"-difference", a, b))
 }
 
 // addComparison adds a comparison of predictions with its scores.
@@ -104,8 +110,7 @@ func (r *parityReport) addPrediction(c scores.Cell, find parityFinder) {
 	}
 	if a, ok := find("original", "effective-invariance", "ei"); ok {
 		b, _ := find("other", "effective-invariance", "ei")
-		p.InvarianceOriginal, p.InvarianceOther = rows.add("effective-invariance-original", a), rows.add("effective-invariance-other", b)
-		p.InvarianceDifference = rows.add("effective-invariance-difference", subtract("effective-invariance-difference", a, b))
+		p.InvarianceOriginal, p.InvarianceOther, p.InvarianceDifference = rows.compare("effective-invariance", a, b)
 	}
 	r.addComparison(p, rows)
 }
@@ -155,30 +160,36 @@ func printClasses(w io.Writer, width int, p parityPrediction) {
 
 // printTransformed prints a table of the comparisons under transformations.
 func (r *parityReport) printTransformed(w io.Writer, width int) {
-	t := textTable{header: []string{"under", "agreement", "", accuracyTitle(r.Predictions[0].Accuracy), "", "difference", "", "invariance", "", "difference", ""}}
-	columns := len(t.header)
-	switch p := r.Predictions[1]; {
-	case p.InvarianceDifference != nil:
-	case p.AccuracyDifference != nil:
-		columns = 7
-	default:
-		columns = 3
-	}
+	t := textTable{header: []string{"under", "agreement", ""}}
 	for _, p := range r.Predictions[1:] {
 		name := p.Transform
 		if p.Parameter != "" {
 			name += "=" + p.Parameter
 		}
-		row := []string{name}
-		for _, v := range []*interval{p.Agreement, p.AccuracyOriginal, p.AccuracyOther, p.AccuracyDifference, p.InvarianceOriginal, p.InvarianceOther, p.InvarianceDifference} {
-			row = append(row, cellOf(v)...)
-		}
-		row[7], row[13] = signedValue(p.AccuracyDifference), signedValue(p.InvarianceDifference)
-		t.rows = append(t.rows, []string{row[0], row[1], row[2], row[3], "→ " + row[5], row[7], row[8], row[9], "→ " + row[11], row[13], row[14]})
+		t.rows = append(t.rows, append([]string{name}, cellOf(p.Agreement)...))
 	}
-	t.header = t.header[:columns]
-	for i := range t.rows {
-		t.rows[i] = t.rows[i][:columns]
+	for _, c := range []struct {
+		title string
+		of    func(p parityPrediction) (original, other, difference *interval)
+	}{
+		{accuracyTitle(r.Predictions[0].Accuracy), func(p parityPrediction) (_, _, _ *interval) {
+			return p.AccuracyOriginal, p.AccuracyOther, p.AccuracyDifference
+		}},
+		{"invariance", func(p parityPrediction) (_, _, _ *interval) {
+			return p.InvarianceOriginal, p.InvarianceOther, p.InvarianceDifference
+		}},
+		{"equivariance", func(p parityPrediction) (_, _, _ *interval) {
+			return p.EquivarianceOriginal, p.EquivarianceOther, p.EquivarianceDifference
+		}},
+	} {
+		if _, _, difference := c.of(r.Predictions[1]); difference == nil {
+			continue
+		}
+		t.header = append(t.header, c.title, "", "difference", "")
+		for i, p := range r.Predictions[1:] {
+			original, other, difference := c.of(p)
+			t.rows[i] = append(t.rows[i], cellOf(original)[0], "→ "+cellOf(other)[0], signedValue(difference), cellOf(difference)[1])
+		}
 	}
 	fmt.Fprintln(w)
 	fmt.Fprint(w, t.write(width))

@@ -57,6 +57,11 @@ type parityPrediction struct {
 	InvarianceOther      *interval `json:"effective_invariance_other,omitempty"`
 	InvarianceDifference *interval `json:"effective_invariance_difference,omitempty"`
 
+	// Of boxes and class maps: do they follow the transformation?
+	EquivarianceOriginal   *interval `json:"equivariance_original,omitempty"`
+	EquivarianceOther      *interval `json:"equivariance_other,omitempty"`
+	EquivarianceDifference *interval `json:"equivariance_difference,omitempty"`
+
 	MIoU             *interval      `json:"miou,omitempty"`              // of the two class maps
 	IoU              *interval      `json:"iou,omitempty"`               // of pairs of boxes
 	ClassFlips       *interval      `json:"class_flips,omitempty"`       // share of pairs of boxes
