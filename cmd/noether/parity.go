@@ -13,14 +13,12 @@ import (
 
 	"github.com/noether-ml/noether/engine/recorded"
 	"github.com/noether-ml/noether/internal/atomicfile"
-	"github.com/noether-ml/noether/internal/catalog"
 	"github.com/noether-ml/noether/internal/fetch/uri"
 	"github.com/noether-ml/noether/internal/model"
 	"github.com/noether-ml/noether/internal/parity"
 	"github.com/noether-ml/noether/internal/study"
 	"github.com/noether-ml/noether/internal/study/open"
 	"github.com/noether-ml/noether/internal/study/spec"
-	"github.com/noether-ml/noether/measure/dense"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/rewrite"
 	"github.com/noether-ml/noether/scores"
@@ -217,14 +215,8 @@ func (f *parityFlags) study(ctx context.Context, args []string) (*study.Study, e
 			fmt.Fprintf(&b, "  - %s\n", t)
 		}
 	}
-	b.WriteString("measures: [accuracy, effective-invariance, {prediction-agreement: {between: all}}, dense-accuracy, dense-equivariance]\n")
-	s, err := study.Parse("parity", []byte(b.String()), nil)
-	if err != nil {
-		return nil, err
-	}
-	outputs := dense.Agreement()
-	s.Measures = append(s.Measures, spec.MeasureSpec{Method: outputs, Pairs: catalog.PairsOf(outputs), Between: spec.Between{All: true}})
-	return s, nil
+	b.WriteString("measures: [accuracy, effective-invariance, {prediction-agreement: {between: all}}, dense-accuracy, dense-equivariance, {dense-agreement: {between: all}}]\n")
+	return study.Parse("parity", []byte(b.String()), nil)
 }
 
 // parityData returns the keys of the study's entry of data, without its braces. An argument that is

@@ -265,6 +265,17 @@ func TestParityOfSegmenters(t *testing.T) {
 		}
 	}
 
+	study := write(t, dir, "study.yaml", fmt.Appendf(nil, `name: agreement
+data: {name: street, images: %q}
+models: [{name: float, onnx: original.onnx, preprocess: none}, {name: swapped, onnx: swapped.onnx, preprocess: none}]
+transforms: [{name: flip, flip: horizontal}]
+measures: [dense-equivariance, {dense-agreement: {between: [float, swapped]}}]
+`, filepath.ToSlash(filepath.Join(dir, "images"))))
+	text, err = output(t, "run", study, "-o", filepath.Join(dir, "run"))
+	if want := "agreement with float"; err != nil || !strings.Contains(text, want) || !strings.Contains(text, "0.812") {
+		t.Errorf("no %q of 0.812 (%v) in\n%s", want, err, text)
+	}
+
 	depth := onnx.NewBuilder(onnx.DefaultOpset)
 	x := depth.Input("x", onnx.Float, -1, 3, size, size)
 	depth.OutputInfo(onnx.ValueInfo{Name: "depth", Type: onnx.Float, Shape: []onnx.Dim{{Size: -1, Symbol: "batch"}, {Size: 1}, {Size: size}, {Size: size}}}, depth.ReduceMax(x, true, 1))

@@ -44,6 +44,7 @@ func Measures() []spec.Family {
 		family(equivariance.Descriptor(), withoutError(equivariance.New)),
 		family(dense.Descriptor(), withoutError(dense.New)),
 		family(dense.AccuracyDescriptor(), withoutError(func(struct{}) measure.Measure { return dense.Accuracy() })),
+		family(dense.AgreementDescriptor(), withoutError(func(struct{}) measure.Measure { return dense.Agreement() })),
 		family(lie.Descriptor(), lie.New),
 		family(latent.Descriptor(), latent.New),
 		family(similarity.GeometryDescriptor(), similarity.NewGeometry),

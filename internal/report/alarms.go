@@ -139,12 +139,16 @@ func cleanScores(rows []scores.Row, name string) map[[2]string]scores.Row {
 func cleanAgreements(rows []scores.Row) (first string, out map[[2]string]scores.Row) {
 	out = map[[2]string]scores.Row{}
 	for _, r := range rows {
-		compares := r.Measure == "prediction-agreement" && r.Statistic == "disagreement" && r.Transform == "" && r.Factor == "" && r.Model != r.OtherModel
+		classes := r.Measure == "prediction-agreement" && r.Statistic == "disagreement"
+		outputs := r.Measure == "dense-agreement" && r.Statistic == "agreement"
+		compares := (classes || outputs) && r.Transform == "" && r.Factor == "" && r.Model != r.OtherModel
 		if !compares || !finite(r.Value) || first != "" && r.Model != first {
 			continue
 		}
 		first = r.Model
-		r.Value, r.Low, r.High = 1-r.Value, 1-r.High, 1-r.Low
+		if classes {
+			r.Value, r.Low, r.High = 1-r.Value, 1-r.High, 1-r.Low
+		}
 		out[[2]string{r.OtherModel, r.Data}] = r
 	}
 	return first, out

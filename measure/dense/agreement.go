@@ -28,8 +28,8 @@ var agreementSettings = Settings{Confidence: 0.5, IoU: 0.5}
 
 type agreement struct{}
 
-func (agreement) Name() string                   { return agreementDescriptor().Name }
-func (agreement) Descriptor() measure.Descriptor { return agreementDescriptor() }
+func (agreement) Name() string                   { return AgreementDescriptor().Name }
+func (agreement) Descriptor() measure.Descriptor { return AgreementDescriptor() }
 func (agreement) Version() int                   { return 1 }
 func (agreement) Settings() any                  { return struct{}{} }
 func (agreement) Needs() measure.Needs           { return measure.Needs{Decoded: true, OtherModel: true} }
@@ -54,7 +54,7 @@ func (m agreement) New(s measure.Site) (measure.Accumulator, error) {
 const agreementName = "agreement"
 
 func (m agreement) spec(s measure.Site) paired.Spec {
-	spec := paired.Spec{Descriptor: agreementDescriptor(), Version: m.Version(), StateVersion: 1, Settings: m.Settings(), Needs: m.Needs()}
+	spec := paired.Spec{Descriptor: AgreementDescriptor(), Version: m.Version(), StateVersion: 1, Settings: m.Settings(), Needs: m.Needs()}
 	from := "matched"
 	if s.Output.Kind == decoded.ClassMap {
 		from = "pixel-agreement"
@@ -124,11 +124,15 @@ func (a *sameClass) Pair(out []float64, acted, transformed []float32) error {
 	return nil
 }
 
-func agreementDescriptor() measure.Descriptor {
+// AgreementDescriptor describes the measure dense-agreement.
+func AgreementDescriptor() measure.Descriptor {
 	d := Descriptor()
 	d.Name, d.Title = "dense-agreement", "Agreement of boxes and class maps"
 	d.Question = "Do two models find the same things in the same image?"
 	d.Reading = "1 means that every pixel has the same class, or every box a partner of its class. The null is the agreement of unrelated images."
+	d.Statistics = slices.DeleteFunc(d.Statistics, func(s measure.StatisticDescriptor) bool {
+		return !slices.Contains([]string{"miou", "iou", "class-flips", "confidence-change"}, s.Name)
+	})
 	d.Statistics = append([]measure.StatisticDescriptor{{Name: agreementName, Title: "agreement", About: "Class maps: the fraction of positions with the same class. Boxes: twice the number of pairs of the same class divided by the number of boxes of both models.",
 		Range: measure.ZeroToOne, Direction: measure.Higher, Null: "shuffled pairs", PerSample: true}}, d.Statistics...)
 	return d
