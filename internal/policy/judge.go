@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"gonum.org/v1/gonum/stat/distuv"
@@ -117,6 +116,15 @@ func (c *Claim) margin() float64 {
 	return distance / ((c.High - c.Low) / 2)
 }
 
+// widen sets the wide interval, of the level 1 - alpha, from that of the score, if it has one.
+func (c *Claim) widen(alpha float64) {
+	factor := distuv.UnitNormal.Quantile(1-alpha/2) / distuv.UnitNormal.Quantile(0.975)
+	c.wide = resample.Estimate{Mean: c.Mean, Low: c.Mean - factor*(c.Mean-c.Low), High: c.Mean + factor*(c.High-c.Mean)}
+	if math.IsNaN(c.Low) || math.IsNaN(c.High) {
+		c.State, c.Why = Undecided, "the score has no interval"
+	}
+}
+
 // decide sets the state of a claim whose estimates are known.
 func (c *Claim) decide() {
 	sign := 1. // the claim is that sign (value - limit) >= 0
@@ -175,8 +183,7 @@ func (j *judge) holdsUpTo(claims []Claim) map[string]float64 {
 		}
 		holds := map[float64]bool{} // by strength
 		for _, c := range claims {
-			text, _, _ := strings.Cut(c.Parameter, ",") // without the neighbours of an interpolated value
-			if v, err := strconv.ParseFloat(text, 64); err == nil && c.Transform == transform {
+			if v, ok := ParameterValue(c.Parameter); ok && c.Transform == transform {
 				at := math.Abs(v - neutral)
 				before, seen := holds[at]
 				holds[at] = c.State == Pass && (before || !seen)

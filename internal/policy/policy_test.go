@@ -433,3 +433,13 @@ func TestAlarm(t *testing.T) {
 		}
 	}
 }
+
+// TestParameterValue checks that the parameter of two values is no number.
+func TestParameterValue(t *testing.T) {
+	t.Parallel()
+	for parameter, want := range map[string]float64{"7.5": 7.5, "-10": -10, "7.5, between 5 and 10": 7.5, "3,4": 0, "": 0, "bilinear": 0} {
+		if got, ok := ParameterValue(parameter); got != want || ok != (want != 0) {
+			t.Errorf("%q: %v, %t, want %v", parameter, got, ok, want)
+		}
+	}
+}

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"gonum.org/v1/gonum/stat/distuv"
-
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/resample"
 	"github.com/noether-ml/noether/scores"
@@ -87,14 +85,9 @@ func (j *judge) readScores() error {
 
 // ofWhole returns the claims on a score that is no mean over samples.
 func (j *judge) ofWhole(v view, alpha float64) (out []Claim) {
-	factor := distuv.UnitNormal.Quantile(1-alpha/2) / distuv.UnitNormal.Quantile(0.975)
 	add := func(c Claim, n int) {
 		c.Data, c.Transform, c.Parameter, c.N = v.data, v.transform, v.parameter, n
-		e := c.Estimate
-		c.wide = resample.Estimate{Mean: e.Mean, Low: e.Mean - factor*(e.Mean-e.Low), High: e.Mean + factor*(e.High-e.Mean)}
-		if math.IsNaN(e.Low) || math.IsNaN(e.High) {
-			c.State, c.Why = Undecided, "the score has no interval"
-		}
+		c.widen(alpha)
 		out = append(out, c)
 	}
 	own, better := j.whole[v], 1.

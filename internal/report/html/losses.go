@@ -34,7 +34,7 @@ const maxLossCharts = 6 // of a model
 func (p *page) lossesOf(m policy.ModelSummary) template.HTML {
 	var charts []*lossChart
 	for _, c := range m.Claims {
-		x, ok := strengthOf(c.Parameter)
+		x, ok := policy.ParameterValue(c.Parameter)
 		if !ok || c.Value == nil || c.Low == nil || c.High == nil || c.Limit == nil || !strings.HasPrefix(c.Text, policy.LossOf) {
 			continue
 		}
@@ -67,19 +67,12 @@ func (p *page) lossesOf(m policy.ModelSummary) template.HTML {
 
 func byStrength(a, b lossPoint) int { return cmp.Compare(a.x, b.x) }
 
-// strengthOf returns the number in a parameter, also of one between two values: "7.5, between 5 and 10".
-func strengthOf(parameter string) (float64, bool) {
-	text, _, _ := strings.Cut(parameter, ",")
-	x, err := strconv.ParseFloat(text, 64)
-	return x, err == nil
-}
-
 // curvesOf returns the policy's score over the values of the claim's transformation, of the model and
 // of the reference.
 func (p *page) curvesOf(c policy.ClaimSummary, model string) map[string][]lossPoint {
 	out := map[string][]lossPoint{}
 	for _, r := range report.OverTrials(p.rows) {
-		x, ok := strengthOf(r.Parameter)
+		x, ok := policy.ParameterValue(r.Parameter)
 		if ok && r.Measure+"."+r.Statistic == p.Verdict.Score && r.Data == c.Data && r.Transform == c.Transform && r.Layer == "" && r.Factor == "" && r.Variant == "" &&
 			r.OtherModel == "" && (r.Model == model || r.Model == p.Verdict.Reference) {
 			out[r.Model] = append(out[r.Model], lossPoint{x, r.Value, r.Low, r.High})
