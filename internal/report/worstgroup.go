@@ -61,7 +61,7 @@ func lostGroups(rows []scores.Row, c *claims, judged []string) Sentence {
 			level < OverTrial || r.N < scores.LeastGroup || len(judged) > 0 && !slices.Contains(judged, r.OtherModel) {
 			continue
 		}
-		if p := differenceP(r); finite(p) {
+		if p := differenceP(r, 1); finite(p) {
 			all = append(all, *r)
 			if c.holds(claim{identityOf(r), identity{}}, p) && r.Value < 0 {
 				lost = append(lost, *r)
@@ -111,16 +111,18 @@ func lostGroups(rows []scores.Row, c *claims, judged []string) Sentence {
 	return append(out, Phrase{Text: ", which is more than chance."})
 }
 
-// differenceP returns the p-value of the hypothesis that a difference is 0, from its 95 % interval.
-func differenceP(r *scores.Row) float64 {
+// differenceP returns the p-value of the hypothesis that the differences of k scores are 0, from the
+// 95 % interval of one of them that is corrected for their number.
+func differenceP(r *scores.Row, k float64) float64 {
 	half := r.High - r.Value // on the side of 0
 	if r.Value > 0 {
 		half = r.Value - r.Low
 	}
-	if !(half > 0) {
+	if !(half > 0) || k == 0 {
 		return math.NaN()
 	}
-	return 2 * distuv.UnitNormal.CDF(-math.Abs(r.Value)/half*distuv.UnitNormal.Quantile(0.975))
+	z := math.Abs(r.Value) / half * distuv.UnitNormal.Quantile(1-0.05/k/2)
+	return min(1, 2*k*distuv.UnitNormal.CDF(-z))
 }
 
 // gapsOf returns the gaps of the worst groups in a statistic: the means over values and trials.
@@ -163,15 +165,7 @@ func gapP(gap *scores.Row, rows []scores.Row) float64 {
 			k++
 		}
 	}
-	half := gap.High - gap.Value // on the side of 0
-	if gap.Value > 0 {
-		half = gap.Value - gap.Low
-	}
-	if !(half > 0) || k == 0 {
-		return math.NaN()
-	}
-	z := math.Abs(gap.Value) / half * distuv.UnitNormal.Quantile(1-0.05/k/2)
-	return min(1, 2*k*distuv.UnitNormal.CDF(-z))
+	return differenceP(gap, k)
 }
 
 // isWorse reports whether a value is worse than another.
