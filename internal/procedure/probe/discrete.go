@@ -35,14 +35,14 @@ func codebook(tables ...*features.Table) ([]float32, error) {
 				return nil, err
 			}
 			for _, v := range row {
-				if v != float32(math.Round(float64(v))) {
+				if v != float32(math.Round(float64(v))) || math.IsInf(float64(v), 0) {
 					return nil, fmt.Errorf("it has the value %g, which is no code: codes are whole numbers, of a layer that is not pooled (pool: flatten)", v)
 				}
 				seen[v] = true
 			}
-		}
-		if len(seen) > maxCodebook || len(seen)*t.Dim > maxCodeWidth {
-			return nil, fmt.Errorf("it has %d codes at %d positions: at most %d, and %d of codes times positions, are possible", len(seen), t.Dim, maxCodebook, maxCodeWidth)
+			if len(seen) > maxCodebook || len(seen)*t.Dim > maxCodeWidth {
+				return nil, fmt.Errorf("it has at least %d codes at %d positions: at most %d, and %d of codes times positions, are possible", len(seen), t.Dim, maxCodebook, maxCodeWidth)
+			}
 		}
 	}
 	var out []float32
