@@ -16,24 +16,20 @@ import (
 func TestFailuresAndPolicy(t *testing.T) {
 	net, batch := testdata.Path(t, "models", "resnet20-cifar10.onnx"), testdata.Path(t, "cifar10", "test_batch.bin")
 	dir := t.TempDir()
-	write := func(name, text string) string {
+	file := func(name, text string) string {
 		t.Helper()
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		return path
+		return write(t, dir, name, []byte(text))
 	}
-	study := write("study.yaml", `name: s
+	study := file("study.yaml", `name: s
 data: [{name: cifar10, cifar10: `+batch+`, limit: 120}]
 models: [{name: one, onnx: `+net+`, preprocess: cifar10, layers: output}, {name: copy, onnx: `+net+`, preprocess: cifar10, layers: output}]
 transforms: [{name: tilt, rotate: {values: [20, 40]}}]
 measures: [accuracy]
 by: [label]
 `)
-	same := write("same.yaml", "use: a copy\nmodels: [copy]\nreference: one\ntransforms: {tilt: 40}\nloss: 0.1\n")
-	strict := write("strict.yaml", "use: perfect\ntransforms: {tilt: 40}\nleast: 0.99\n")
-	open := write("open.yaml", "use: a copy\nmodels: [copy]\nreference: one\ntransforms: {tilt: 40}\nloss: 0.1\ngroups: [label]\n")
+	same := file("same.yaml", "use: a copy\nmodels: [copy]\nreference: one\ntransforms: {tilt: 40}\nloss: 0.1\n")
+	strict := file("strict.yaml", "use: perfect\ntransforms: {tilt: 40}\nleast: 0.99\n")
+	open := file("open.yaml", "use: a copy\nmodels: [copy]\nreference: one\ntransforms: {tilt: 40}\nloss: 0.1\ngroups: [label]\n")
 	run, junit, sarif := filepath.Join(dir, "run"), filepath.Join(dir, "out.xml"), filepath.Join(dir, "out.sarif")
 	for _, c := range []struct {
 		args []string
@@ -44,7 +40,7 @@ by: [label]
 		{[]string{"policy", run, same}, 0, "loss of accuracy.moved against one <= 0.1"},
 		{[]string{"policy", run, strict}, gateExit, "one: FAIL"},
 		{[]string{"policy", run, open}, undecidedExit, "copy: NOT ENOUGH DATA"},
-		{[]string{"policy", run, write("wrong.yaml", "use: x\nloss: 0.1\ntransforms: {fog: 1}\n")}, 1, ""},
+		{[]string{"policy", run, file("wrong.yaml", "use: x\nloss: 0.1\ntransforms: {fog: 1}\n")}, 1, ""},
 		{[]string{"run", study, "--junit", junit}, 2, ""},
 		{[]string{"run", study, "--policy", same, "--shard", "1/2"}, 2, ""},
 		{[]string{"failures", run, "--limit", "3"}, 0, "class pair "},
@@ -116,15 +112,11 @@ by: [label]
 func TestPolicyNamesWhatTheStudyLacks(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	write := func(name, text string) string {
+	file := func(name, text string) string {
 		t.Helper()
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		return path
+		return write(t, dir, name, []byte(text))
 	}
-	study := write("study.yaml", `name: s
+	study := file("study.yaml", `name: s
 data: [{name: street, images: photos}]
 models: [{name: float, onnx: float.onnx}, {name: int8, onnx: int8.onnx}]
 transforms: [{name: tilt, rotate: {values: [20]}}]
@@ -142,7 +134,7 @@ by: [camera]
 		"keep: ['effective-invariance.ei >= 0.5']":    "effective-invariance, which the study does not measure; known are accuracy",
 		"score: dense-accuracy.moved-map\nleast: 0.5": "dense-accuracy, which the study does not measure",
 	} {
-		policy := write("policy.yaml", "use: x\n"+text+"\n")
+		policy := file("policy.yaml", "use: x\n"+text+"\n")
 		_, err := output(t, "run", study, "-o", filepath.Join(dir, "run"), "--policy", policy)
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "policy.yaml") {
 			t.Errorf("%q: %v, want %q", text, err, want)
