@@ -164,7 +164,7 @@ def invert(
     against is a second model, in which the representations of the two images should differ. options
     are the flags of "noether invert", such as limit, start, optimiser, steps, seed.
     """
-    prepared = _models.prepare(model, _preprocess.resolve(preprocess), input)
+    prepared = _models.prepare(model, _preprocess.keys(preprocess), input)
     other = _models.prepare(against, input=input).path if against is not None else None
     steps = prepared.preprocess
     if isinstance(steps, Mapping):

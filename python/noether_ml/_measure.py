@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from . import _cache, _data, _export, _files, _functions, _models, _preprocess, _server
+from . import _applied, _cache, _data, _export, _files, _functions, _models, _preprocess, _server
 from ._command import Error, Progress, call, flags
 from ._run import Run
 
@@ -103,7 +103,7 @@ def measure(
         the data config of timm, or transforms of torchvision (a Compose, weights, or their
         transforms()). Images of floats, also from Datasets, are not resized or cropped.
         If they are normalised, preprocess must have the mean and the standard deviation that were
-        used.
+        used. Any other function of an image is applied to each image, before transformations.
     labels: the classes of the samples of an array.
     limit: the largest number of samples.
     rate: the sample rate of waveforms in Hz.
@@ -176,7 +176,11 @@ def prepared(
     if engine not in (None, "onnx", "torch"):
         raise Error(f'engine is "onnx" or "torch", not {engine!r}')
     preprocess = _preprocess.resolve(preprocess)
-    sources = _data.prepare(data, labels, limit, preprocess, rate)
+    if isinstance(preprocess, _applied.Applied):
+        applied, preprocess = preprocess.prepare(data, labels, limit)
+        sources = [applied]
+    else:
+        sources = _data.prepare(data, labels, limit, preprocess, rate)
     if classes is not None:
         for s in sources:
             s.entry["classes"] = classes if isinstance(classes, str) else list(classes)
@@ -267,7 +271,7 @@ def _own_keys(model: Any) -> tuple[Any, dict[str, Any]]:
         raise Error(f"one of several models is a model, or a dict with the key model and any of {', '.join(MODEL_KEYS)}, layers and preprocess, "
                     f"not a dict with {', '.join(map(repr, model))}")
     if "preprocess" in own:
-        own["preprocess"] = _preprocess.resolve(own["preprocess"])
+        own["preprocess"] = _preprocess.keys(own["preprocess"])
     return found, own
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from . import _cache
+from . import _applied, _cache
 from ._command import Error, call
 
 # Keys that tell the config of a processor of transformers from the keys of a study.
@@ -23,7 +23,8 @@ def resolve(preprocess: Any) -> Any:
     """Return a preset, keys of a study, or a path, for what preprocess= takes.
 
     That is one of these; a processor of transformers, its dict or its folder; the data config of timm;
-    or transforms of torchvision: a Compose, a transform, or weights or their transforms().
+    or transforms of torchvision: a Compose, a transform, or weights or their transforms(). For any
+    other function it is an Applied.
     """
     if preprocess is None or isinstance(preprocess, (str, os.PathLike)):
         return _path(preprocess)
@@ -35,7 +36,20 @@ def resolve(preprocess: Any) -> Any:
         return _processor(_json_of(preprocess))
     if callable(getattr(preprocess, "transforms", None)):  # weights of torchvision
         preprocess = preprocess.transforms()
-    return _torchvision(preprocess)
+    try:
+        return _torchvision(preprocess)
+    except Error:
+        if callable(preprocess) and not isinstance(preprocess, type):
+            return _applied.Applied(preprocess)
+        raise
+
+
+def keys(preprocess: Any) -> Any:
+    """Return what resolve does, but fail for a function."""
+    found = resolve(preprocess)
+    if isinstance(found, _applied.Applied):
+        raise Error("a function as preprocess= holds for all models and is applied to the data of measure: give it to measure itself")
+    return found
 
 
 def _path(preprocess: Any) -> Any:

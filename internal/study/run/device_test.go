@@ -29,8 +29,8 @@ import (
 
 // deviceStudies use every measure, on models and data as small as the measures allow. In sums, the
 // device adds up what the distances need, since no other measure reads the layers. The ONNX
-// model exact detects the squares of its images exactly (testmodel.WriteDetector; writeSquares is in
-// dense_test.go).
+// model exact detects the squares of its images exactly, biased takes some for red ones
+// (testmodel.WriteDetector; writeSquares is in dense_test.go).
 var deviceStudies = []string{`name: layers
 seed: 3
 batch: 20
@@ -77,9 +77,11 @@ transforms:
 measures: [effective-invariance, distance]
 `, `name: boxes
 data: [{name: shapes, shapes: {n: 32, size: 32, kinds: [square]}}]
-models: [{name: exact, onnx: exact.onnx, output: {boxes: suppressed, classes: 3}}]
+models:
+  - {name: exact, onnx: exact.onnx, output: {boxes: suppressed, classes: 3}}
+  - {name: biased, onnx: biased.onnx, output: {boxes: suppressed, classes: 3}}
 transforms: [{name: turn, rotate: {values: [90]}}]
-measures: [dense-equivariance]
+measures: [dense-equivariance, {dense-agreement: {between: [exact, biased]}}]
 `, `name: labelled
 data: [{name: squares, coco: {annotations: boxes.json, images: .}, classes: ["0"]}]
 models: [{name: exact, onnx: exact.onnx, output: {boxes: suppressed, classes: 3}}]
@@ -104,6 +106,7 @@ func TestScoresAgreeOnWebGPU(t *testing.T) {
 	testmodel.Write(t, dir, "one", testmodel.Options{})
 	testmodel.Write(t, dir, "two", testmodel.Options{})
 	testmodel.WriteDetector(t, filepath.Join(dir, "exact.onnx"), 32, false)
+	testmodel.WriteDetector(t, filepath.Join(dir, "biased.onnx"), 32, true)
 	writeSquares(t, dir)
 	writeSequence(t, filepath.Join(dir, "clips", "a.gif"), 16, "rrggr")
 	writeSequence(t, filepath.Join(dir, "clips", "b.gif"), 16, "rgbbr")
