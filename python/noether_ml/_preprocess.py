@@ -216,7 +216,7 @@ def _crop(out: dict[str, Any], size: Any, step: Any) -> None:
 def _refused(step: Any) -> Error:
     name = f"{type(step).__module__}.{type(step).__name__}".replace("builtins.", "")
     return Error(f"preprocess: {name} is not supported at its place: it takes a resize, a centre crop, a conversion to tensors and a normalisation, "
-                 "in this order; other steps can be functions in transforms=, or give keys of a study")
+                 "in this order; give a function of an image, which is applied as it is, or keys of a study")
 
 
 def _plain(value: Any) -> Any:
