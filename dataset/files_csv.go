@@ -20,7 +20,7 @@ import (
 
 // A labelTable is a file of labels, in one of three forms:
 //
-//   - CSV. The header names the columns: file (or filename, path, image, sound), label (or class,
+//   - CSV. The header names the columns: file (or another of fileColumns), label (or class,
 //     or the requested column; optional), and any others, which are factors (known properties of a
 //     sample, such as hue). Without a header the columns are file and label.
 //   - lines of a file name, white space and a label, as in Caffe's val.txt;
@@ -132,10 +132,10 @@ func otherTable(r *bufio.Reader, isFile func(string) bool) error {
 	return nil
 }
 
-// isFileColumn reports whether a name is one of a column of files.
-func isFileColumn(name string) bool {
-	return slices.Contains([]string{"file", "filename", "path", "image", "sound"}, strings.ToLower(name))
-}
+// fileColumns are the names of a column of files; file_name is that of Hugging Face's folders.
+var fileColumns = []string{"file", "filename", "file_name", "path", "image", "sound"}
+
+func isFileColumn(name string) bool { return slices.Contains(fileColumns, strings.ToLower(name)) }
 
 // Bounds on tables of labels.
 const (

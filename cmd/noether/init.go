@@ -88,7 +88,18 @@ func inspectForStudy(ctx context.Context, engine *engineFlags, address, dataPath
 	if err != nil {
 		return templateInfo{}, err
 	}
-	defer dataset.Close(data) // data are only read
+	defer func() { dataset.Close(data) }() // data are only read
+	table := ""
+	if len(data.Classes()) == 0 && localData == dataPath {
+		path, labelled, err := open.LabelTable(ctx, localData)
+		switch {
+		case err != nil:
+			note(fmt.Sprintf("no labels: %v", err))
+		case labelled != nil:
+			dataset.Close(data)
+			data, table = labelled, relative(folder, path)
+		}
+	}
 	modelPath, err := open.ModelFile(ctx, address, note)
 	if err != nil {
 		return templateInfo{}, err
@@ -159,7 +170,7 @@ func inspectForStudy(ctx context.Context, engine *engineFlags, address, dataPath
 	// UnknownOutputs: which of the model's outputs belong to the labels cannot be inferred.
 	g := templateInfo{
 		Samples: data.Len(), Inputs: inputs, GuessedLength: guessedLength, Resampled: resampled,
-		Name: fileName(address), Model: relative(folder, address), Data: relative(folder, dataPath), LocalData: localData,
+		Name: fileName(address), Model: relative(folder, address), Data: relative(folder, dataPath), LocalData: localData, Table: table,
 		Classes: m.Classes(), Channels: m.Frame().Channels, Rate: rate, Length: m.Frame().Length, Layers: layers,
 		Labels: labels, UnknownOutputs: m.Classes() > 0 && len(labels) > 0 && !spec.HasOutputs(labels, m.Classes(), names),
 	}

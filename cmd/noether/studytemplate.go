@@ -20,6 +20,7 @@ type templateInfo struct {
 	Name      string // of the study
 	Model     string // path as written in the study
 	Data      string // path as written in the study
+	Table     string // of labels or factors in the folder of the data, as written in the study; "": there is none
 	LocalData string // path relative to the working directory; for an archive, the folder it is unpacked into
 	Classes   int    // 0: the model gives no class scores
 	Inputs    string // guessed values of the inputs beside the samples', as YAML; "": there are none

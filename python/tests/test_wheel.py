@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -41,6 +42,30 @@ def test_wheel(tmp_path):
     # states that it has 3828 scores.
     assert "3828" in run(python, "-c", "import noether_ml; print(noether_ml.demo())")
     assert (tmp_path / "runs" / "demo" / "report.html").is_file()
+
+
+@pytest.mark.skipif(not WHEELS, reason="run make wheel first")
+def test_the_action_installs_a_wheel(tmp_path):
+    """Run the steps of the GitHub action as its runner does: a script for each, with the inputs in variables."""
+    yaml = pytest.importorskip("yaml")
+    action = yaml.safe_load((Path(__file__).resolve().parents[2] / ".github/actions/noether/action.yml").read_text("utf-8"))
+    subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "env")], check=True)
+    environment = {"PATH": f"{tmp_path / 'env' / 'bin'}:/usr/bin:/bin", "HOME": str(tmp_path), "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md"),
+                   "PIP_NO_DEPS": "1", "PIP_NO_INDEX": "1"}
+    inputs = {name: value.get("default", "") for name, value in action["inputs"].items()}
+    inputs.update({"wheel": str(WHEELS[-1]), "approved": "approved", "candidate": "candidate", "fail-if": "accuracy.clean < -0.02"})
+
+    def step(script, variables=()):
+        return subprocess.run(["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script], cwd=tmp_path, capture_output=True, text=True, env={**environment, **dict(variables)})
+
+    for i, s in enumerate(action["runs"]["steps"]):
+        if i == 1:  # installed, so that there are runs to compare
+            for run in ("approved", "candidate"):
+                done = step(f"noether demo -o {run}")
+                assert done.returncode == 0, done.stderr
+        done = step(s["run"], {name: inputs[re.fullmatch(r"\$\{\{ inputs\.([a-z-]+) }}", text)[1]] for name, text in s["env"].items()})
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert (tmp_path / "summary.md").read_text("utf-8").startswith("### Noether: passed")
 
 
 @pytest.mark.skipif(not WHEELS, reason="run make wheel first")

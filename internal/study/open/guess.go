@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/noether-ml/noether/dataset"
@@ -77,6 +78,40 @@ func OpenPath(ctx context.Context, path string) (dataset.Source, error) {
 		return asSource(dataset.OpenArrays(ctx, dataset.ArraysOptions{Images: path}))
 	}
 	return asSource(dataset.OpenFolder(ctx, dataset.FolderOptions{Dir: path}))
+}
+
+// LabelTable returns the table of labels or factors in a folder of images or audio, and the samples
+// that it lists: labels.csv, metadata.csv (of Hugging Face's folders) or the only CSV file. Without
+// such a file the name is "". The error is that of a file that cannot be read as such a table.
+func LabelTable(ctx context.Context, folder string) (string, dataset.Source, error) {
+	kind, err := GuessKind(folder)
+	if err != nil || kind != "images" && kind != "sound" {
+		return "", nil, err
+	}
+	found, err := filepath.Glob(filepath.Join(escapePattern(folder), "*.csv"))
+	if err != nil {
+		return "", nil, err
+	}
+	table := ""
+	for _, name := range []string{"metadata.csv", "labels.csv"} {
+		if path := filepath.Join(folder, name); slices.Contains(found, path) {
+			table = path
+		}
+	}
+	switch {
+	case table != "":
+	case len(found) == 1:
+		table = found[0]
+	default:
+		return "", nil, nil
+	}
+	var data dataset.Source
+	if kind == "sound" {
+		data, err = asSource(dataset.OpenAudio(ctx, dataset.AudioOptions{Dir: folder, Labels: table}))
+	} else {
+		data, err = asSource(dataset.OpenFolder(ctx, dataset.FolderOptions{Dir: folder, Labels: table}))
+	}
+	return table, data, err
 }
 
 // RateOf returns the sampling rate of the first audio file in a folder that can be read, or 0 if
