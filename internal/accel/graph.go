@@ -13,11 +13,19 @@ type graph struct {
 	static    *infer.Info
 	producers map[string]*pb.NodeProto // the node that produces a tensor
 	index     map[string]int           // the index of that node
+	// whole has the tensors that other nodes than a Cast read. One of booleans among them has no form
+	// in NHWC, since only floats change their layout.
+	whole map[string]bool
 }
 
 func newGraph(b *onnx.Builder) *graph {
-	g := &graph{static: infer.Analyze(b.Snapshot()), producers: map[string]*pb.NodeProto{}, index: map[string]int{}}
+	g := &graph{static: infer.Analyze(b.Snapshot()), producers: map[string]*pb.NodeProto{}, index: map[string]int{}, whole: map[string]bool{}}
 	for i, n := range b.Nodes() {
+		if !isOp(n, "Cast") {
+			for _, t := range onnx.Reads(n) {
+				g.whole[t] = true
+			}
+		}
 		for _, out := range n.Output {
 			g.producers[out], g.index[out] = n, i
 		}

@@ -169,7 +169,11 @@ func (g *graph) supportsNHWC(n *pb.NodeProto) bool {
 		return false
 	}
 	switch n.GetOpType() {
-	case "Greater", "HardSigmoid", "Cast":
+	case "Greater":
+		return g.maskSource(n.Output[0]) != "" && !g.whole[n.Output[0]]
+	case "Cast":
+		return g.maskSource(n.Output[0]) != "" && !g.whole[n.Input[0]]
+	case "HardSigmoid":
 		return g.maskSource(n.Output[0]) != ""
 	}
 	if g.static.Type(n.Output[0]) != onnx.Float {

@@ -12,6 +12,9 @@ import (
 // removes those that nothing reads.
 func rewriteGroups(b *onnx.Builder, outputs []string) bool {
 	g, nodes := newGraph(b), b.Nodes()
+	for _, out := range outputs {
+		g.whole[out] = true
+	}
 	costs := forwardCosts
 	if slices.ContainsFunc(nodes, func(n *pb.NodeProto) bool {
 		_, _, ok := g.reluGradient(n)
