@@ -74,7 +74,7 @@ func (m *Model) WithModuleNames() *Model {
 // that a module calls between its own modules; and operators of several tensors. They are those of
 // noether_ml's export by tracing.
 var (
-	reshaping = []string{"Flatten", "Gather", "ReduceMax", "ReduceMean", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze"}
+	reshaping = []string{"Flatten", "Gather", "Identity", "ReduceMax", "ReduceMean", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze"}
 	functions = []string{"AveragePool", "Clip", "Elu", "Gelu", "GlobalAveragePool", "GlobalMaxPool", "HardSigmoid", "HardSwish", "LeakyRelu", "MaxPool", "Relu", "Sigmoid", "Softmax", "Tanh"}
 	joining   = []string{"Add", "Concat"}
 )
@@ -97,7 +97,7 @@ func (m *Model) nameBetween(named map[string]string) {
 		case len(n.Input) == 0:
 		case slices.Contains(reshaping, op), scopes != nil && slices.Contains(functions, op):
 			module = near[n.Input[0]]
-		case scopes != nil && slices.Contains(joining, op):
+		case slices.Contains(joining, op): // also one that the exporter's optimiser has written, without a record
 			for _, name := range n.Input {
 				module = cmp.Or(near[name], module)
 			}

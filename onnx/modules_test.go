@@ -6,6 +6,9 @@ import (
 	"slices"
 	"testing"
 
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
@@ -60,6 +63,40 @@ func TestModuleNames(t *testing.T) {
 	}
 	if sum, err := m.SHA256(); err != nil || sum == "" {
 		t.Errorf("SHA256: %q, %v", sum, err)
+	}
+}
+
+// TestModuleNamesBetween names what is computed between modules also where the exporter's optimiser
+// has written a node without a record: a concatenation after its last operand, and past an Identity.
+func TestModuleNamesBetween(t *testing.T) {
+	b := NewBuilder(DefaultOpset)
+	x := b.Input("x", Float, -1, 4)
+	stem := b.Relu(x)
+	joined := b.Concat(1, stem, x)
+	same := b.Op("Identity", nil, joined)
+	mean := b.ReduceMean(same, false, 1)
+	b.Output("y", mean)
+	b.Output("z", b.Op("Neg", nil, stem))
+	m, err := b.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	scopes := map[string]string{"Relu": "['', 'stem', 'relu']", "Identity": "['', 'identity']", "ReduceMean": "['', 'mean']", "Neg": "['', 'neg']"}
+	for _, n := range m.Nodes() {
+		if scopes := scopes[n.GetOpType()]; scopes != "" {
+			entry, err := proto.Marshal(&pb.StringStringEntryProto{Key: proto.String(scopesKey), Value: &scopes})
+			if err != nil {
+				t.Fatal(err)
+			}
+			n.ProtoReflect().SetUnknown(protowire.AppendBytes(protowire.AppendTag(nil, fieldNodeMetadata, protowire.BytesType), entry))
+		}
+	}
+	var names []string
+	for _, n := range m.WithModuleNames().Nodes() {
+		names = append(names, n.Output[0])
+	}
+	if want := []string{"stem", "stem.concat", "stem.identity", "y", "z"}; !slices.Equal(names, want) {
+		t.Errorf("names %q, want %q", names, want)
 	}
 }
 

@@ -269,13 +269,25 @@ func TestRewriteConditions(t *testing.T) {
 	skipWithoutOperators(t)
 	x := normal(6, 1, 2, 3, 27, 27)
 	for name, nodes := range map[string]func(b *onnx.Builder, x, positive onnx.Value) onnx.Value{
-		"condition":          func(b *onnx.Builder, x, positive onnx.Value) onnx.Value { return b.Where(positive, x, b.Mul(x, b.Scalar(0.1))) },
-		"condition and mask": func(b *onnx.Builder, x, positive onnx.Value) onnx.Value { return b.Add(b.Mul(x, b.Cast(positive, onnx.Float)), b.Where(positive, x, b.Mul(x, b.Scalar(0.1)))) },
-		"mask":               func(b *onnx.Builder, x, positive onnx.Value) onnx.Value { return b.Mul(x, b.Cast(positive, onnx.Float)) },
-		"mask of a mask":     func(b *onnx.Builder, x, positive onnx.Value) onnx.Value { return b.Mul(b.Relu(x), b.Cast(b.Op("Not", nil, positive), onnx.Float)) },
-		"condition as whole": func(b *onnx.Builder, x, positive onnx.Value) onnx.Value { return b.Add(b.Mul(x, b.Cast(positive, onnx.Float)), b.Reshape(b.Cast(b.Op("Not", nil, positive), onnx.Float), -1, 64, 14, 14)) },
+		"condition": func(b *onnx.Builder, x, positive onnx.Value) onnx.Value {
+			return b.Where(positive, x, b.Mul(x, b.Scalar(0.1)))
+		},
+		"condition and mask": func(b *onnx.Builder, x, positive onnx.Value) onnx.Value {
+			return b.Add(b.Mul(x, b.Cast(positive, onnx.Float)), b.Where(positive, x, b.Mul(x, b.Scalar(0.1))))
+		},
+		"mask": func(b *onnx.Builder, x, positive onnx.Value) onnx.Value {
+			return b.Mul(x, b.Cast(positive, onnx.Float))
+		},
+		"mask of a mask": func(b *onnx.Builder, x, positive onnx.Value) onnx.Value {
+			return b.Mul(b.Relu(x), b.Cast(b.Op("Not", nil, positive), onnx.Float))
+		},
+		"condition as whole": func(b *onnx.Builder, x, positive onnx.Value) onnx.Value {
+			return b.Add(b.Mul(x, b.Cast(positive, onnx.Float)), b.Reshape(b.Cast(b.Op("Not", nil, positive), onnx.Float), -1, 64, 14, 14))
+		},
 	} {
-		m := network(t, 27, func(b *onnx.Builder, x onnx.Value) onnx.Value { return nodes(b, x, b.Op("Greater", nil, x, b.Scalar(0))) })
+		m := network(t, 27, func(b *onnx.Builder, x onnx.Value) onnx.Value {
+			return nodes(b, x, b.Op("Greater", nil, x, b.Scalar(0)))
+		})
 		r := rewritten(t, m)
 		if count(r, "ConvChannelsLast") == 0 {
 			t.Errorf("%s: no native convolution", name)
