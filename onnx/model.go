@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -274,6 +275,21 @@ func (m *Model) copy() *Model {
 
 // Nodes returns the nodes of the main graph in topological order. The caller must not change them.
 func (m *Model) Nodes() []*pb.NodeProto { return m.proto.Graph.Node }
+
+// Views returns the tensor whose elements another one has in the same order, by the name of that one:
+// the result of nodes that change the shape only.
+func (m *Model) Views() map[string]string {
+	views := map[string]string{}
+	for _, n := range m.Nodes() {
+		switch n.GetOpType() {
+		case "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze":
+			if IsStandard(n) && len(n.Input) > 0 {
+				views[n.Output[0]] = cmp.Or(views[n.Input[0]], n.Input[0])
+			}
+		}
+	}
+	return views
+}
 
 // Origin returns the tensor of which a tensor is a copy, by nodes Identity. It is name itself if no
 // node computes the tensor that is copied.

@@ -36,7 +36,7 @@ func (b *Buffers) Identify(s engine.Samples) { b.identity = s }
 // buffers. Parts that run in sequence share their inputs; parts that run in parallel do not.
 type part struct {
 	n               int             // number of images
-	inputs, outputs []*engine.Array // in the order of the session
+	inputs, outputs []*engine.Array // in the order of the engine's session
 }
 
 // NewBuffers returns buffers for batches of at most batch images, at least one. Closing the session
@@ -76,8 +76,8 @@ const smallBuffers = 64 << 20
 // large layer may do with a single image.
 func (b *Buffers) checkMemory() error {
 	need := 0. // bytes
-	for _, o := range b.session.outputs {
-		if o.Keep {
+	for i, o := range b.session.outputs {
+		if o.Keep || b.session.shares(i) {
 			continue
 		}
 		bytes := 4 * float64(b.batch) // of float32
@@ -104,10 +104,12 @@ func (b *Buffers) divide(n int) error {
 func (b *Buffers) bind() error {
 	runs := (b.batch + b.size - 1) / b.size
 	memory := b.session.allocate(runs * b.size)
-	for _, o := range b.session.outputs {
+	for i, o := range b.session.outputs {
 		t := tensor.Tensor{Shape: append([]int{runs * b.size}, o.Shape...)}
 		switch n := tensor.Size(t.Shape); {
 		case o.Keep:
+		case b.session.shares(i):
+			t.Data = b.outputs[b.session.same[i]].Data
 		case memory != nil:
 			t.Data, memory = memory[:n:n], memory[aligned(n):]
 		default:
@@ -146,8 +148,8 @@ func (s *Session) allocate(n int) []float32 {
 		return nil
 	}
 	total := 0
-	for _, o := range s.outputs {
-		if !o.Keep {
+	for i, o := range s.outputs {
+		if !o.Keep && !s.shares(i) {
 			total += aligned(n * tensor.Size(o.Shape))
 		}
 	}
@@ -158,9 +160,12 @@ func (s *Session) allocate(n int) []float32 {
 func aligned(n int) int { return (n + 15) &^ 15 }
 
 // rows returns the rows t[from:to] of every output t as bound arrays, which share the memory of t.
-// Outputs that the engine keeps have none.
+// Outputs that the engine keeps, or that share another's memory, have none.
 func (b *Buffers) rows(from, to int) (arrays []*engine.Array, err error) {
 	for i, t := range b.outputs {
+		if b.session.shares(i) {
+			continue
+		}
 		a := &engine.Array{Shape: append([]int{to - from}, t.Shape[1:]...)}
 		if !b.session.outputs[i].Keep {
 			a.Data = t.Slice(from, to).Data

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,6 +29,7 @@ type Session struct {
 	pools   map[string]pooling.Kind // of layers that are read as vectors; the others are whole
 	largest atomic.Int32            // number of images that fit in the device's memory in one run; 0: not limited
 	pair    *pair                   // what connects the two sessions of a pair; else nil
+	same    []int                   // of each output, the first with the same elements, which its tensor shares; nil: each is the first
 	given   map[string]int          // of a forced session: index of the layer whose values an input takes; else nil
 
 	mutex   sync.Mutex
@@ -71,7 +73,15 @@ func (m *Model) newSession(layers []tensor.Layer, withScores bool, parallel int,
 	if err := s.plan(layers, withScores); err != nil {
 		return nil, m.wrap(err)
 	}
-	request := engine.Request{Outputs: s.outputs, Parallel: parallel}
+	if p == nil {
+		s.findSame()
+	}
+	request := engine.Request{Parallel: parallel}
+	for i, o := range s.outputs {
+		if !s.shares(i) {
+			request.Outputs = append(request.Outputs, o)
+		}
+	}
 	if p.transforms() {
 		request.Reductions = p.reductions
 		for i, r := range p.reductions {
@@ -121,6 +131,31 @@ func (s *Session) plan(layers []tensor.Layer, withScores bool) error {
 	}
 	return nil
 }
+
+// findSame finds outputs that differ in shape only, such as a feature map and its flattened form. The
+// engine would compute a copy of each.
+func (s *Session) findSame() {
+	if s.model.source == nil {
+		return
+	}
+	views, first := s.model.Graph().Views(), map[string]int{}
+	s.same = make([]int, len(s.outputs))
+	for i, o := range s.outputs {
+		s.same[i] = i
+		if o.Convert || o.Name == decodedName { // which Session.complete changes
+			continue
+		}
+		of := cmp.Or(views[o.Name], o.Name)
+		if k, ok := first[of]; ok && tensor.Size(s.outputs[k].Shape) == tensor.Size(o.Shape) {
+			s.same[i] = k
+		} else if !ok {
+			first[of] = i
+		}
+	}
+}
+
+// shares reports whether the tensor of an output is that of another one.
+func (s *Session) shares(i int) bool { return s.same != nil && i < len(s.same) && s.same[i] != i }
 
 // layer returns the output of a layer, whole or pooled.
 func (s *Session) layer(l tensor.Layer) engine.Output {
