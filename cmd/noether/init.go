@@ -109,7 +109,14 @@ func inspectForStudy(ctx context.Context, engine *engineFlags, address, dataPath
 		return templateInfo{}, err
 	}
 	rate := open.RateOf(localData) // 0: the data are not audio
-	size := [2]int{224, 224}       // of the images, for a model of free size
+	var sizes imageSizes
+	candidates := [][2]int{{224, 224}} // sizes of the images, for a model of free size
+	if rate == 0 && arrays == nil {
+		if sizes, err = sizesOf(ctx, data); err != nil {
+			return templateInfo{}, err
+		}
+		candidates = sizes.candidates()
+	}
 	// Samples is the length of the audio for a model that takes any length: one second.
 	net, err := o.Runtime.OpenNetwork(modelPath, ort.NetworkOptions{Threads: o.Threads, Device: o.Device})
 	if err != nil {
@@ -127,7 +134,7 @@ func inspectForStudy(ctx context.Context, engine *engineFlags, address, dataPath
 			rate, resampled = of, true
 		}
 	}
-	options := model.Options{Layers: []string{"all"}, Size: size, Samples: rate, Preprocess: preprocess, Arrays: arrays}
+	options := model.Options{Layers: []string{"all"}, Size: candidates[0], Samples: rate, Preprocess: preprocess, Arrays: arrays}
 	m, err := model.Open(ctx, net, options)
 	if err != nil && processor != nil && ctx.Err() == nil {
 		return templateInfo{}, processor
@@ -153,6 +160,15 @@ func inspectForStudy(ctx context.Context, engine *engineFlags, address, dataPath
 		options.Samples = n
 		if other, failed := model.Open(ctx, net, options); failed == nil {
 			m, err, guessedLength = other, nil, true
+		}
+	}
+	for _, size := range candidates[1:] {
+		if err == nil || rate > 0 || ctx.Err() != nil {
+			break
+		}
+		options.Size = size
+		if other, failed := model.Open(ctx, net, options); failed == nil {
+			m, err = other, nil
 		}
 	}
 	if err != nil {
@@ -187,15 +203,11 @@ func inspectForStudy(ctx context.Context, engine *engineFlags, address, dataPath
 	if maps := dataset.MapsOf(arrays); maps != nil {
 		g.Maps, g.Square = true, maps[1] == maps[2]
 	} else if rate == 0 {
-		sizes, err := sizesOf(ctx, data)
-		if err != nil {
-			return templateInfo{}, err
-		}
 		if g.Preprocess, g.Recorded, err = recordedPreprocess(m, sizes); err != nil {
 			return templateInfo{}, err
 		}
 		if !g.Recorded {
-			g.Preprocess = guessPreprocess(m, sizes)
+			g.Preprocess = guessPreprocess(m, sizes, options.Size)
 		}
 		if n := m.Normalisation(); n != nil {
 			g.Normalises = fmt.Sprintf("subtract %s and divide by %s", perChannel(n.Mean), perChannel(n.Std))

@@ -50,13 +50,22 @@ func sizesOf(ctx context.Context, data dataset.Source) (imageSizes, error) {
 	return sizes, nil
 }
 
+// candidates returns sizes to try for a model of free size, the best first: some divide it until 1
+// is left, as those that read a line of text, others into halves that they join again.
+func (s imageSizes) candidates() [][2]int {
+	height, width := freeSize(s)
+	square, above := largestSquare(s), func(side int) int { return (side + 31) / 32 * 32 }
+	return [][2]int{{height, width}, {above(height), above(width)}, {square, square}, {224, 224}, {48, 320}, {32, 320}, {64, 256}}
+}
+
 // guessPreprocess returns YAML: a resize that keeps the aspect ratio, a centre crop to the model's
-// size, and a normalisation, unless the model normalises its input.
-func guessPreprocess(m *model.Model, sizes imageSizes) string {
+// size, or to the given one if it takes any, and a normalisation, unless the model normalises its
+// input.
+func guessPreprocess(m *model.Model, sizes imageSizes, free [2]int) string {
 	preset := "none"
 	height, width := m.Frame().Height, m.Frame().Width // of the images that the model takes; 0: any
 	if height == 0 || width == 0 {
-		height, width = freeSize(sizes)
+		height, width = free[0], free[1]
 	}
 	// inside is true if the model normalises its input itself; one that takes 8-bit images must.
 	inside := m.Normalisation() != nil || m.TakesBytes()
@@ -65,6 +74,8 @@ func guessPreprocess(m *model.Model, sizes imageSizes) string {
 	}
 	switch {
 	case inside || m.Frame().Channels != 3:
+	case height <= 64 && width > 2*height: // a line of text
+		return fmt.Sprintf("{crop: %s, mean: 0.5, std: 0.5}", side(height, width))
 	case min(height, width) >= 128: // most networks of large images are trained on ImageNet
 		preset = "imagenet"
 	case height == 32 && width == 32:
@@ -138,7 +149,8 @@ func suggested(ctx context.Context, m *model.Model, path string) (value any, err
 	if err != nil {
 		return nil, err
 	}
-	return value, yaml.Unmarshal([]byte(guessPreprocess(m, sizes)), &value)
+	height, width := freeSize(sizes)
+	return value, yaml.Unmarshal([]byte(guessPreprocess(m, sizes, [2]int{height, width})), &value)
 }
 
 // recordedPreprocess returns the preprocessing that noether train recorded, as YAML. A resize and a
@@ -164,9 +176,11 @@ func freeSize(sizes imageSizes) (height, width int) {
 	if sizes.same && (sizes.short < 64 || sizes.height%32 == 0 && sizes.width%32 == 0) {
 		return sizes.height, sizes.width
 	}
-	side := max(min(sizes.short, 224)/32, 1) * 32
+	side := largestSquare(sizes)
 	return side, side
 }
+
+func largestSquare(sizes imageSizes) int { return max(min(sizes.short, 224)/32, 1) * 32 }
 
 // side writes the size of a crop as YAML.
 func side(height, width int) string {

@@ -48,6 +48,7 @@ func TestGuessPreprocess(t *testing.T) {
 		{"bytes, channels last", onnx.Uint8, []int{-1, 320, 320, 3}, false, photos, "{resize: 320, crop: 320}"},
 		{"normalisation in the model", onnx.Float, []int{-1, 3, 224, 224}, true, photos, "{resize: 224, crop: 224, range: [0, 255]}"},
 		{"grey", onnx.Float, []int{-1, 1, 28, 28}, false, squares(28), "none"},
+		{"a line of text", onnx.Float, []int{-1, 3, 48, -1}, false, imageSizes{height: 48, width: 320, same: true, short: 48}, "{crop: [48, 320], mean: 0.5, std: 0.5}"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -65,7 +66,7 @@ func TestGuessPreprocess(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := guessPreprocess(m, c.sizes); got != c.want {
+			if got := guessPreprocess(m, c.sizes, c.sizes.candidates()[0]); got != c.want {
 				t.Errorf("got %s, want %s", got, c.want)
 			}
 		})
