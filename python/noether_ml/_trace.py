@@ -215,14 +215,14 @@ def _name_reshaped(graph: Any, root: Callable[[str], str], final: dict[str, str]
 
 
 def _name_joins(graph: Any, modules: set[str], final: dict[str, str], taken: set[str]) -> None:
-    """Name the sums and concatenations in a module that no module returns: the module and the operator, such as "layers.0.add".
+    """Name sums, concatenations and parts in a module that no module returns: the module and the operator, such as "layers.0.add".
 
     The exporter's name of a tensor has the modules: /stages/stages.0/blocks/blocks.1/Add_output_0.
     """
     fixed = {x.name for x in [*graph.input, *graph.output, *graph.initializer]}
     for n in graph.node:
         path = n.output[0].split("/") if n.output else []
-        if n.op_type not in _JOINING or n.output[0] in final or n.output[0] in fixed or len(path) < 3 or path[0]:
+        if n.op_type not in (*_JOINING, *_REDUCING) or n.output[0] in final or n.output[0] in fixed or len(path) < 3 or path[0]:
             continue
         parts: list[str] = []
         for part in path[1:-1]:  # of a list of modules the exporter repeats the name
