@@ -89,7 +89,7 @@ def test_weights_of_torchvision(pixels, images_of_files):
 ])
 def test_other_transforms_are_no_keys(steps):
     assert isinstance(_preprocess.resolve(v1.Compose(steps)), Applied)
-    with pytest.raises(noether_ml.Error, match=r"list is not supported at its place: it takes a resize, .* give keys of a study$"):
+    with pytest.raises(noether_ml.Error, match=r"list is not supported at its place: it takes a resize, .* or keys of a study$"):
         _preprocess.resolve(steps)
 
 
