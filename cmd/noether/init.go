@@ -8,11 +8,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/engine"
 	"github.com/noether-ml/noether/engine/ort"
 	"github.com/noether-ml/noether/internal/atomicfile"
 	"github.com/noether-ml/noether/internal/blocks"
@@ -163,7 +165,7 @@ func inspectForStudy(ctx context.Context, engine *engineFlags, address, dataPath
 		}
 	}
 	for _, size := range candidates[1:] {
-		if err == nil || rate > 0 || ctx.Err() != nil {
+		if err == nil || rate > 0 || ctx.Err() != nil || !slices.ContainsFunc(net.Metadata().Inputs, isFreeImage) {
 			break
 		}
 		options.Size = size
@@ -239,6 +241,11 @@ func openForStudy(ctx context.Context, path string) (dataset.Source, []dataset.A
 		return nil, nil, fmt.Errorf("%w; no transformation applies to such arrays, so that a study of them has pairs of arrays, which init does not write", err)
 	}
 	return raw, s.Arrays, nil
+}
+
+// isFreeImage reports whether an input may take images of more than one size.
+func isFreeImage(p engine.Port) bool {
+	return len(p.Shape) == 4 && slices.ContainsFunc(p.Shape[1:], func(d engine.Dim) bool { return d.Size < 0 })
 }
 
 // layersOf chooses the ends of the model's blocks and the input of its classifier or, without

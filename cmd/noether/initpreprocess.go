@@ -55,7 +55,13 @@ func sizesOf(ctx context.Context, data dataset.Source) (imageSizes, error) {
 func (s imageSizes) candidates() [][2]int {
 	height, width := freeSize(s)
 	square, above := largestSquare(s), func(side int) int { return (side + 31) / 32 * 32 }
-	return [][2]int{{height, width}, {above(height), above(width)}, {square, square}, {224, 224}, {48, 320}, {32, 320}, {64, 256}}
+	var sizes [][2]int
+	for _, size := range [][2]int{{height, width}, {above(height), above(width)}, {square, square}, {224, 224}, {48, 320}, {32, 320}, {64, 256}} {
+		if !slices.Contains(sizes, size) {
+			sizes = append(sizes, size)
+		}
+	}
+	return sizes
 }
 
 // guessPreprocess returns YAML: a resize that keeps the aspect ratio, a centre crop to the model's

@@ -115,6 +115,7 @@ It takes ONNX models and data, and writes scores with intervals, tables and a re
 		versionCommand(),
 		manualsCommand(),
 		preprocessingCommand(),
+		imageFilesCommand(),
 	)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	return root

@@ -13,17 +13,17 @@ type graph struct {
 	static    *infer.Info
 	producers map[string]*pb.NodeProto // the node that produces a tensor
 	index     map[string]int           // the index of that node
-	// whole has the tensors that other nodes than a Cast read. One of booleans among them has no form
+	// uncast has the tensors that other nodes than a Cast read. One of booleans among them has no form
 	// in NHWC, since only floats change their layout.
-	whole map[string]bool
+	uncast map[string]bool
 }
 
 func newGraph(b *onnx.Builder) *graph {
-	g := &graph{static: infer.Analyze(b.Snapshot()), producers: map[string]*pb.NodeProto{}, index: map[string]int{}, whole: map[string]bool{}}
+	g := &graph{static: infer.Analyze(b.Snapshot()), producers: map[string]*pb.NodeProto{}, index: map[string]int{}, uncast: map[string]bool{}}
 	for i, n := range b.Nodes() {
 		if !isOp(n, "Cast") {
 			for _, t := range onnx.Reads(n) {
-				g.whole[t] = true
+				g.uncast[t] = true
 			}
 		}
 		for _, out := range n.Output {

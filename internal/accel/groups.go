@@ -170,9 +170,9 @@ func (g *graph) supportsNHWC(n *pb.NodeProto) bool {
 	}
 	switch n.GetOpType() {
 	case "Greater":
-		return g.maskSource(n.Output[0]) != "" && !g.whole[n.Output[0]]
+		return g.maskSource(n.Output[0]) != "" && !g.uncast[n.Output[0]]
 	case "Cast":
-		return g.maskSource(n.Output[0]) != "" && !g.whole[n.Input[0]]
+		return g.maskSource(n.Output[0]) != "" && !g.uncast[n.Input[0]]
 	case "HardSigmoid":
 		return g.maskSource(n.Output[0]) != ""
 	}

@@ -13,7 +13,7 @@ import (
 func rewriteGroups(b *onnx.Builder, outputs []string) bool {
 	g, nodes := newGraph(b), b.Nodes()
 	for _, out := range outputs {
-		g.whole[out] = true
+		g.uncast[out] = true
 	}
 	costs := forwardCosts
 	if slices.ContainsFunc(nodes, func(n *pb.NodeProto) bool {

@@ -155,7 +155,7 @@ func (s *Session) findSame() {
 }
 
 // shares reports whether the tensor of an output is that of another one.
-func (s *Session) shares(i int) bool { return s.same != nil && i < len(s.same) && s.same[i] != i }
+func (s *Session) shares(i int) bool { return i < len(s.same) && s.same[i] != i }
 
 // layer returns the output of a layer, whole or pooled.
 func (s *Session) layer(l tensor.Layer) engine.Output {

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import os
 import random
-import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
@@ -13,12 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from . import _cache, _data, _files
-from ._command import Error, first_line, require
-
-IMAGE_FILES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
-
-# The folders of the parts of a data set, which are no classes.
-_PARTS = re.compile(r"(?i)train(ing)?|val(id(ation)?)?|test(ing)?|dev")
+from ._command import Error, call, first_line, require
 
 # Calls for the first image. A function that draws random numbers, such as whether to flip it, returns others.
 _CALLS = 12
@@ -45,6 +39,8 @@ class Applied:
         head, items = _files.first(items)
         if head is None:
             raise Error("the data set is empty")
+        if _files.is_recording(head[0]) or len(getattr(head[0], "shape", (1, 1))) == 1:
+            raise Error("a function as preprocess= is applied to images, not to recordings: give what it returns for them as {'arrays': ..., 'layout': 'raw'}")
         first = self._apply(numpy, head[0], 0)
         self._check_random(numpy, head[0], first)
         low, high, bgr, known = self._bounds(numpy, head[0], first)
@@ -174,11 +170,20 @@ def _items(numpy: Any, data: Any, labels: Any, limit: int | None) -> tuple[Itera
     if limit is not None and (not isinstance(limit, int) or limit < 1):
         raise Error(f"limit is {limit!r}: it must be a whole number from 1, or None")
     if isinstance(data, (str, os.PathLike)) and labels is None and Path(data).is_dir():
-        return _of_files(_in_folder(Path(data)), limit)
+        found = call(["image-files", os.fspath(data)])
+        for note in found["notes"] or ():
+            warnings.warn(f"noether: {note}", stacklevel=6)
+        labels = [None if f["label"] < 0 else f["label"] for f in found["files"]]
+        return _of_files([Path(data, f["file"]) for f in found["files"]], labels, limit), found["classes"]
     if hasattr(data, "columns") and hasattr(data, "itertuples") and labels is None:
         keys = next(v for v in _files.table(data, None)[0].values() if isinstance(v, Mapping))
         with open(keys["labels"], newline="", encoding="utf-8") as f:
-            return _of_files([(Path(keys["folder"]) / row["file"], row.get("label") or None) for row in csv.DictReader(f)], limit)
+            rows = list(csv.DictReader(f))
+        texts = [row.get("label") or None for row in rows]
+        names = sorted({t for t in texts if t is not None})
+        numbers = all(t.lstrip("-").isdigit() for t in names)
+        labels = [None if t is None else int(t) if numbers else names.index(t) for t in texts]
+        return _of_files([Path(keys["folder"], row["file"]) for row in rows], labels, limit), None if numbers else names
     if isinstance(data, tuple) and len(data) == 2 and labels is None and not isinstance(data[1], int):
         data, labels = data
     if isinstance(data, (str, os.PathLike, Mapping)) or isinstance(data, list) and data and isinstance(data[0], Mapping) and not _files.is_sample(data[0]):
@@ -194,30 +199,14 @@ def _items(numpy: Any, data: Any, labels: Any, limit: int | None) -> tuple[Itera
     return islice(pairs, limit), _files.class_names(data)
 
 
-def _in_folder(folder: Path) -> list[tuple[Path, str | None]]:
-    """Return the images of a folder, and the names of the folders that are their classes if all are in such."""
-    paths = sorted(Path(root, name) for root, _, names in os.walk(folder, followlinks=True) for name in names
-                   if name.lower().endswith(IMAGE_FILES) and not name.startswith("."))
-    if not paths:
-        raise Error(f"{folder} has no images ({', '.join(IMAGE_FILES)})")
-    classes = [p.relative_to(folder).parts[0] if p.parent != folder else None for p in paths]
-    if None in classes and any(classes) or all(c is not None and _PARTS.fullmatch(c) for c in classes):
-        raise Error(f"it is not known whether the folders in {folder} are classes: give one of them, or a DataFrame of paths and labels")
-    return list(zip(paths, classes))
-
-
-def _of_files(files: list[tuple[Path, str | None]], limit: int | None) -> tuple[Iterator[tuple[Any, Any]], list[str] | None]:
-    """Return images of PIL, as many as limit says of them in a random order, with their labels as numbers, and the names of these."""
-    names = sorted({label for _, label in files if label is not None})
-    number = {name: int(name) if all(n.lstrip("-").isdigit() for n in names) else i for i, name in enumerate(names)}
+def _of_files(paths: list[Path], labels: list[int | None], limit: int | None) -> Iterator[tuple[Any, Any]]:
+    """Yield images of PIL with their labels, as many as limit says of them in a random order."""
+    image = require("PIL.Image", "images of files need")
+    files = list(zip(paths, labels))
     if limit is not None:
         files = random.Random(1).sample(files, min(limit, len(files)))  # those of a folder are sorted by class
-    image = require("PIL.Image", "images of files need")
-
-    def opened(path: Path) -> Any:
+    for path, label in files:
         try:
-            return image.open(path).convert("RGB")
+            yield image.open(path).convert("RGB"), label
         except Exception as e:
             raise Error(f"{path} cannot be read: {first_line(e)}") from None
-
-    return ((opened(path), None if label is None else number[label]) for path, label in files), names if names and number[names[0]] == 0 else None

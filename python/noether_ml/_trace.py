@@ -156,7 +156,7 @@ def _rename(model: Any, modules: set[str]) -> None:
     for t in {n.output[0] for n in marks} & outputs:  # a module's output is the model's
         final[root(t)] = t
     _name_reshaped(graph, root, final, taken)
-    _name_joins(graph, modules, final, taken)
+    _name_inside(graph, modules, final, taken)
     _rename_tensors(graph, lambda name: final.get(root(name), root(name)))
     kept = [n for n in graph.node if (n.domain, n.op_type) != MARK]
     kept += [_identity(final[t], name) for t, given in names.items() for name in given if name != final[t]]
@@ -214,7 +214,7 @@ def _name_reshaped(graph: Any, root: Callable[[str], str], final: dict[str, str]
             name(n.output[0], near[-1])
 
 
-def _name_joins(graph: Any, modules: set[str], final: dict[str, str], taken: set[str]) -> None:
+def _name_inside(graph: Any, modules: set[str], final: dict[str, str], taken: set[str]) -> None:
     """Name sums, concatenations and parts in a module that no module returns: the module and the operator, such as "layers.0.add".
 
     The exporter's name of a tensor has the modules: /stages/stages.0/blocks/blocks.1/Add_output_0.

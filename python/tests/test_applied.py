@@ -201,14 +201,16 @@ def test_data_that_a_function_is_not_applied_to(photographs, tmp_path):
     refused({"images": str(folder)}, "is applied to images that Python has")
     refused(tmp_path / "none", "is applied to images that Python has")
     (tmp_path / "empty").mkdir()
-    refused(tmp_path / "empty", "has no images")
+    refused(tmp_path / "empty", "no images")
     refused([], "the data set is empty")
     refused(folder, "limit is 0", limit=0)
     paths[0].with_name("cut.png").write_bytes(paths[0].read_bytes()[:200])
     refused(folder, "cut.png cannot be read")
     paths[0].with_name("cut.png").unlink()
     Image.new("RGB", (9, 9)).save(folder / "c.png")
-    refused(folder, "not known whether the folders .* are classes")
+    refused(folder, "both in the folder .* and in its subfolders")
+    refused((numpy.zeros((3, 800), "float32"), [0, 1, 0]), "to images, not to recordings")
+    refused([{"array": numpy.zeros(800), "sampling_rate": 8000}], "to images, not to recordings")
     with pytest.raises(noether_ml.Error, match="holds for all models"):
         noether_ml.measure({"one": {"model": Seen(), "preprocess": scaled}}, folder, quiet=True)
     with pytest.raises(noether_ml.Error, match="holds for all models"):

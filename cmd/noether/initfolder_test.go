@@ -41,17 +41,7 @@ func TestInitFindsLabels(t *testing.T) {
 		"of-other-files": {map[string]string{"labels.csv": "file,label\nmissing.png,1\n"}, "/of-other-files\n", "no labels: opening folder"},
 		"no-table":       {map[string]string{"notes.csv": "speed,mass\n1,2\n"}, "/no-table\n", "no column file in the header"},
 	} {
-		for i := range 12 {
-			var file bytes.Buffer
-			img := image.NewRGBA(image.Rect(0, 0, 16, 16))
-			for p := range 256 {
-				img.Set(p%16, p/16, color.RGBA{uint8(p * i), uint8(p), uint8(20 * i), 255})
-			}
-			if err := png.Encode(&file, img); err != nil {
-				t.Fatal(err)
-			}
-			write(t, dir, filepath.Join(name, fmt.Sprintf("%02d.png", i)), file.Bytes())
-		}
+		writePictures(t, filepath.Join(dir, name), 12, 16, 16)
 		for table, text := range c.files {
 			write(t, dir, filepath.Join(name, table), []byte(text))
 		}
@@ -102,5 +92,58 @@ func runsWith(t *testing.T, model, folder, want, note string) {
 	}
 	if labelled := strings.Contains(want, ".csv") && filepath.Base(folder) != "factors"; labelled != (accuracies > 0) {
 		t.Errorf("%d scores of accuracy:\n%s", accuracies, text)
+	}
+}
+
+// writePictures writes n different images, 00.png and so on.
+func writePictures(t *testing.T, dir string, n, width, height int) {
+	t.Helper()
+	for i := range n {
+		var file bytes.Buffer
+		img := image.NewRGBA(image.Rect(0, 0, width, height))
+		for p := range width * height {
+			img.Set(p%width, p/width, color.RGBA{uint8(p * i), uint8(p), uint8(20 * i), 255})
+		}
+		if err := png.Encode(&file, img); err != nil {
+			t.Fatal(err)
+		}
+		write(t, dir, fmt.Sprintf("%02d.png", i), file.Bytes())
+	}
+}
+
+// TestInitFindsASize checks that init finds a size that a model of free size takes, that its study
+// runs, and that an error that has nothing to do with the size is told.
+func TestInitFindsASize(t *testing.T) {
+	dir := t.TempDir()
+	writePictures(t, filepath.Join(dir, "pictures"), 4, 40, 30)
+	for name, c := range map[string]struct {
+		rows, columns int // into which the pixels must go
+		want          string
+	}{
+		"any":             {-1, 1, "preprocess: none"},
+		"multiples of 32": {-1, 64, "preprocess: {resize: 64, crop: [32, 64]}"},
+		"lines of text":   {48, 320, "preprocess: {crop: [48, 320], mean: 0.5, std: 0.5}"},
+	} {
+		b := onnx.NewBuilder(17)
+		x := b.Reshape(b.Input("x", onnx.Float, -1, 3, -1, -1), 0, 3, c.rows, c.columns)
+		b.Output("y", b.Relu(b.ReduceMean(x, false, 2, 3)))
+		model := testmodel.Save(t, filepath.Join(dir, strings.ReplaceAll(name, " ", "-")+".onnx"), b)
+		study := model + ".yaml"
+		if code, message := call(t, "init", model, filepath.Join(dir, "pictures"), "-o", study); code != 0 {
+			t.Errorf("%s: %s", name, message)
+			continue
+		}
+		if text, err := os.ReadFile(study); err != nil || !strings.Contains(string(text), c.want+"\n") {
+			t.Errorf("%s: the study lacks %q (%v):\n%s", name, c.want, err, text)
+		}
+		if code, message := call(t, "run", study, "-o", model+"-run"); code != 0 {
+			t.Errorf("%s: %s", name, message)
+		}
+	}
+	b := onnx.NewBuilder(17)
+	b.Output("y", b.Relu(b.Reshape(b.Input("x", onnx.Float, -1, 3, -1, -1), 0, 7, 11, 13)))
+	model := testmodel.Save(t, filepath.Join(dir, "none.onnx"), b)
+	if code, message := call(t, "init", model, filepath.Join(dir, "pictures")); code != 1 || !strings.Contains(message, "a run on zeros of 1 x 3 x 30 x 40 failed") {
+		t.Errorf("exit code %d: %s", code, message)
 	}
 }
