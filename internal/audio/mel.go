@@ -15,6 +15,15 @@ func Hann(n int) []float64 {
 	return w
 }
 
+// Hamming returns the periodic Hamming window of n values: 0.54 - 0.46 cos(2 pi i / n).
+func Hamming(n int) []float64 {
+	w := Hann(n)
+	for i := range w {
+		w[i] = 0.08 + 0.92*w[i]
+	}
+	return w
+}
+
 // A Mel describes a mel filter bank: triangular filters over the bins of a spectrum.
 type Mel struct {
 	Rate int     // samples per second
@@ -29,6 +38,9 @@ type Mel struct {
 	// Area divides each filter by half its width in Hz (Slaney's normalisation). Otherwise its peak
 	// is 1.
 	Area bool
+	// Symmetric gives the upper side of each filter the width of its lower one, as SpeechBrain does.
+	// Otherwise the upper side ends at the peak of the next filter.
+	Symmetric bool
 }
 
 // Bank returns the matrix of the filters, N x (FFT / 2 + 1), as librosa's filters.mel and
@@ -48,7 +60,11 @@ func (m Mel) Bank() ([][]float64, error) {
 	}
 	bank := make([][]float64, m.N)
 	for b := range bank {
-		bank[b] = m.triangle(edges[b], edges[b+1], edges[b+2])
+		right := edges[b+2]
+		if m.Symmetric {
+			right = 2*edges[b+1] - edges[b]
+		}
+		bank[b] = m.triangle(edges[b], edges[b+1], right)
 	}
 	return bank, nil
 }

@@ -1,17 +1,16 @@
 // Package logmel builds logarithmic mel spectrograms, and the features of Kaldi, as ONNX graphs. A
-// network whose input is a
-// spectrogram can then take waveforms: the engine that runs the network also computes the
-// spectrogram, and gradients flow through it.
+// network whose input is a spectrogram can then take waveforms: the engine that runs the network also
+// computes the spectrogram, and gradients flow through it.
 //
 // A waveform x of n samples is divided into frames of FFT samples, Hop samples apart, each
-// multiplied by a Hann window w. With X the discrete Fourier transform of frame t, M the mel filter
+// multiplied by a Hann or Hamming window w. With X the discrete Fourier transform of frame t, M the mel filter
 // bank of package audio, j the imaginary unit, and capitalised names the fields of Settings,
 //
 //	X[k, t] = sum over i of w[i] x[t Hop + i] exp(-2 pi j k i / FFT)
 //	S[m, t] = sum over k of M[m, k] |X[k, t]|^Power
 //	y[m, t] = (log(S[m, t] + Offset) - Mean) / Std
 //
-// Clamp, Range and Log, which change the last line, are described with Settings.
+// Clamp, Range, Log and SubtractMean, which change the last line, are described with Settings.
 //
 // The transform is one convolution with the cosines and sines of all frequencies. If the waveform
 // is padded by FFT / 2 samples on both sides ("reflect", "zeros"), frame t is centred at sample t
@@ -38,7 +37,7 @@ import (
 type Settings struct {
 	Rate   int     // samples per second; required
 	FFT    int     // samples of a frame; default: Window
-	Window int     // samples of the Hann window, in the middle of the frame; default: 25 ms
+	Window int     // samples of the window, in the middle of the frame; default: 25 ms
 	Hop    int     // samples from one frame to the next; default: 10 ms
 	Mels   int     // number of bands, the filters of the filter bank; default: 64
 	Low    float64 // lowest frequency of the bands in Hz
@@ -57,6 +56,10 @@ type Settings struct {
 	Std   float64 // divides the result; default: 1
 
 	DropLast bool `json:",omitzero"` // leave out the last frame, as Whisper does
+
+	Hamming      bool `json:",omitzero"` // the window is Hamming's instead of Hann's
+	Symmetric    bool `json:",omitzero"` // filters of the bands as in SpeechBrain; see audio.Mel
+	SubtractMean bool `json:",omitzero"` // subtract the mean over frames of each band
 
 	Kaldi *Kaldi `json:",omitzero"` // not nil: the features are Kaldi's
 }
@@ -161,7 +164,7 @@ func finite(values ...float64) bool {
 var logs = map[string]float64{"natural": 1, "log10": 1 / math.Ln10, "db": 10 / math.Ln10}
 
 func (s Settings) mel() audio.Mel {
-	return audio.Mel{Rate: s.Rate, FFT: s.FFT, N: s.Mels, Low: s.Low, High: s.High, HTK: s.Scale == "htk", Area: s.Area}
+	return audio.Mel{Rate: s.Rate, FFT: s.FFT, N: s.Mels, Low: s.Low, High: s.High, HTK: s.Scale == "htk", Area: s.Area, Symmetric: s.Symmetric}
 }
 
 // Frames returns the number of frames of a sound of n samples.
@@ -218,6 +221,9 @@ func (s Settings) fourier() tensor.Tensor {
 	bins := s.FFT/2 + 1
 	t := tensor.New(2*bins, 1, s.FFT)
 	window, lead := audio.Hann(s.Window), (s.FFT-s.Window)/2 // lead: samples of the frame before the window
+	if s.Hamming {
+		window = audio.Hamming(s.Window)
+	}
 	for k := range bins {
 		for i, w := range window {
 			at := lead + i
@@ -253,6 +259,9 @@ func (s Settings) compress(b *onnx.Builder, y onnx.Value) onnx.Value {
 	}
 	if s.Range > 0 {
 		y = b.Op("Max", nil, y, b.Sub(b.ReduceMax(y, true, 1, 2), b.Scalar(float32(s.Range))))
+	}
+	if s.SubtractMean {
+		y = b.Sub(y, b.ReduceMean(y, true, 2))
 	}
 	return s.normalise(b, y)
 }

@@ -111,6 +111,52 @@ func TestAgreesWithNumPy(t *testing.T) {
 	}
 }
 
+// TestAgreesWithSpeechLibraries checks the features of SpeechBrain's x-vectors, and those of Masked
+// Modeling Duo by nnAudio (testdata/speech.py).
+func TestAgreesWithSpeechLibraries(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile("testdata/speech.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []struct {
+		Name        string
+		Rate, Bands int
+		X           []float32   // waveform
+		Y           [][]float64 // bands x frames
+	}
+	if err := json.Unmarshal(raw, &cases); err != nil {
+		t.Fatal(err)
+	}
+	settings := map[string]logmel.Settings{
+		"speechbrain": {Hamming: true, Symmetric: true, SubtractMean: true, Pad: "zeros", Log: "db", Offset: 1e-10, Clamp: true, Range: 80},
+		"duo":         {Low: 50, High: 8000, Scale: "slaney", Area: true, Offset: 1.1920929e-7, Mean: -7.1, Std: 4.2},
+	}
+	for _, c := range cases {
+		s, ok := settings[c.Name]
+		if !ok {
+			t.Fatalf("no settings for %s", c.Name)
+		}
+		s.Rate, s.Mels = c.Rate, c.Bands
+		out := run(t, spectrogram(t, s, len(c.X)), c.X)[0]
+		frames := len(c.Y[0])
+		if want := []int{1, c.Bands, frames}; !slices.Equal(out.Shape(), want) {
+			t.Fatalf("%s at %d Hz: shape %v, want %v", c.Name, c.Rate, out.Shape(), want)
+		}
+		got := ort.Data[float32](out)
+		var worst float64
+		for m, row := range c.Y {
+			for k, want := range row {
+				worst = math.Max(worst, math.Abs(float64(got[m*frames+k])-want)/max(1, math.Abs(want)))
+			}
+		}
+		t.Logf("%s at %d Hz: largest difference %.1e", c.Name, c.Rate, worst)
+		if !(worst <= 1e-4) {
+			t.Errorf("%s at %d Hz: the largest difference is %.1e, want at most 1e-4", c.Name, c.Rate, worst)
+		}
+	}
+}
+
 // TestGradient checks that the derivative of a weighted sum of the features along a random
 // direction agrees with the central difference quotient, up to rounding in float32.
 func TestGradient(t *testing.T) {
