@@ -18,7 +18,8 @@ type finding struct {
 }
 
 // A side is the mean of a column over some groups of a table. A group is a row of the table: the
-// kinds of the two networks, and perhaps the layer, by default the penultimate one.
+// kinds of the two networks, and perhaps the layer, by default the penultimate one; or the kind of
+// single networks.
 type side struct {
 	Of     string
 	Groups [][]string
@@ -81,10 +82,13 @@ func imagesOf(name string) int {
 func (s side) values(g groups) []float64 {
 	var out []float64
 	for _, want := range s.Groups {
-		layer := append(want, penultimate)[2]
+		other, layer := "", ""
+		if len(want) > 1 {
+			other, layer = want[1], append(want, penultimate)[2]
+		}
 		found := false
 		for k, p := range g {
-			if k.reference != want[0] || k.other != want[1] || k.layer != layer {
+			if k.reference != want[0] || k.other != other || k.layer != layer {
 				continue
 			}
 			v := p.values(tables.Columns[s.Of])

@@ -13,7 +13,7 @@ import (
 )
 
 // A group is a row of a table: the kinds of the two networks, and the layer. The reference is the
-// network whose representation the inversion matches.
+// network whose representation the inversion matches. A group of single networks has no other.
 type group struct {
 	reference, other string
 	depth            int
@@ -27,7 +27,7 @@ type groups map[group]pairs
 type pairs map[string]*pair
 
 // A pair holds the scores of two networks of all trials, and of both directions if the networks are
-// of one kind.
+// of one kind; or those of one network.
 type pair struct {
 	networks []string
 	rows     []scores.Row
@@ -41,15 +41,22 @@ var networkName = regexp.MustCompile(`^(.+?)-(\d+)(-\d+)?$`)
 // without kind and seed.
 func (g groups) add(rows []scores.Row) error {
 	for _, r := range rows {
-		if r.Measure != "stir" || r.Trial == scores.MeanOverTrials {
+		if r.Measure != "stir" && r.Measure != "robust-accuracy" || r.Trial == scores.MeanOverTrials {
 			continue
 		}
-		a, b := networkName.FindStringSubmatch(r.Model), networkName.FindStringSubmatch(r.OtherModel)
-		if a == nil || b == nil {
-			return fmt.Errorf("the networks %q and %q have no kind and seed in their names", r.Model, r.OtherModel)
+		names := []string{r.Model}
+		if r.OtherModel != "" {
+			names = append(names, r.OtherModel)
 		}
-		k := group{a[1] + a[3], b[1] + b[3], r.Depth, r.Layer}
-		seeds := []string{a[2], b[2]}
+		kinds, seeds := make([]string, 2), make([]string, len(names))
+		for i, name := range names {
+			parts := networkName.FindStringSubmatch(name)
+			if parts == nil {
+				return fmt.Errorf("the network %q has no kind and seed in its name", name)
+			}
+			kinds[i], seeds[i] = parts[1]+parts[3], parts[2]
+		}
+		k := group{kinds[0], kinds[1], r.Depth, r.Layer}
 		if k.reference == k.other {
 			slices.Sort(seeds)
 		}
@@ -58,7 +65,7 @@ func (g groups) add(rows []scores.Row) error {
 		}
 		unit := strings.Join(seeds, "+")
 		if g[k][unit] == nil {
-			g[k][unit] = &pair{networks: []string{r.Model, r.OtherModel}}
+			g[k][unit] = &pair{networks: names}
 		}
 		g[k][unit].rows = append(g[k][unit].rows, r)
 	}

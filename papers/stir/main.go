@@ -112,6 +112,7 @@ type experiment struct {
 	Name    string
 	Images  int  // of a trial
 	Layers  bool // a row for each layer
+	Single  bool // its groups are of single networks
 	Columns []string
 }
 
@@ -128,12 +129,18 @@ type column struct {
 // rows returns the table of an experiment, in the layout that package papers/results reads.
 func (e experiment) rows(g groups) [][]string {
 	head := []string{"reference", "other"}
+	if e.Single {
+		head = []string{"networks"}
+	}
 	if e.Layers {
 		head = append(head, "layer")
 	}
 	out := [][]string{append(slices.Clone(head), "statistic", "value", "low", "high")}
 	for _, k := range g.sorted() {
 		names := []string{title(k.reference), title(k.other)}
+		if e.Single {
+			names = names[:1]
+		}
 		if e.Layers {
 			names = append(names, layerTitle(k.layer))
 		}

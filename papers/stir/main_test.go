@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -42,6 +43,35 @@ func TestPairs(t *testing.T) {
 	}
 	if len(g) != 3 {
 		t.Errorf("%d groups, want 3", len(g))
+	}
+}
+
+// TestSingle checks the table and the finding of scores of single networks, which have no other: the
+// i-th of one kind is compared with the i-th of the other.
+func TestSingle(t *testing.T) {
+	g := groups{}
+	var rows []scores.Row
+	for i, name := range []string{"at-1", "at-3", "at-5", "one-7", "one-8", "one-9"} {
+		r := scores.Row{Model: name, Measure: "robust-accuracy", Statistic: "robust", Value: 0.3 - 0.1*float64(i/3), Null: math.NaN()}
+		r.Value += 0.001 * float64(i) // differences of 0.097
+		rows = append(rows, r)
+	}
+	if err := g.add(rows); err != nil {
+		t.Fatal(err)
+	}
+	e := tables.Experiments[slices.IndexFunc(tables.Experiments, func(e experiment) bool { return e.Single })]
+	want := [][]string{
+		{"networks", "statistic", "value", "low", "high"},
+		{"AT", "robust accuracy", "0.301", "0.299", "0.303"},
+		{"AT, 1 step", "robust accuracy", "0.204", "0.202", "0.206"},
+	}
+	if got := e.rows(g); !reflect.DeepEqual(got, want) {
+		t.Errorf("the table is %q, want %q", got, want)
+	}
+	for _, r := range findingRows(map[string]groups{e.Name: g}, nil) {
+		if strings.HasPrefix(r[1], "under one attack") && r[2] == "difference" && (r[3] != "+0.097" || r[4] != "0.097") {
+			t.Errorf("the difference is %q, want 0.097", r)
+		}
 	}
 }
 
@@ -136,8 +166,8 @@ func TestNames(t *testing.T) {
 				t.Errorf("%s: no column %q, or no groups", f.Text, s.Of)
 			}
 			for _, g := range s.Groups {
-				if len(g) < 2 || rank(g[0]) < 0 || rank(g[1]) < 0 {
-					t.Errorf("%s: %q, want two kinds of networks and perhaps a layer", f.Text, g)
+				if len(g) == 0 || rank(g[0]) < 0 || len(g) > 1 && rank(g[1]) < 0 {
+					t.Errorf("%s: %q, want a kind of networks, or two and perhaps a layer", f.Text, g)
 				}
 			}
 		}
