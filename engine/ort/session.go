@@ -190,6 +190,7 @@ func (r *Runtime) newSession(inputs, outputs []string, o Options, weights []onnx
 	if err != nil {
 		return nil, s.explain("making a session", err)
 	}
+	trim()
 	return s, nil
 }
 
@@ -307,6 +308,7 @@ func (s *Session) free() error {
 		}
 		err := s.session.Destroy()
 		s.weights.release()
+		trim()
 		return err
 	})
 }
