@@ -5,14 +5,16 @@
 #   make -C papers/seis dry-run SCALE=paper      predicts time and memory; names data that are missing
 #
 # A Makefile calls train for each training file and study for each run. Its target tables makes the
-# tables of docs/results, which are those of the small scale. Networks are written to networks/SCALE and runs to runs/SCALE; what
-# is finished is not repeated. DATA is the folder of the data, which README.md of each paper names.
+# tables of docs/results, which are those of the small scale. Networks are written to networks/SCALE
+# and runs to runs/SCALE; what is finished is not repeated. DATA is the folder of the data, which README.md of each paper names.
 
 SCALE ?= small
 DATA ?= $(ROOT)/data
 ROOT := $(abspath $(dir $(lastword $(MAKEFILE_LIST)))/..)
 PAPER := $(notdir $(CURDIR))
 NOETHER ?= bin/noether
+# $(call timed,STEP) before a command adds its time and memory to the table of the page.
+timed = $(if $(SMALL),go run ./papers/internal/timed papers/results/cost-$(PAPER).csv "$1")
 NETWORKS := networks/$(SCALE)
 RUNS := runs/$(SCALE)
 SMALL := $(filter small,$(SCALE))
@@ -30,7 +32,7 @@ out = $(NETWORKS)/$(or $(OUT_$1),$1)
 define train
 .PHONY: train-$1 predict-$1
 train-$1:
-	cd $(ROOT) && $(NOETHER) train papers/$(PAPER)/training/$1.yaml $$(FLAGS) $2 -o $(call out,$1)
+	cd $(ROOT) && $(call timed,train $1) $(NOETHER) train papers/$(PAPER)/training/$1.yaml $$(FLAGS) $2 -o $(call out,$1)
 predict-$1:
 	cd $(ROOT) && $(NOETHER) train papers/$(PAPER)/training/$1.yaml $$(FLAGS) $2 --dry-run
 dry-run: predict-$1
@@ -42,7 +44,7 @@ endef
 define study
 .PHONY: run-$1 forecast-$1
 run-$1: $(addprefix train-,$3)
-	cd $(ROOT) && $(NOETHER) run papers/$(PAPER)/$2.yaml $$(FLAGS) $4 -o $(RUNS)/$1
+	cd $(ROOT) && $(call timed,run $1) $(NOETHER) run papers/$(PAPER)/$2.yaml $$(FLAGS) $4 -o $(RUNS)/$1
 forecast-$1:
 	@cd $(ROOT) && if $(foreach t,$3,[ -d $(call out,$t) ] &&) true; then \
 	$(NOETHER) run papers/$(PAPER)/$2.yaml $$(FLAGS) $4 --dry-run || echo "$1: not predicted"; \

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/noether-ml/noether/internal/blas"
+	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/internal/tempfolder"
 	"github.com/noether-ml/noether/scores"
 )
@@ -62,7 +63,7 @@ func call(ctx context.Context, dir string, environment []string, command ...stri
 		return nil, nil, fmt.Errorf("%s: %w: %s%s", strings.Join(command, " "), err, bytes.TrimSpace(out), bytes.TrimSpace(failure.Bytes()))
 	}
 	state := c.ProcessState
-	return out, metrics{"s": time.Since(start).Seconds(), "cpu-s": (state.UserTime() + state.SystemTime()).Seconds(), "MiB-peak": peakMiB(state)}, nil
+	return out, metrics{"s": time.Since(start).Seconds(), "cpu-s": (state.UserTime() + state.SystemTime()).Seconds(), "MiB-peak": machine.PeakMiB(state)}, nil
 }
 
 // replace replaces the names of the runner's folders in texts, and further pairs of a name and its

@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package machine
 
 import (
 	"os"
@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// peakMiB returns the largest resident set size of a process that has ended, in MiB; 0 if it is not
-// known.
-func peakMiB(s *os.ProcessState) float64 {
+// PeakMiB returns the largest resident set size of a process that has ended, and of its children, in
+// MiB; 0: not known.
+func PeakMiB(s *os.ProcessState) float64 {
 	usage, ok := s.SysUsage().(*syscall.Rusage)
 	if !ok {
 		return 0
