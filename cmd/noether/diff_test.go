@@ -184,6 +184,7 @@ func TestCorrelateErrors(t *testing.T) {
 	}{
 		{[]string{run}, 1, "no score matches effective-invariance.ei; available: accuracy.clean"},
 		{[]string{run, "--x", "accuracy.moved"}, 1, "too few points"},
+		{[]string{run, "--x", "accuracy.moved", "--x", "accuracy.drop"}, 1, "none of the 2 sets"},
 		{[]string{run, "--x", "accuracy"}, 2, "--x"},
 		{[]string{run, "--by", "layer"}, 2, "it must be model or data"},
 		{[]string{dir}, 1, "not a run folder"},
