@@ -165,7 +165,7 @@ var order = strings.Fields(`
 	internal/observe internal/demo
 
 	cmd/noether
-	internal/fixtures internal/fuzzcorpus internal/dist internal/demo/networks internal/screenshots internal/bench papers/internal/tablefile papers/coverage papers/resi papers/segmentation papers/goodfellow papers/stir papers/synesis papers/internal/seeds papers/internal/timed papers/internal/results
+	internal/fixtures internal/fuzzcorpus internal/dist internal/demo/networks internal/screenshots internal/bench papers/internal/tablefile papers/coverage papers/resi papers/segmentation papers/goodfellow papers/stir papers/synesis papers/internal/seeds papers/internal/timed papers/internal/excerpt papers/internal/results
 `)
 
 func TestPackageOrder(t *testing.T) {
