@@ -17,7 +17,7 @@ func TestMelBankAgreesWithNumPy(t *testing.T) {
 	}
 	golden(t, "mel.json", &banks)
 	for _, want := range banks {
-		got, err := Mel{want.Rate, want.FFT, want.Mels, want.Low, want.High, want.HTK, want.Norm}.Bank()
+		got, err := Mel{Rate: want.Rate, FFT: want.FFT, N: want.Mels, Low: want.Low, High: want.High, HTK: want.HTK, Area: want.Norm}.Bank()
 		if err != nil {
 			t.Fatal(err)
 		}
