@@ -68,3 +68,17 @@ differences+=(-of limit-500-epochs-48,limit-2000-epochs-6,limit-4000-epochs-3,li
     scores_of "$transform" "$score" "$name" "${differences[@]}" | sed -n "s/ - $baseline//p"
   done
 } | name_images > $results/effective-invariance-differences.csv
+
+# Figure 7: how far networks with augmentation are above the trend of accuracy over EI of those
+# without.
+apart() { # transformation
+  go run ./cmd/noether correlate "$run" --data clean --x effective-invariance.ei@$1 "${few[@]}" \
+    --apart 'augmentation/*' --json > "$temp/$1.json"
+}
+apart rotation
+apart grayscale
+go run ./papers/internal/seeds deviations -data clean -digits 3 \
+  -name "augment-crop=crop and flip,augment-affine=affine,augment-turn=turn,augment-colour=colour" \
+  -name "augment-trivial=TrivialAugment" \
+  "trend over EI to rotation=$temp/rotation.json" "trend over EI to grayscale=$temp/grayscale.json" \
+  > $results/effective-invariance-deviations.csv

@@ -2,6 +2,7 @@
 //
 //	go run ./papers/internal/seeds table -row layer -column network -score equivariance runs/x/scores.csv > papers/results/x.csv
 //	go run ./papers/internal/seeds correlations all.csv "without a=rest.csv" > papers/results/y.csv
+//	go run ./papers/internal/seeds deviations -data clean "from the trend=apart.json" > papers/results/z.csv
 //
 // table reads the scores of a study of networks of trainings (see checkpoints in
 // docs/reference/study-file.md), whose names are like SERIES/seed-2-augment-plain: SERIES is the
@@ -10,14 +11,17 @@
 // differences, taken seed by seed, of two networks, layers or epochs. With -unpaired they are
 // differences of means, with Welch's interval, for networks that share no seed. correlations makes
 // a table of what noether correlate --csv has written (correlations of scores over models), with a
-// row for each data set; TEXT=FILE adds TEXT to the titles of the columns of FILE. Both write CSV
-// as papers/internal/results reads it.
+// row for each data set; TEXT=FILE adds TEXT to the titles of the columns of FILE. deviations makes a
+// table of what noether correlate --apart --json has written: for each network the mean over seeds of
+// how far its accuracy is above the line of the others. All write CSV as papers/internal/results
+// reads it.
 package main
 
 import (
 	"errors"
 	"flag"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/noether-ml/noether/papers/internal/tablefile"
@@ -26,8 +30,8 @@ import (
 func main() { tablefile.Main("seeds", run) }
 
 func run(args []string, out io.Writer) error {
-	if len(args) < 2 || args[0] != "table" && args[0] != "correlations" {
-		return errors.New("usage: seeds table [flags] SCORES, or seeds correlations FILES")
+	if len(args) < 2 || !slices.Contains([]string{"table", "correlations", "deviations"}, args[0]) {
+		return errors.New("usage: seeds table [flags] SCORES, or seeds correlations FILES, or seeds deviations FILES")
 	}
 	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
 	l := layout{shown: map[string][]string{}}
@@ -49,8 +53,11 @@ func run(args []string, out io.Writer) error {
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
 	}
-	if args[0] == "correlations" {
+	switch args[0] {
+	case "correlations":
 		return l.correlations(out, flags.Args())
+	case "deviations":
+		return l.deviations(out, flags.Args())
 	}
 	rows, err := tablefile.ReadScores(flags.Args()...)
 	if err != nil {

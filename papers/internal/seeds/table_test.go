@@ -126,3 +126,28 @@ func TestCorrelations(t *testing.T) {
 		t.Error("no error without a rank correlation")
 	}
 }
+
+// Deviations of the points apart are means over seeds, of one data set.
+func TestDeviations(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "apart.json")
+	text := `[{"of": "clean", "apart": [
+		{"label": "a/seed-1-augment-turn", "deviation": {"value": -0.1, "low": -0.3, "high": 0.1}},
+		{"label": "a/seed-2-augment-turn", "deviation": {"value": -0.2}},
+		{"label": "a/seed-3-augment-crop", "deviation": {"value": 0.05}}]},
+		{"of": "blurred", "apart": [{"label": "a/seed-1-augment-turn", "deviation": {"value": 9}}]}]`
+	if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	err := run([]string{"deviations", "-data", "clean", "-name", "augment-turn=turn", "rotation=" + file}, &out)
+	want := "network,statistic,value,low,high\nturn,rotation,-0.15,-0.79,+0.49\naugment-crop,rotation,+0.05,,\n"
+	if err != nil || out.String() != want {
+		t.Errorf("the table is %q, %v, want %q", out.String(), err, want)
+	}
+	for _, bad := range [][]string{{"rotation=" + file}, {file}, {"-data", "other", "rotation=" + file}, {"rotation=no.json"}} {
+		if err := run(append([]string{"deviations"}, bad...), &out); err == nil {
+			t.Errorf("%q: no error", bad)
+		}
+	}
+}
