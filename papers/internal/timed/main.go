@@ -26,7 +26,7 @@ func main() { tablefile.Main("timed", run) }
 
 func run(args []string, out io.Writer) error {
 	if len(args) < 3 {
-		return errors.New("usage: timed TABLE STEP COMMAND...")
+		return errors.New("usage: timed TABLE STEP COMMAND ARGUMENTS")
 	}
 	table, step := args[0], args[1]
 	signal.Ignore(os.Interrupt) // the command gets it too, and may save its work
