@@ -70,15 +70,18 @@ differences+=(-of limit-500-epochs-48,limit-2000-epochs-6,limit-4000-epochs-3,li
 } | name_images > $results/effective-invariance-differences.csv
 
 # Figure 7: how far networks with augmentation are above the trend of accuracy over EI of those
-# without.
-apart() { # transformation
-  go run ./cmd/noether correlate "$run" --data clean --x effective-invariance.ei@$1 "${few[@]}" \
-    --apart 'augmentation/*' --json > "$temp/$1.json"
+# without, on clean and on blurred images.
+apart() { # data, transformation
+  go run ./cmd/noether correlate "$run" --data $1 --x effective-invariance.ei@$2 "${few[@]}" \
+    --apart 'augmentation/*' --json > "$temp/$1-$2.json"
 }
-apart rotation
-apart grayscale
-go run ./papers/internal/seeds deviations -data clean -digits 3 \
+trends=()
+for d in clean blurred; do
+  for t in rotation grayscale; do
+    apart $d $t
+    trends+=("EI to $t, $d images=$temp/$d-$t.json")
+  done
+done
+go run ./papers/internal/seeds deviations -digits 3 \
   -name "augment-crop=crop and flip,augment-affine=affine,augment-turn=turn,augment-colour=colour" \
-  -name "augment-trivial=TrivialAugment" \
-  "trend over EI to rotation=$temp/rotation.json" "trend over EI to grayscale=$temp/grayscale.json" \
-  > $results/effective-invariance-deviations.csv
+  -name "augment-trivial=TrivialAugment" "${trends[@]}" > $results/effective-invariance-deviations.csv

@@ -135,7 +135,10 @@ func read(folder string, files []string) ([]score, error) {
 
 // make returns the table in the layout that package results reads.
 func (t table) make(scores []score) ([][]string, error) {
-	spearman := slices.ContainsFunc(t.Columns, func(c column) bool { return c.Show == "spearman" })
+	ranked := func(columns []column) bool {
+		return slices.ContainsFunc(columns, func(c column) bool { return c.Show == "spearman" })
+	}
+	spearman := ranked(t.Columns) || slices.ContainsFunc(t.Rows, func(r row) bool { return ranked(r.Columns) })
 	head := append(slices.Clone(t.Keys), "statistic", "value")
 	if spearman {
 		head = append(head, "spearman")

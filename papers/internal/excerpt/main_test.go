@@ -67,8 +67,8 @@ nulls,null,0.10,,
 // Of a correlation the rank correlation stands beside Pearson's.
 func TestRankCorrelation(t *testing.T) {
 	got, err := makeTable(t, `
-- {name: x, from: [scores.csv], keys: [model], format: "%+.1f", rows: [{cells: [A], where: {model: a}}],
-   columns: [{title: r, where: {statistic: pearson}, show: spearman}, {title: "null", where: {statistic: pearson}, show: "null"}]}
+- {name: x, from: [scores.csv], keys: [model], format: "%+.1f", rows: [{cells: [A], where: {model: a},
+   columns: [{title: r, where: {statistic: pearson}, show: spearman}, {title: "null", where: {statistic: pearson}, show: "null"}]}]}
 `)
 	want := "model,statistic,value,spearman,low,high\nA,r,+0.5,+0.6,+0.2,+0.8\nA,null,+0.1,,,\n"
 	if err != nil || got != want {
