@@ -5,8 +5,9 @@
 #   make -C papers/seis dry-run SCALE=paper      predicts time and memory; names data that are missing
 #
 # A Makefile calls train for each training file and study for each run. Its target tables makes the
-# tables of docs/results, which are those of the small scale. Networks are written to networks/SCALE
-# and runs to runs/SCALE; what is finished is not repeated. DATA is the folder of the data, which README.md of each paper names.
+# tables and figures of docs/results, which are those of the small scale. Networks are written to
+# networks/SCALE and runs to runs/SCALE; what is finished is not repeated. DATA is the folder of the
+# data, which README.md of each paper names.
 
 SCALE ?= small
 DATA ?= $(ROOT)/data

@@ -245,11 +245,11 @@ func analyse(relations []correlation.Relation, rows []scores.Row, o correlation.
 			added++
 		}
 	}
-	switch {
-	case added == 0 && len(failed) > 1:
+	if added == 0 && len(failed) > 1 {
 		return fmt.Errorf("%s; none of the %d sets of points can be analysed", failed[0], len(failed))
-	case added == 0:
-		return errors.New(strings.Join(failed, ""))
+	}
+	if added == 0 {
+		return errors.New(strings.Join(failed, "; "))
 	}
 	for _, f := range failed {
 		note(f)

@@ -79,7 +79,9 @@ def mduo(folder):
     sys.path.insert(0, str(folder))
     from portable_m2d import PortableM2D
 
-    weights = next(folder.glob("m2d_vit_base-80x608p16x16*/*.pth"))
+    weights = next(folder.glob("m2d_vit_base-80x608p16x16*/*.pth"), None)
+    if weights is None:
+        sys.exit(f"{folder} has no weights m2d_vit_base-80x608p16x16*/*.pth")
     return Representation(PortableM2D(weights).backbone, bands), (1, 80, 608)
 
 

@@ -3,8 +3,9 @@
 // computes the spectrogram, and gradients flow through it.
 //
 // A waveform x of n samples is divided into frames of FFT samples, Hop samples apart, each
-// multiplied by a Hann or Hamming window w. With X the discrete Fourier transform of frame t, M the mel filter
-// bank of package audio, j the imaginary unit, and capitalised names the fields of Settings,
+// multiplied by a Hann or Hamming window w. With X the discrete Fourier transform of frame t, M the
+// mel filter bank of package audio, j the imaginary unit, and capitalised names the fields of
+// Settings,
 //
 //	X[k, t] = sum over i of w[i] x[t Hop + i] exp(-2 pi j k i / FFT)
 //	S[m, t] = sum over k of M[m, k] |X[k, t]|^Power

@@ -122,33 +122,33 @@ func (k kaldiBase) settings(rate int) *logmel.Settings {
 }
 
 type logMelKeys struct {
-	FFT    int     `key:"n-fft" min:"2" doc:"samples of a frame; default: the length of the window"`
-	Window int     `key:"window" min:"1" doc:"samples of the window; default: 25 ms"`
-	Form   string  `key:"window-type" enum:"hann|hamming" default:"hann" doc:"form of the window"`
-	Hop    int     `key:"hop" min:"1" doc:"samples between frames; default: 10 ms"`
-	Mels   int     `key:"mels" min:"1" doc:"number of bands; default: that of the model's input"`
-	Low    float64 `key:"fmin" min:"0" doc:"start of the first band in Hz"`
-	High   float64 `key:"fmax" min:"0" doc:"end of the last band in Hz; default: half the rate"`
-	Scale  string  `key:"scale" enum:"htk|slaney" default:"htk" doc:"scale of the bands: the default of torchaudio (htk) or of librosa (slaney)"`
-	Norm   string  `key:"norm" enum:"none|slaney" default:"none" doc:"normalisation of the bands: equal height (torchaudio) or equal area (librosa)"`
-	Shape  string  `key:"filters" enum:"triangles|speechbrain" default:"triangles" doc:"form of the bands; speechbrain: the upper side of each is as wide as the lower one"`
-	Power  float64 `key:"power" default:"2" min:"1" max:"2" doc:"1: magnitudes, 2: powers"`
-	Pad    string  `key:"pad" enum:"reflect|zeros|none" default:"reflect" doc:"values beyond the ends of the audio; none: all frames lie within it"`
-	Log    string  `key:"log" enum:"natural|log10|db" default:"natural" doc:"kind of logarithm"`
-	Offset float64 `key:"offset" min:"0" doc:"added before the logarithm; default: 1e-6"`
-	Clamp  bool    `key:"clamp" doc:"use the larger of value and offset instead of their sum"`
-	Range  float64 `key:"range" min:"0" doc:"largest difference from the largest value, in the unit of the logarithm; lower values are raised to it. Default: no limit"`
-	Mean   float64 `key:"mean" doc:"subtracted from the logarithm"`
-	Std    float64 `key:"std" doc:"divisor of the result; default: 1"`
-	Centre bool    `key:"subtract-mean" doc:"subtract the mean over frames"`
-	Drop   bool    `key:"drop-last" doc:"leave out the last frame, as Whisper does"`
+	FFT          int     `key:"n-fft" min:"2" doc:"samples of a frame; default: the length of the window"`
+	Window       int     `key:"window" min:"1" doc:"samples of the window; default: 25 ms"`
+	WindowType   string  `key:"window-type" enum:"hann|hamming" default:"hann" doc:"form of the window"`
+	Hop          int     `key:"hop" min:"1" doc:"samples between frames; default: 10 ms"`
+	Mels         int     `key:"mels" min:"1" doc:"number of bands; default: that of the model's input"`
+	Low          float64 `key:"fmin" min:"0" doc:"start of the first band in Hz"`
+	High         float64 `key:"fmax" min:"0" doc:"end of the last band in Hz; default: half the rate"`
+	Scale        string  `key:"scale" enum:"htk|slaney" default:"htk" doc:"scale of the bands: the default of torchaudio (htk) or of librosa (slaney)"`
+	Norm         string  `key:"norm" enum:"none|slaney" default:"none" doc:"normalisation of the bands: equal height (torchaudio) or equal area (librosa)"`
+	Filters      string  `key:"filters" enum:"triangles|speechbrain" default:"triangles" doc:"form of the bands; speechbrain: the upper side of each is as wide as the lower one"`
+	Power        float64 `key:"power" default:"2" min:"1" max:"2" doc:"1: magnitudes, 2: powers"`
+	Pad          string  `key:"pad" enum:"reflect|zeros|none" default:"reflect" doc:"values beyond the ends of the audio; none: all frames lie within it"`
+	Log          string  `key:"log" enum:"natural|log10|db" default:"natural" doc:"kind of logarithm"`
+	Offset       float64 `key:"offset" min:"0" doc:"added before the logarithm; default: 1e-6"`
+	Clamp        bool    `key:"clamp" doc:"use the larger of value and offset instead of their sum"`
+	Range        float64 `key:"range" min:"0" doc:"largest difference from the largest value, in the unit of the logarithm; lower values are raised to it. Default: no limit"`
+	Mean         float64 `key:"mean" doc:"subtracted from the logarithm"`
+	Std          float64 `key:"std" doc:"divisor of the result; default: 1"`
+	SubtractMean bool    `key:"subtract-mean" doc:"subtract the mean over frames"`
+	Drop         bool    `key:"drop-last" doc:"leave out the last frame, as Whisper does"`
 }
 
 // settings returns the settings of the spectrogram for a sampling rate.
 func (k logMelKeys) settings(rate int) *logmel.Settings {
 	return &logmel.Settings{Rate: rate, FFT: k.FFT, Window: k.Window, Hop: k.Hop, Mels: k.Mels, Low: k.Low, High: k.High, Scale: k.Scale,
 		Area: k.Norm == "slaney", Power: k.Power, Pad: k.Pad, Log: k.Log, Offset: k.Offset, Clamp: k.Clamp, Range: k.Range, Mean: k.Mean, Std: k.Std, DropLast: k.Drop,
-		Hamming: k.Form == "hamming", Symmetric: k.Shape == "speechbrain", SubtractMean: k.Centre}
+		Hamming: k.WindowType == "hamming", Symmetric: k.Filters == "speechbrain", SubtractMean: k.SubtractMean}
 }
 
 // DecodeNode implements config.Decoder: it reads the value from a node of the parsed file.

@@ -167,68 +167,82 @@ func (t table) make(scores []score) ([][]string, error) {
 	return out, nil
 }
 
-// cell returns the cells after the statistic: value, perhaps the rank correlation, low and high.
+// cell returns the cells after the statistic: value, in a table with rank correlations (spearman) the
+// rank correlation or nothing, low and high.
 func cell(scores []score, of where, show, format string, spearman bool) ([]string, error) {
 	found, err := of.find(scores)
 	if err != nil {
 		return nil, err
 	}
-	if show == "nulls" {
-		low, high := math.Inf(1), math.Inf(-1)
-		for _, s := range found {
-			v, err := s.number("null")
-			if err != nil {
-				return nil, err
-			}
-			low, high = min(low, v), max(high, v)
-		}
-		return []string{fmt.Sprintf(format+" to "+format, low, high), "", ""}, nil
-	}
-	if len(found) > 1 {
-		return nil, fmt.Errorf("%d scores fit %v, such as %v and %v", len(found), of, found[0], found[1])
-	}
-	fields := []string{"value", "", ""}
+	out := make([]string, 3)
+	rank := ""
 	switch show {
-	case "", "value":
-	case "interval":
-		fields[1], fields[2] = "low", "high"
-	case "null":
-		fields[0] = "null"
-	case "spearman":
-		fields[1], fields[2] = "low", "high"
-		ranks, err := with(of, "statistic", "spearman").find(scores)
+	case "nulls":
+		if out[0], err = nulls(found, format); err != nil {
+			return nil, err
+		}
+	case "", "value", "interval", "null", "spearman":
+		one, err := of.one(found)
 		if err != nil {
 			return nil, err
 		}
-		found[0] = maps.Clone(found[0])
-		found[0]["spearman"] = ranks[0]["value"]
+		value := "value"
+		if show == "null" {
+			value = "null"
+		}
+		if out[0], err = one.format(format, value); err != nil {
+			return nil, err
+		}
+		if (show == "interval" || show == "spearman") && one["low"] != "" && one["high"] != "" {
+			var failed error
+			out[1], err = one.format(format, "low")
+			out[2], failed = one.format(format, "high")
+			if err := errors.Join(err, failed); err != nil {
+				return nil, err
+			}
+		}
+		if show == "spearman" {
+			other := maps.Clone(of)
+			other["statistic"] = "spearman"
+			ranks, err := other.find(scores)
+			if err != nil {
+				return nil, err
+			}
+			if one, err = other.one(ranks); err != nil {
+				return nil, err
+			}
+			if rank, err = one.format(format, "value"); err != nil {
+				return nil, err
+			}
+		}
 	default:
 		return nil, fmt.Errorf("show is %q: value, interval, null, nulls or spearman", show)
 	}
 	if spearman {
-		fields = slices.Insert(fields, 1, "")
-		if show == "spearman" {
-			fields[1] = "spearman"
-		}
-	}
-	out := make([]string, len(fields))
-	for i, f := range fields {
-		if f == "" || f != fields[0] && found[0][f] == "" {
-			continue
-		}
-		v, err := found[0].number(f)
-		if err != nil {
-			return nil, err
-		}
-		out[i] = fmt.Sprintf(format, v)
+		out = slices.Insert(out, 1, rank)
 	}
 	return out, nil
 }
 
-func with(of where, column, value string) where {
-	of = maps.Clone(of)
-	of[column] = value
-	return of
+// nulls returns the range of the nulls of scores.
+func nulls(found []score, format string) (string, error) {
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, s := range found {
+		v, err := strconv.ParseFloat(s["null"], 64)
+		if err != nil {
+			return "", fmt.Errorf("null of %v is no number", s)
+		}
+		low, high = min(low, v), max(high, v)
+	}
+	return fmt.Sprintf(format+" to "+format, low, high), nil
+}
+
+// one returns the only score of those that fit.
+func (w where) one(found []score) (score, error) {
+	if len(found) > 1 {
+		return nil, fmt.Errorf("%d scores fit %v, such as %v and %v", len(found), w, found[0], found[1])
+	}
+	return found[0], nil
 }
 
 // find returns the scores that fit, at least one.
@@ -257,10 +271,10 @@ func (w where) find(scores []score) ([]score, error) {
 	return found, nil
 }
 
-func (s score) number(column string) (float64, error) {
+func (s score) format(format, column string) (string, error) {
 	v, err := strconv.ParseFloat(s[column], 64)
 	if err != nil {
-		return 0, fmt.Errorf("%s of %v is no number", column, s)
+		return "", fmt.Errorf("%s of %v is no number", column, s)
 	}
-	return v, nil
+	return fmt.Sprintf(format, v), nil
 }

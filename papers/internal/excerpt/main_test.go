@@ -13,6 +13,9 @@ s,a,l,d,t,,,m,EI,spearman,0.6,,,
 s,b,l,d,t,,0,m,EI,pearson,-0.5,,,0.2
 s,b,l,d,t,3,0,m,EI,pearson,9,,,0.3
 s,a,l,d,t,,1,m,EI,pearson,7,,,
+s,c,l,d,t,,,m,EI,pearson,1,,,
+s,c,l,d,t,,,m,EI,spearman,1,,,
+s,c,l,d,t,,,m,KL,spearman,2,,,
 `
 
 // makeTable writes a file of tables and scores, and returns the table x that the command makes, or its
@@ -81,12 +84,13 @@ func TestRankCorrelation(t *testing.T) {
 func TestErrors(t *testing.T) {
 	table := func(rest string) string { return "- {name: x, from: [scores.csv], keys: [model], " + rest + "}\n" }
 	for tables, want := range map[string]string{
-		table(`rows: [{cells: [A], where: {model: c}}], columns: [{title: r}]`):                                    "no score fits",
-		table(`rows: [{cells: [A], where: {model: a}}], columns: [{title: r}]`):                                    "2 scores fit",
-		table(`rows: [{cells: [A, B], where: {}}], columns: [{title: r}]`):                                         "needs 1 cells",
-		table(`rows: [{cells: [A], where: {colour: red}}], columns: [{title: r}]`):                                 `no column "colour"`,
-		table(`rows: [{cells: [A], where: {model: a, statistic: pearson}}], columns: [{title: r, show: all}]`):     `show is "all"`,
-		table(`rows: [{cells: [A], where: {model: a, statistic: spearman}}], columns: [{title: r, show: "null"}]`): "is no number",
+		table(`rows: [{cells: [A], where: {model: e}}], columns: [{title: r}]`):                                     "no score fits",
+		table(`rows: [{cells: [A], where: {model: a}}], columns: [{title: r}]`):                                     "2 scores fit",
+		table(`rows: [{cells: [A, B], where: {}}], columns: [{title: r}]`):                                          "needs 1 cells",
+		table(`rows: [{cells: [A], where: {colour: red}}], columns: [{title: r}]`):                                  `no column "colour"`,
+		table(`rows: [{cells: [A], where: {model: a, statistic: pearson}}], columns: [{title: r, show: all}]`):      `show is "all"`,
+		table(`rows: [{cells: [A], where: {model: a, statistic: spearman}}], columns: [{title: r, show: "null"}]`):  "is no number",
+		table(`rows: [{cells: [C], where: {model: c, statistic: pearson}}], columns: [{title: r, show: spearman}]`): "2 scores fit",
 		table(`row: []`): "unknown field",
 	} {
 		if _, err := makeTable(t, tables); err == nil || !strings.Contains(err.Error(), want) {

@@ -29,7 +29,9 @@ func run(args []string, out io.Writer) error {
 		return errors.New("usage: timed TABLE STEP COMMAND ARGUMENTS")
 	}
 	table, step := args[0], args[1]
-	signal.Ignore(os.Interrupt) // the command gets it too, and may save its work
+	// The command gets an interrupt too, and may save its work. A signal that is ignored would be so
+	// by the command.
+	signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 	command := exec.Command(args[2], args[3:]...)
 	command.Stdin, command.Stdout, command.Stderr = os.Stdin, out, os.Stderr
 	start := time.Now()

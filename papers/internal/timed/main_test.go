@@ -55,6 +55,10 @@ func TestCommand(t *testing.T) {
 	if rows, err := tablefile.Read(table); err != nil || len(rows) < 3 || rows[1][0] != "train x" {
 		t.Errorf("the table is %q, %v", rows, err)
 	}
+	out.Reset()
+	if err := run([]string{table, "train x", "sh", "-c", "kill -INT $$; echo survived"}, &out); err == nil || out.String() != "" {
+		t.Errorf("an interrupted command says %q, error %v", out.String(), err)
+	}
 	if err := run([]string{table, "train x", "/no/such/program"}, &out); err == nil {
 		t.Error("no error without a program")
 	}
