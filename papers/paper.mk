@@ -14,8 +14,8 @@ DATA ?= $(ROOT)/data
 ROOT := $(abspath $(dir $(lastword $(MAKEFILE_LIST)))/..)
 PAPER := $(notdir $(CURDIR))
 NOETHER ?= bin/noether
-# $(call timed,STEP) before a command adds its time and memory to the table of the page.
-timed = $(if $(SMALL),go run ./papers/internal/timed papers/results/cost-$(PAPER).csv "$1")
+# $(call timed,STEP) before a command writes its time and memory to the table of the page.
+timed = $(if $(SMALL),go run ./papers/internal/timed $(RUNS) papers/results/cost-$(PAPER).csv "$1")
 NETWORKS := networks/$(SCALE)
 RUNS := runs/$(SCALE)
 SMALL := $(filter small,$(SCALE))

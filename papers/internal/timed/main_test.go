@@ -12,14 +12,18 @@ import (
 )
 
 // A step that is continued has one row of each statistic: the sum of its times, and the larger peak.
+// What the table had before, from other runs, is replaced.
 func TestContinued(t *testing.T) {
-	table := filepath.Join(t.TempDir(), "cost.csv")
+	table, sums := filepath.Join(t.TempDir(), "cost.csv"), filepath.Join(t.TempDir(), "cost.csv")
+	if err := tablefile.Write(table, [][]string{head, {"train x", "time, s", "999", "", ""}}); err != nil {
+		t.Fatal(err)
+	}
 	for _, used := range []cost{{90 * time.Second, 100 * time.Second, 300}, {30 * time.Second, 20 * time.Second, 200}} {
-		if err := add(table, "train x", used); err != nil {
+		if err := add(sums, table, "train x", used); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := add(table, "run y", cost{elapsed: time.Second}); err != nil {
+	if err := add(sums, table, "run y", cost{elapsed: time.Second}); err != nil {
 		t.Fatal(err)
 	}
 	rows, err := tablefile.Read(table)
@@ -45,9 +49,10 @@ func TestContinued(t *testing.T) {
 
 // The output of the command, and its failure, are those of the program; what it took is kept.
 func TestCommand(t *testing.T) {
-	table := filepath.Join(t.TempDir(), "cost.csv")
+	dir := t.TempDir()
+	runs, table := filepath.Join(dir, "runs/small"), filepath.Join(dir, "cost.csv")
 	var out bytes.Buffer
-	err := run([]string{table, "train x", "sh", "-c", "echo hello; exit 3"}, &out)
+	err := run([]string{runs, table, "train x", "sh", "-c", "echo hello; exit 3"}, &out)
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != 3 || out.String() != "hello\n" {
 		t.Errorf("error %v and output %q, want status 3 and hello", err, out.String())
@@ -56,13 +61,13 @@ func TestCommand(t *testing.T) {
 		t.Errorf("the table is %q, %v", rows, err)
 	}
 	out.Reset()
-	if err := run([]string{table, "train x", "sh", "-c", "kill -INT $$; echo survived"}, &out); err == nil || out.String() != "" {
+	if err := run([]string{runs, table, "train x", "sh", "-c", "kill -INT $$; echo survived"}, &out); err == nil || out.String() != "" {
 		t.Errorf("an interrupted command says %q, error %v", out.String(), err)
 	}
-	if err := run([]string{table, "train x", "/no/such/program"}, &out); err == nil {
+	if err := run([]string{runs, table, "train x", "/no/such/program"}, &out); err == nil {
 		t.Error("no error without a program")
 	}
-	if err := run([]string{table, "train x"}, &out); err == nil {
+	if err := run([]string{runs, table, "train x"}, &out); err == nil {
 		t.Error("no error without a command")
 	}
 }
